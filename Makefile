@@ -57,7 +57,7 @@ soak: tox native servers ## Fifty seeds of trouble at random moments, lossy cont
 	HYDRA_SLO=250 $(BIN)/tox run -e tests -- pytest tests/measure/test_slo_worlds.py
 	HYDRA_SEARCHES=250 $(BIN)/tox run -e tests -- pytest -n 2 tests/sweep/test_searched_rates.py tests/sweep/test_few_short_steps.py
 
-bench: install native servers ## What Hydra costs, beside bare programs and other tools (90 minutes; QUICK=1: six)
+bench: install native servers ## What Hydra costs, beside bare programs and other tools (two hours; QUICK=1: six minutes)
 	@$(BIN)/python -m bench $(if $(QUICK),--quick) --json build/bench.json </dev/null
 
 man: install ## Man pages of all commands, where man finds them while .venv/bin is on PATH

@@ -33,7 +33,7 @@ def main() -> int:
     parser = argparse.ArgumentParser("bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help=f"sections ({', '.join(SECTIONS)}) or parts of names; all by default")
     parser.add_argument("--quick", action="store_true", help="one pair for one line of each kind, without verdicts")
-    parser.add_argument("--busy", action="store_true", help="measure on a busy machine, too, and mark disturbed lines")
+    parser.add_argument("--busy", action="store_true", help="measure on a busy machine, too, and mark what it disturbs")
     parser.add_argument("--pairs", type=int, default=0, help="take this number of pairs of each line, and add none")
     parser.add_argument("--list", action="store_true", help="print the lines, and measure nothing")
     parser.add_argument("--json", type=Path, help="file for the results; it keeps the results of other lines")
@@ -89,7 +89,7 @@ def _measure(chosen: Sequence[Line], asked: argparse.Namespace) -> int:
     if not programs.lacks():
         programs.client()  # compiled before anything is measured
     others = machine.OtherProcesses()
-    if not asked.busy:
+    if not asked.busy and any(figure.timed for line in chosen for figure in line.figures):
         others.reject_if_busy()
     results = Results(machine.facts())
     section = ""

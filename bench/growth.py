@@ -20,6 +20,7 @@ from unittest.mock import patch
 
 import msgspec
 import numpy as np
+import psutil
 
 from bench import programs
 from bench.hydra_command import run_hydra
@@ -79,14 +80,19 @@ _ZMTP_PUBLISHER: Final = 16_667
 """The most subscribers of a publisher, whose hard limit of open files may be 20,000."""
 
 
-def of_clients(client: str, clients: int, packed: int = 1) -> Values:
-    """Seconds of start, configuring and reports; CPU seconds of the whole run; memory of the controller, bytes."""
-    words = ["--client", client, "--clients", str(clients), "--rate", "1", "--duration", "2"]
+def of_clients(scenario: str, client: str, clients: int) -> Values:
+    """Seconds of start, configuring and reports; CPU seconds of the whole run; memory of the controller, bytes.
+
+    Args:
+        scenario: the scenario.
+        client: the implementation; ``packed``: native, 100 to a process.
+        clients: the number of subscribers.
+    """
+    implementation = ("native", "--clients-per-process", "100") if client == "packed" else (client,)
+    words = ["--client", *implementation, "--clients", str(clients), "--rate", "1", "--duration", "2"]
     if client == "zmtp" and clients > _ZMTP_PUBLISHER:
         words += ["--publishers", str(-(-clients // _ZMTP_PUBLISHER)), "--subscriptions", "one"]
-    if packed > 1:
-        words += ["--clients-per-process", str(packed)]
-    run = run_hydra("zmqfixed", *words)
+    run = run_hydra(scenario, *words)
     last = run.phases_s[-1]
     total_s = run.ready_s + last["settings"] + last["reports"] + run.stored_s[-1]
     return total_s, run.cpu_s, float(run.controller_bytes)
@@ -176,6 +182,20 @@ def of_publishers(publishers: int) -> Values:
 
 
 # --- rows ------------------------------------------------------------------------------------------------------------
+
+
+def of_real_rows(rows: int) -> Values:
+    """CPU seconds of the controller for each row behind the first; bytes of run.db a row."""
+    cpu_s: list[float] = []
+
+    def look(pid: int) -> None:
+        used = psutil.Process(pid).cpu_times()
+        cpu_s.append(used.user + used.system)
+
+    varied = f"sweep.vary.burst={list(range(1, rows + 1))}"
+    words = ["--client", "native", "--clients", "10", "--duration", "0.2", "--rate", "100", "--set", varied]
+    run = run_hydra("zmqfixed", *words, watch=look)
+    return (cpu_s[-1] - cpu_s[0]) / (rows - 1), run.database_bytes / rows
 
 
 class RowCosts(msgspec.Struct, frozen=True):

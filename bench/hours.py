@@ -78,19 +78,22 @@ Samples = Mapping[str, Sequence[tuple[float, ProcessSums]]]
 def kinds(command: psutil.Process) -> Iterator[tuple[str, psutil.Process]]:
     """Each process of a run with its kind."""
     yield "controller", command
+    found: list[tuple[psutil.Process, int, list[str]]] = []
     for process in command.children(recursive=True):
         with contextlib.suppress(psutil.Error):
-            words, parent = process.cmdline(), process.parent()
-            role = next((role for role in ("pub", "sub") if any(word.endswith(f"-{role}") for word in words)), "")
-            if not role:
-                yield "servers", process
-            elif parent is None or parent.cmdline() != words:
-                yield "groups", process
-            else:
-                whose = "subscribers" if role == "sub" else "publishers"
-                # A group forks its relay first.
-                is_relay = process.pid == min(child.pid for child in parent.children())
-                yield f"{whose}' relay" if is_relay else whose, process
+            found.append((process, process.ppid(), process.cmdline()))
+    words_of = {process.pid: words for process, _, words in found}
+    # A group forks its relay first.
+    firsts = {parent: process.pid for process, parent, _ in sorted(found, key=lambda each: each[0].pid, reverse=True)}
+    for process, parent, words in found:
+        role = next((role for role in ("pub", "sub") if any(word.endswith(f"-{role}") for word in words)), "")
+        if not role:
+            yield "servers", process
+        elif words_of.get(parent) != words:
+            yield "groups", process
+        else:
+            whose = "subscribers" if role == "sub" else "publishers"
+            yield f"{whose}' relay" if process.pid == firsts[parent] else whose, process
 
 
 def watch(command: psutil.Process, seconds: float) -> Samples:

@@ -36,10 +36,17 @@ def at_most(bound: float) -> Goal:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure of a measurement; ``unit`` is that of one side ("messages/s"), also if the goal is that of a ratio."""
+    """One figure of a measurement.
+
+    Attributes:
+        unit: that of one side ("messages/s"), also if the goal is that of a ratio.
+        goal: its bound.
+        timed: whether other processes on the machine disturb it; counts and sizes are judged on a busy machine, too.
+    """
 
     unit: str
     goal: Goal | None = None
+    timed: bool = True
 
 
 def nothing() -> str:
@@ -70,6 +77,7 @@ class Line:
         within: what runs as long as consecutive lines need it, such as a server.
         limit: the line that measures what the machine can do at all, in the unit of the first figure.
         points: (size, value) of the last measurement, for the plot of growth.
+        timed: whether other processes disturb the first figure (:class:`Figure`).
     """
 
     section: str
@@ -87,8 +95,9 @@ class Line:
     within: AbstractContextManager[object] = field(default_factory=nullcontext)
     limit: Line | None = None
     points: Callable[[], Points] = no_points
+    timed: bool = True
 
     @property
     def figures(self) -> Sequence[Figure]:
         """All figures of a measurement."""
-        return (Figure(self.unit, self.goal), *self.also)
+        return (Figure(self.unit, self.goal, self.timed), *self.also)

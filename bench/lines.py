@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from functools import cache, partial
 from itertools import product
-from typing import get_args
 
 from bench import growth, limits, memory, placement, programs, start
-from bench.clients import kafka, kafka_latency, mqtt, nats, zmq, zmtp
+from bench.clients import kafka, kafka_latency, mqtt, nats, zmq
 from bench.clients.channel import Figures, Sides, Workload
-from bench.clients.kafka_loop import Library
 from bench.line import Figure, Line, Side, at_least, at_most, nothing
 from bench.stored_runs import grid_run, hour_run
 
@@ -24,13 +21,16 @@ def lines() -> Sequence[Line]:
     """Every line, in the order in which it is measured."""
     broker = kafka.Kafka()
     every = [
-        *(*_limits(broker), *_zmq(), *_zmtp(), *_nats(), *_mqtt(), *_kafka(broker), *_latency()),
-        *(*_command(), *_steps(), *_servers(), *_clients(), *_interrupts(), *_pages()),
-        *_memory(broker),
+        *(*_limits(), *_zmq(), *_served(), *_kafka(broker), *_latency(), *_tools(broker)),
+        *(*_command(), *_steps(), *_servers(), *_ready(), *_later(), *_interrupts(), *_pages()),
+        *(*_memory(broker), *_added()),
         *(*_clients_growth(), *_group_growth(), *_placement(), *_publisher_growth(), *_row_growth()),
     ]
     needed = [line.limit for line in every if line.limit is not None and line.limit not in every]
     return [*dict.fromkeys(needed), *every]
+
+
+# --- limits ----------------------------------------------------------------------------------------------------------
 
 
 @cache
@@ -69,7 +69,7 @@ def connected_limit(library: str, processes: int) -> Line:
         None,
         "A process forks others; each connects to one publisher, receives one message and waits. The PSS is that of a "
         "hundred of them.",
-        (Figure("MB of PSS a process"),),
+        (Figure("MB of PSS a process", timed=False),),
         quick=processes == 1000,
         pairs=3,
         pair_s=1 + processes / 1000,
@@ -77,213 +77,15 @@ def connected_limit(library: str, processes: int) -> Line:
     )
 
 
-def _limits(broker: kafka.Kafka) -> Iterator[Line]:
+def _limits() -> Iterator[Line]:
     """Limits that no other line names."""
-    yield tcp_limit(30, 24, 1)
-    yield tcp_limit(480, 24, 1)
-    yield connected_limit("tcp", 1000)
-    yield connected_limit("zmq", 1000)
-    yield Line(
-        "limits",
-        "100 processes with one connection: librdkafka",
-        "MB of PSS a process",
-        None,
-        partial(broker.connected_mb, 100),
-        None,
-        "A process forks others; each makes a consumer and asks for the offsets of a partition.",
-        pairs=3,
-        pair_s=4,
-        lacks=kafka.lacks_native,
-        within=broker,
-    )
+    yield from (tcp_limit(30, 24, 1), tcp_limit(480, 24, 1), connected_limit("zmq", 1000))
 
 
-def _zmq() -> Iterator[Line]:
-    how = (
-        "Rate max, drops allowed, high-water marks of 1,000: messages/s that all subscribers receive in 2 s, after 1 s "
-        "of messages. The bare side is one publisher, and forked subscribers of {} that only count."
-    )
-    for subscribers, size in ((30, 24), (120, 24), (480, 24), (30, 1000)):
-        yield Line(
-            "clients",
-            f"native ZMQ : libzmq, {subscribers} × {_size(size)}",
-            "messages/s",
-            at_least(0.95),
-            partial(zmq.native, subscribers, size),
-            partial(zmq.libzmq, subscribers, size),
-            how.format("libzmq"),
-            (_CPU,),
-            quick=(subscribers, size) == (30, 24),
-            pair_s=9 if subscribers < 480 else 12,
-            lacks=programs.lacks,
-            limit=tcp_limit(subscribers, size),
-        )
-    for subscribers in (30, 480):
-        yield Line(
-            "clients",
-            f"pyzmq : pyzmq, {subscribers} × 24 B",
-            "messages/s",
-            at_least(0.80),
-            partial(zmq.pyzmq, subscribers, 24),
-            partial(zmq.bare_pyzmq, subscribers, 24),
-            how.format("pyzmq"),
-            (_CPU,),
-            quick=subscribers == 30,
-            pair_s=10 if subscribers < 480 else 20,
-            limit=tcp_limit(subscribers, 24),
-        )
+# --- clients ---------------------------------------------------------------------------------------------------------
 
 
-_KAFKA = (
-    "One broker started by Hydra, records of 100 bytes, acks 1, batches of 16,384 bytes, linger 5 ms, one partition. "
-)
-_PRODUCE = "A producer sends for 2 s: acknowledged messages/s."
-_CONSUME = "A consumer reads a log of {:,} messages, from the first one on."
-
-
-def _kafka(broker: kafka.Kafka) -> Iterator[Line]:
-    read = kafka.LOG_RECORDS
-    yield Line(
-        "clients",
-        "native Kafka : librdkafka, producer, 100 B",
-        "messages/s",
-        at_least(0.97),
-        partial(broker.producer, kafka.NATIVE),
-        broker.bare_producer,
-        _KAFKA + _PRODUCE,
-        quick=True,
-        pair_s=7,
-        lacks=kafka.lacks_native,
-        within=broker,
-        limit=tcp_limit(1, 100),
-    )
-    yield Line(
-        "clients",
-        "native Kafka : librdkafka, consumer, 100 B",
-        "messages/s",
-        at_least(0.95),
-        partial(broker.consumer, kafka.NATIVE),
-        broker.bare_consumer,
-        _KAFKA + _CONSUME.format(read[kafka.NATIVE]),
-        quick=True,
-        pair_s=8,
-        lacks=kafka.lacks_native,
-        within=broker,
-        limit=tcp_limit(1, 100),
-    )
-    for count in (480, 1920):
-        yield Line(
-            "clients",
-            f"native Kafka : librdkafka, {count:,} consumers, 100 B",
-            "messages/s",
-            at_least(0.95),
-            partial(broker.consumers, count),
-            partial(broker.bare_consumers, count),
-            _KAFKA
-            + f"Forked consumers that are connected read the same log, {kafka.MANY_RECORDS:,} messages together, "
-            "from the first message of any of them to the last.",
-            (_CPU,),
-            pairs=5 if count <= 480 else 3,
-            pair_s=30 if count <= 480 else 60,
-            lacks=kafka.lacks_native,
-            within=broker,
-            limit=tcp_limit(count, 100),
-        )
-    for library in get_args(Library):
-        yield Line(
-            "clients",
-            f"{library} : {library}, producer, 100 B",
-            "messages/s",
-            at_least(0.75),
-            partial(broker.producer, library),
-            partial(broker.bare_producer, library),
-            _KAFKA + _PRODUCE,
-            quick=library == "confluent-kafka",
-            pair_s=8,
-            lacks=kafka.lacks_java,
-            within=broker,
-            limit=tcp_limit(1, 100),
-        )
-        yield Line(
-            "clients",
-            f"{library} : {library}, consumer, 100 B",
-            "messages/s",
-            at_least(0.75),
-            partial(broker.consumer, library),
-            partial(broker.bare_consumer, library),
-            _KAFKA + _CONSUME.format(read[library]),
-            quick=library == "kafka-python",
-            pair_s=9,
-            lacks=kafka.lacks_java,
-            within=broker,
-            limit=tcp_limit(1, 100),
-        )
-    yield Line(
-        "tools",
-        "native Kafka : ProducerPerformance, 100 B",
-        "messages/s",
-        at_least(2.0),
-        partial(broker.producer, kafka.NATIVE),
-        broker.tool_producer,
-        _KAFKA + "Hydra sends for 2 s; the tool of Kafka sends 4 million messages, the first of which warm it up.",
-        quick=True,
-        pair_s=12,
-        lacks=kafka.lacks_native,
-        within=broker,
-    )
-    yield Line(
-        "tools",
-        "native Kafka : ConsumerPerformance, 100 B",
-        "messages/s",
-        at_least(1.5),
-        partial(broker.consumer, kafka.NATIVE),
-        broker.tool_consumer,
-        _KAFKA + _CONSUME.format(read[kafka.NATIVE]),
-        pair_s=12,
-        lacks=kafka.lacks_native,
-        within=broker,
-    )
-
-
-def _zmtp() -> Iterator[Line]:
-    how = (
-        "Rate max, drops allowed: messages/s that all subscribers of one process receive in 3 s on new connections. On "
-        "the bare side, a process reads as many TCP sockets with epoll and computes the messages from the bytes; the "
-        "publisher is a bare loop of libzmq."
-    )
-    for subscribers in (480, 7680):
-        line = _throughput("zmtp : TCP sockets", zmtp.SIDES, zmtp.packed(subscribers), 0.85, how)
-        yield replace(line, quick=subscribers == 480, pair_s=8 + subscribers / 500)
-
-
-def _nats() -> Iterator[Line]:
-    how = (
-        "Rate max{}: messages/s that all subscribers receive in 3 s, on new connections to one server. The bare side "
-        "is one publisher, and forked subscribers of {} that only count, with the same limits."
-    )
-    modes = {"core": "", "jetstream": ", a stream in memory, acknowledgements of publishers and subscribers"}
-    for client, library, goal in (("native", "libnats", 0.95), ("nats-py", "nats-py", 0.75)):
-        for mode, subscribers in product(modes, (1, 30)):
-            name = f"{'native NATS' if client == 'native' else client} : {library}, {mode}"
-            load = nats.workload(client, subscribers, mode)
-            line = _throughput(name, nats.SIDES, load, goal, how.format(modes[mode], library))
-            yield replace(line, quick=(mode, subscribers) == ("core", 30))
-
-
-def _mqtt() -> Iterator[Line]:
-    how = (
-        "Rate max, QoS {}: messages/s that all subscribers receive in 3 s, on new connections to one mosquitto. The "
-        "bare side is one publisher, and forked subscribers of {} that only count, with the same limits."
-    )
-    for client, library, goal in (("native", "libmosquitto", 0.95), ("paho-mqtt", "paho-mqtt", 0.75)):
-        for qos, subscribers in product((0, 1), (1, 30)):
-            name = f"{'native MQTT' if client == 'native' else client} : {library}, QoS {qos}"
-            load = mqtt.workload(client, subscribers, qos)
-            line = _throughput(name, mqtt.SIDES, load, goal, how.format(qos, library))
-            yield replace(line, quick=(qos, subscribers) == (0, 30))
-
-
-def _throughput(name: str, sides: Sides, load: Workload, goal: float, how: str) -> Line:
+def _throughput(name: str, sides: Sides, load: Workload, goal: float, how: str, *, quick: bool) -> Line:
     return Line(
         "clients",
         f"{name}, {load.subscribers:,} × {_size(load.size)}",
@@ -293,29 +95,162 @@ def _throughput(name: str, sides: Sides, load: Workload, goal: float, how: str) 
         partial(_rates, sides.bare, load),
         how,
         (_CPU, _PUBLISHER_CPU),
+        quick=quick,
         pairs=5 if load.subscribers <= 480 else 3,
-        pair_s=10,
+        pair_s=10 + min(load.subscribers, 960) / 80,
         lacks=sides.lacks,
         within=sides.within,
         limit=tcp_limit(load.subscribers, load.size),
     )
 
 
+def _rates(measure: Callable[[Workload], Figures], load: Workload) -> Sequence[float]:
+    return measure(load).throughput
+
+
+def _zmq() -> Iterator[Line]:
+    fan_out = (
+        "Rate max, drops allowed, high-water marks of 1,000: messages/s that all subscribers receive in 2 s, after 1 s "
+        "of messages. The bare side is one publisher, and forked subscribers of {} that only count."
+    )
+    packed = (
+        "Rate max, drops allowed: messages/s that all subscribers of one process receive in 3 s on new connections. On "
+        "the bare side, a process reads as many TCP sockets with epoll and computes the messages from the bytes; the "
+        "publisher is a bare loop of libzmq."
+    )
+    for name, library, client, goal, how, sizes in (
+        ("native ZMQ", "libzmq", "native", 0.95, fan_out, ((30, 24), (120, 24), (480, 24), (30, 1000))),
+        ("pyzmq", "pyzmq", "pyzmq", 0.80, fan_out, ((30, 24), (480, 24))),
+        ("zmtp", "TCP sockets", "zmtp", 0.85, packed, ((480, 24), (7680, 24))),
+    ):
+        for n, size in enumerate(sizes):
+            load = zmq.fastest(client, *size)
+            yield _throughput(f"{name} : {library}", zmq.SIDES, load, goal, how.format(library), quick=n == 0)
+
+
+def _served() -> Iterator[Line]:
+    """Systems with a server in one process."""
+    how = (
+        "Rate max, {}: messages/s that all subscribers receive in 3 s, on new connections to one {}. The bare side is "
+        "one publisher, and forked subscribers of {} that only count, with the same limits."
+    )
+    stream = "a stream in memory, acknowledgements of publishers and subscribers"
+    of_nats = {"core": "without a stream", "jetstream": stream}
+    of_mqtt = {"QoS 0": "QoS 0", "QoS 1": "QoS 1"}
+    for name, library, client, goal, modes, sides, server in (
+        ("native NATS", "libnats", "native", 0.95, of_nats, nats.SIDES, "nats-server"),
+        ("nats-py", "nats-py", "nats-py", 0.75, of_nats, nats.SIDES, "nats-server"),
+        ("native MQTT", "libmosquitto", "native", 0.95, of_mqtt, mqtt.SIDES, "mosquitto"),
+        ("paho-mqtt", "paho-mqtt", "paho-mqtt", 0.75, of_mqtt, mqtt.SIDES, "mosquitto"),
+    ):
+        for (mode, what), subscribers in product(modes.items(), (1, 30)):
+            load = (
+                nats.workload(client, subscribers, mode)
+                if sides is nats.SIDES
+                else mqtt.workload(client, subscribers, int(mode[-1]))
+            )
+            text = how.format(what, server, library)
+            quick = subscribers == 30 and mode in ("core", "QoS 0")
+            yield _throughput(f"{name} : {library}, {mode}", sides, load, goal, text, quick=quick)
+
+
+_KAFKA = (
+    "One broker started by Hydra, records of 100 bytes, acks 1, batches of 16,384 bytes, linger 5 ms, one partition. "
+)
+_CONSUME = "A consumer reads a log of {:,} messages, from the first one on."
+
+
+def _kafka(broker: kafka.Kafka) -> Iterator[Line]:
+    for client, library, of_producer, of_consumer in (
+        (kafka.NATIVE, "librdkafka", 0.97, 0.95),
+        ("confluent-kafka", "confluent-kafka", 0.75, 0.75),
+        ("kafka-python", "kafka-python", 0.75, 0.75),
+    ):
+        is_native = client == kafka.NATIVE
+        produce, consume = (
+            "A producer sends for 2 s: acknowledged messages/s.",
+            _CONSUME.format(kafka.LOG_RECORDS[client]),
+        )
+        for role, goal, ours, bare, how in (
+            ("producer", of_producer, broker.producer, broker.bare_producer, produce),
+            ("consumer", of_consumer, broker.consumer, broker.bare_consumer, consume),
+        ):
+            yield Line(
+                "clients",
+                f"{'native Kafka' if is_native else client} : {library}, {role}, 100 B",
+                "messages/s",
+                at_least(goal),
+                partial(ours, client),
+                partial(bare, client),
+                _KAFKA + how,
+                (Figure(f"µs of the {role}'s CPU a message"),),
+                quick=is_native or role == "consumer",
+                pair_s=9,
+                lacks=kafka.lacks_native if is_native else kafka.lacks_java,
+                within=broker,
+                limit=tcp_limit(1, 100),
+            )
+    for count, pairs, pair_s in ((480, 5, 30), (1920, 3, 60)):
+        yield Line(
+            "clients",
+            f"native Kafka : librdkafka, {count:,} consumers, 100 B",
+            "messages/s",
+            at_least(0.95),
+            partial(broker.consumers, count),
+            partial(broker.bare_consumers, count),
+            f"{_KAFKA}Forked consumers that are connected read the same log, {kafka.MANY_RECORDS:,} messages together, "
+            "from the first message of any of them to the last.",
+            (_CPU,),
+            pairs=pairs,
+            pair_s=pair_s,
+            lacks=kafka.lacks_native,
+            within=broker,
+            limit=tcp_limit(count, 100),
+        )
+
+
+def _tools(broker: kafka.Kafka) -> Iterator[Line]:
+    send = "Hydra sends for 2 s; the tool of Kafka sends 4 million messages, the first of which warm it up."
+    read = _CONSUME.format(kafka.LOG_RECORDS[kafka.NATIVE])
+    for tool, goal, ours, bare, how in (
+        ("ProducerPerformance", 2.0, broker.producer, broker.tool_producer, send),
+        ("ConsumerPerformance", 1.5, broker.consumer, broker.tool_consumer, read),
+    ):
+        yield Line(
+            "tools",
+            f"native Kafka : {tool}, 100 B",
+            "messages/s",
+            at_least(goal),
+            partial(_first_of, ours, kafka.NATIVE),
+            bare,
+            _KAFKA + how,
+            quick=tool == "ProducerPerformance",
+            pair_s=12,
+            lacks=kafka.lacks_native,
+            within=broker,
+        )
+
+
+def _first_of(measure: Callable[..., Sequence[float]], *arguments: object) -> float:
+    """The first figure of a measurement."""
+    return measure(*arguments)[0]
+
+
 def _latency() -> Iterator[Line]:
-    subscribers, rate, seconds = 30, 1000.0, 5.0
+    subscribers, rate, seconds = paced = 30, 1000.0, 5.0
     how = (
         "1,000 messages/s of one publisher: the time from the moment at which a message is due to its receipt, of all "
         "messages that 30 subscribers receive in 5 s. The bare side is a loop of {} that reads the clock for each "
         "message."
     )
     for name, library, sides, load in (
-        ("native ZMQ", "libzmq", zmtp.SIDES, zmtp.paced("native", subscribers, rate, seconds)),
-        ("pyzmq", "pyzmq", zmtp.SIDES, zmtp.paced("pyzmq", subscribers, rate, seconds)),
+        ("native ZMQ", "libzmq", zmq.SIDES, zmq.paced("native", *paced)),
+        ("pyzmq", "pyzmq", zmq.SIDES, zmq.paced("pyzmq", *paced)),
         ("native NATS", "libnats", nats.SIDES, nats.workload("native", subscribers, "core", rate, seconds)),
         ("nats-py", "nats-py", nats.SIDES, nats.workload("nats-py", subscribers, "core", rate, seconds)),
         ("native MQTT", "libmosquitto", mqtt.SIDES, mqtt.workload("native", subscribers, 0, rate, seconds)),
         ("paho-mqtt", "paho-mqtt", mqtt.SIDES, mqtt.workload("paho-mqtt", subscribers, 0, rate, seconds)),
-        ("native Kafka", "librdkafka", kafka_latency.SIDES, kafka_latency.workload(subscribers, rate, seconds)),
+        ("native Kafka", "librdkafka", kafka_latency.SIDES, kafka_latency.workload(*paced)),
     ):
         yield Line(
             "clients",
@@ -331,10 +266,6 @@ def _latency() -> Iterator[Line]:
             lacks=sides.lacks,
             within=sides.within,
         )
-
-
-def _rates(measure: Callable[[Workload], Figures], load: Workload) -> Sequence[float]:
-    return measure(load).throughput
 
 
 def _latencies(measure: Callable[[Workload], Figures], load: Workload) -> Sequence[float]:
@@ -360,11 +291,12 @@ def _command() -> Iterator[Line]:
 
 def _steps() -> Iterator[Line]:
     how = "hydra zmqfixed --duration 3 with pyzmq: seconds of the command, without the seconds of the window."
-    yield Line(
-        "start", "row of 10 clients, beside its 3 s", "s", at_most(2.0), start.beside_the_step, None, how, quick=True
-    )
-    how += " Four rows (10 to 13 clients) less one row, divided by three."
-    yield Line("start", "each further row, beside its 3 s", "s", at_most(1.5), start.each_further_row, None, how)
+    further = f"{how} Four rows (10 to 13 clients) less one row, divided by three."
+    for name, goal, ours, text, pair_s in (
+        ("row of 10 clients, beside its 3 s", 2.0, start.beside_the_step, how, 5.0),
+        ("each further row, beside its 3 s", 1.5, start.each_further_row, further, 23.0),
+    ):
+        yield Line("start", name, "s", at_most(goal), ours, None, text, quick=goal == 2.0, pair_s=pair_s)
 
 
 def _servers() -> Iterator[Line]:
@@ -386,50 +318,40 @@ def _servers() -> Iterator[Line]:
         )
 
 
-def _clients() -> Iterator[Line]:
-    ready = (
-        "hydra zmqfixed at 10 messages/s: seconds from the launch until every subscriber had a probe. The bare side: "
+def _ready() -> Iterator[Line]:
+    how = (
+        "hydra zmqfixed at 10 messages/s: seconds from the launch until every subscriber had a probe. The bare side: {}"
     )
-    forks = (
+    forks = how.format(
         "forked processes with a socket of the same library, from the start of the program until each had a message."
     )
-    yield Line(
-        "start",
-        "1,000 pyzmq ready : fork, connect, first message",
-        "s",
-        at_most(1.5),
-        lambda: start.clients_of("pyzmq", 1000)[0],
-        partial(start.bare_pyzmq, 1000),
-        ready + forks,
-        pairs=3,
-        pair_s=25.0,
-    )
-    for clients in (1000, 10_240):
+    pairs = how.format("six pairs of processes with 16,667 TCP connections each, until each connection had a message.")
+    each_one = ("--publishers", "6", "--subscriptions", "one")
+    after_fork = "fork, connect, first message"
+    for clients, client, bare_name, goal, bare, pair_s, text in (
+        (1000, "pyzmq", after_fork, 1.5, partial(start.bare_pyzmq, 1000), 25.0, forks),
+        (1000, "native", after_fork, 1.5, partial(_first_of, limits.connected, "zmq", 1000), 12.0, forks),
+        (10_240, "native", after_fork, 1.5, partial(_first_of, limits.connected, "zmq", 10_240), 60.0, forks),
+        (100_000, "zmtp", "as many TCP sockets", 2.0, partial(start.bare_sockets, 100_000, 6), 60.0, pairs),
+    ):
+        is_packed = client == "zmtp"
         yield Line(
             "start",
-            f"{clients:,} native ready : fork, connect, first message",
+            f"{clients:,} {client} ready : {bare_name}",
             "s",
-            at_most(1.5),
-            partial(_first, "native", clients),
-            partial(_connected, clients),
-            ready + forks,
-            quick=clients == 1000,
+            at_most(goal),
+            partial(_first_of, start.clients_of, client, clients, *(each_one if is_packed else ())),
+            bare,
+            text,
+            quick=(clients, client) == (1000, "native"),
             pairs=3,
-            pair_s=12.0 if clients == 1000 else 60.0,
+            pair_s=pair_s,
             lacks=programs.lacks,
+            limit=None if is_packed else connected_limit("tcp", clients),
         )
-    yield Line(
-        "start",
-        "100,000 zmtp ready : as many TCP sockets",
-        "s",
-        at_most(2.0),
-        partial(_first, "zmtp", 100_000, "--publishers", "6", "--subscriptions", "one"),
-        partial(start.bare_sockets, 100_000, 6),
-        ready + "six pairs of processes with 16,667 TCP connections each, until each connection had a message.",
-        pairs=3,
-        pair_s=60.0,
-        lacks=programs.lacks,
-    )
+
+
+def _later() -> Iterator[Line]:
     how = (
         "hydra zmqfixed at 10 messages/s with native clients: seconds until all have acknowledged the settings of a "
         "step that is not their first; seconds from the end of its window until its row is printed."
@@ -440,10 +362,12 @@ def _clients() -> Iterator[Line]:
             f"{clients:,} native configured, and row printed after the window",
             "s configured",
             configured,
-            partial(_later, clients),
+            partial(_settings_and_row, clients),
             None,
             how,
             (Figure("s printed", at_most(printed)),),
+            quick=clients == 1000,
+            pairs=5 if clients == 1000 else 3,
             pair_s=10.0 if clients == 1000 else 40.0,
             lacks=programs.lacks,
         )
@@ -460,15 +384,7 @@ def _clients() -> Iterator[Line]:
     )
 
 
-def _first(client: str, clients: int, *words: str) -> float:
-    return start.clients_of(client, clients, *words)[0]
-
-
-def _connected(clients: int) -> float:
-    return limits.connected("zmq", clients)[0]
-
-
-def _later(clients: int) -> Sequence[float]:
+def _settings_and_row(clients: int) -> Sequence[float]:
     return start.clients_of("native", clients)[1:]
 
 
@@ -477,75 +393,73 @@ def _interrupts() -> Iterator[Line]:
         "SIGINT to hydra zmqfixed in a window of 10 messages/s: seconds until no process of the run is left, by a "
         "parent that adopts every orphan."
     )
-    for client, clients, most in (("pyzmq", 1000, 2.0), ("native", 10_240, 5.0)):
+    for client, clients, most, pair_s in (("pyzmq", 1000, 2.0, 20.0), ("native", 10_240, 5.0, 40.0)):
+        name = f"Ctrl-C until nothing is left, {clients:,} {client}"
+        ours = partial(start.interrupted, client, clients)
         yield Line(
-            "start",
-            f"Ctrl-C until nothing is left, {clients:,} {client}",
-            "s",
-            at_most(most),
-            partial(start.interrupted, client, clients),
-            None,
-            how,
+            *("start", name, "s", at_most(most), ours, None, how),
+            quick=client == "pyzmq",
             pairs=3,
-            pair_s=20.0 if client == "pyzmq" else 40.0,
+            pair_s=pair_s,
             lacks=programs.lacks,
         )
 
 
 def _pages() -> Iterator[Line]:
-    how = "Seconds of hydra report for a stored run of seeded reports, from its start to its end."
-    runs = (
-        ("7 rows × 100 clients", partial(grid_run, 7, 100), 2.0),
-        ("100 rows × 1,000 clients", partial(grid_run, 100, 1000), 10.0),
-        ("one hour of seconds", hour_run, 5.0),
-    )
-    for name, made, most in runs:
-        run = start.StoredRun(made)
-        yield Line(
-            *("start", f"hydra report, {name}", "s", at_most(most), run.report, None, how, (_CPU_S,)),
-            quick=most == 2.0,
-            pair_s=most,
-            within=run,
-        )
-    folder = start.StoredRun(partial(start.many_runs, 1000))
-    how = (
+    report = "Seconds of hydra report for a stored run of seeded reports, from its start to its end."
+    serve = (
         "Seconds from the start of hydra serve, without its cache, until its list of 1,000 runs of 7 rows has arrived."
     )
-    yield Line(
-        *("start", "hydra serve, first list of 1,000 runs", "s", at_most(5.0), folder.first_list, None, how, (_CPU_S,)),
-        pair_s=10.0,
-        within=folder,
-    )
+    for name, made, most, pair_s, ours, how in (
+        ("report, 7 rows × 100 clients", partial(grid_run, 7, 100), 2.0, 2.0, start.StoredRun.report, report),
+        ("report, 100 rows × 1,000 clients", partial(grid_run, 100, 1000), 10.0, 10.0, start.StoredRun.report, report),
+        ("report, one hour of seconds", hour_run, 5.0, 5.0, start.StoredRun.report, report),
+        (
+            "serve, first list of 1,000 runs",
+            partial(start.many_runs, 1000),
+            5.0,
+            10.0,
+            start.StoredRun.first_list,
+            serve,
+        ),
+    ):
+        run = start.StoredRun(made)
+        yield Line(
+            *("start", f"hydra {name}", "s", at_most(most), partial(ours, run), None, how, (_CPU_S,)),
+            quick=most == 2.0,
+            pair_s=pair_s,
+            within=run,
+        )
 
 
 # --- memory ----------------------------------------------------------------------------------------------------------
 
 
 def _memory(broker: kafka.Kafka) -> Iterator[Line]:
+    """A client of each implementation, beside the least memory that a process of its library takes."""
     how = (
         f"PSS of one of {memory.CLIENTS} subscriber processes of hydra {{}} behind a step of 20 messages; the bare "
         f"side: {memory.CLIENTS} forked processes with one connection of the same library."
     )
-    sides: Sequence[tuple[str, str, str, Side, Callable[[], str], AbstractContextManager[object]]] = (
-        ("pyzmq", "zmqfixed", "pyzmq", memory.bare_pyzmq, nothing, nullcontext()),
-        (
-            "native ZMQ",
-            "zmqfixed",
-            "native",
-            lambda: limits.connected("zmq", memory.CLIENTS)[1],
-            programs.lacks,
-            nullcontext(),
-        ),
-        (
-            "native Kafka",
-            "kafka-fixed",
-            "native",
-            partial(broker.connected_mb, memory.CLIENTS),
-            kafka.lacks_native,
-            broker,
+    alone = (programs.lacks, nullcontext())
+    of_nats, of_mqtt = ((sides.lacks, sides.within) for sides in (nats.SIDES, mqtt.SIDES))
+    native_kafka, python_kafka = (kafka.lacks_native, broker), (kafka.lacks_java, broker)
+    nats_load = nats.workload("native", memory.CLIENTS, "core")
+    mqtt_load = mqtt.workload("native", memory.CLIENTS, 0)
+    rows: Sequence[tuple[str, str, str, Side, tuple[Callable[[], str], AbstractContextManager[object]]]] = (
+        ("pyzmq", "zmqfixed", "pyzmq", memory.bare_pyzmq, alone),
+        ("native ZMQ", "zmqfixed", "native", memory.bare_libzmq, alone),
+        ("native NATS", "nats-fixed", "native", partial(memory.bare_native, nats.SIDES, nats_load), of_nats),
+        ("nats-py", "nats-fixed", "nats-py", partial(memory.bare_python, "nats-py", nats.SIDES), of_nats),
+        ("native MQTT", "mqtt-fixed", "native", partial(memory.bare_native, mqtt.SIDES, mqtt_load), of_mqtt),
+        ("paho-mqtt", "mqtt-fixed", "paho-mqtt", partial(memory.bare_python, "paho-mqtt", mqtt.SIDES), of_mqtt),
+        ("native Kafka", "kafka-fixed", "native", partial(broker.connected_mb, kafka.NATIVE), native_kafka),
+        *(
+            (library, "kafka-fixed", library, partial(broker.connected_mb, library), python_kafka)
+            for library in ("confluent-kafka", "kafka-python")
         ),
     )
-    for name, scenario, client, bare, lacks, within in sides:
+    for name, scenario, client, bare, (lacks, within) in rows:
         yield Line(
             "memory",
             f"subscriber of {name} : bare process",
@@ -555,88 +469,135 @@ def _memory(broker: kafka.Kafka) -> Iterator[Line]:
             bare,
             how.format(scenario),
             quick=name == "pyzmq",
+            pairs=3,
             pair_s=20.0,
             lacks=lacks,
             within=within,
+            timed=False,
         )
-    how = "Largest memory of one of 10 native subscribers of ZMQ, by the kernel."
-    for name, ours, bare in (
-        ("100,000 messages : 5,000", partial(memory.after, 100_000), partial(memory.after, 5_000)),
-        ("10 steps : 2", partial(memory.after, 5_000, 10), partial(memory.after, 5_000, 2)),
+    yield Line(
+        "memory",
+        f"{memory.PACKED:,} subscribers of zmtp : as many TCP sockets",
+        "MB of PSS",
+        at_most(1.25),
+        partial(memory.ours, "zmqfixed", "zmtp", memory.PACKED),
+        partial(memory.bare_native, zmq.SIDES, zmq.fastest("zmtp", memory.PACKED)),
+        "PSS of the process of all subscribers of hydra zmqfixed behind a step of 20 messages; the bare side: a "
+        "process that has connected as many TCP sockets, subscribed, and reads them with epoll.",
+        pairs=3,
+        pair_s=15.0,
+        lacks=programs.lacks,
+        timed=False,
+    )
+
+
+def _added() -> Iterator[Line]:
+    yield Line(
+        "memory",
+        "what a zmtp subscriber adds to its process",
+        "bytes a message of a step",
+        at_most(8),
+        memory.added,
+        None,
+        "Memory of a process = its start + subscribers × (a × messages of the largest step + b from the first report "
+        "on + c × further steps), with at most 2,048 messages: from then on, counters replace the list of latencies. "
+        "Largest memory of a process of 1,000 subscribers, by the kernel: a from steps of 1,000 and of 100 messages, b "
+        "and c from ten steps.",
+        (
+            Figure("bytes, first report", at_most(14_000), timed=False),
+            Figure("bytes a further step", at_most(64), timed=False),
+        ),
+        pairs=3,
+        pair_s=40.0,
+        lacks=programs.lacks,
+        timed=False,
+    )
+    how = "Largest memory of one of 10 subscribers of ZMQ at 20,000 messages/s, by the kernel."
+    for name, client, many, few in (
+        ("100,000 messages : 5,000", "native", (100_000,), (5_000,)),
+        ("100,000 messages : 5,000", "pyzmq", (100_000,), (5_000,)),
+        ("10 steps : 2", "native", (5_000, 10), (5_000, 2)),
+        ("10 steps : 2", "pyzmq", (5_000, 10), (5_000, 2)),
     ):
         yield Line(
             "memory",
-            f"subscriber behind {name}",
+            f"{client} subscriber behind {name}",
             "bytes",
             at_most(1.02),
-            ours,
-            bare,
+            partial(memory.after, client, *many),
+            partial(memory.after, client, *few),
             how,
-            pair_s=30.0,
+            pairs=3,
+            pair_s=20.0,
             lacks=programs.lacks,
+            timed=False,
         )
 
 
 # --- growth ----------------------------------------------------------------------------------------------------------
 
 _LINEAR = at_most(1.05)
-_OF_CLIENTS = (Figure("slope of CPU", _LINEAR), Figure("slope of controller's memory", _LINEAR))
+_OF_CLIENTS = (Figure("slope of CPU", _LINEAR), Figure("slope of controller's memory", _LINEAR, timed=False))
 
 
 def _clients_growth() -> Iterator[Line]:
     how = (
-        "hydra zmqfixed at 1 message/s, at each client count: seconds until all are ready, of a later configuration, "
+        "hydra {} at 1 message/s, at each client count: seconds until all are ready, of a later configuration, "
         "and of reports until they are stored; CPU seconds of the whole run; the controller's highest memory. A slope "
         "is that of a line through the logarithms of the last two decades."
     )
-    kinds = (
-        ("pyzmq", "pyzmq", 1, (10, 100, 1000), 25.0),
-        ("native", "native", 1, (10, 100, 1000, 10_000), 60.0),
-        ("native, 100 to a process", "native", 100, (100, 1000, 10_000), 40.0),
-        ("zmtp", "zmtp", 1, (1000, 10_000, 100_000), 80.0),
-    )
-    for name, client, packed, sizes, pair_s in kinds:
-        found = growth.Growth(sizes, partial(growth.of_clients, client, packed=packed))
-        yield _growth_line(f"{name}, {sizes[0]:,} to {sizes[-1]:,} clients", found, how, pair_s)
-    how = (
+    simulated = (
         "The same with a real controller and simulated relays of 1,000 clients; CPU seconds are those of the "
         "controller without its window."
     )
-    sizes = (10_000, 100_000, 1_000_000)
-    found = growth.Growth(sizes, growth.of_simulated)
-    yield _growth_line(f"simulated, {sizes[0]:,} to {sizes[-1]:,} clients", found, how, 120.0, needs_native=False)
-
-
-def _growth_line(name: str, found: growth.Growth, how: str, pair_s: float, *, needs_native: bool = True) -> Line:
-    return Line(
-        "growth",
-        f"start, configuring and reports of {name}",
-        "slope of seconds",
-        _LINEAR,
-        found.slopes,
-        None,
-        how,
-        _OF_CLIENTS,
-        pairs=3,
-        pair_s=pair_s,
-        lacks=programs.lacks if needs_native else nothing,
-        points=found.points,
-    )
+    for name, scenario, client, sizes, pair_s in (
+        ("pyzmq", "zmqfixed", "pyzmq", (10, 100, 1000), 25.0),
+        ("native", "zmqfixed", "native", (10, 100, 1000, 10_000), 60.0),
+        ("native, 100 to a process", "zmqfixed", "packed", (100, 1000, 10_000), 40.0),
+        ("zmtp", "zmqfixed", "zmtp", (1000, 10_000, 100_000), 80.0),
+        ("native Kafka", "kafka-fixed", "native", (10, 100, 1000), 60.0),
+        ("native NATS", "nats-fixed", "native", (10, 100, 1000), 30.0),
+        ("native MQTT", "mqtt-fixed", "native", (10, 100, 1000), 30.0),
+        ("simulated", "", "", (10_000, 100_000, 1_000_000), 120.0),
+    ):
+        costs = partial(growth.of_clients, scenario, client) if scenario else growth.of_simulated
+        found = growth.Growth(sizes, costs)
+        yield Line(
+            "growth",
+            f"start, configuring and reports of {name}, {sizes[0]:,} to {sizes[-1]:,} clients",
+            "slope of seconds",
+            _LINEAR,
+            found.slopes,
+            None,
+            how.format(scenario) if scenario else simulated,
+            _OF_CLIENTS,
+            quick=name == "pyzmq",
+            pairs=3,
+            pair_s=pair_s,
+            lacks=programs.lacks if scenario else nothing,
+            points=found.points,
+        )
 
 
 def _group_growth() -> Iterator[Line]:
     how = "A real controller with simulated relays: seconds until all clients have acknowledged their settings."
-    yield Line(
-        "growth",
-        "10,000 simulated configured, 100 groups : 1",
-        "s",
-        at_most(2.0),
-        partial(growth.configured_in, 100),
-        partial(growth.configured_in, 1),
-        how,
-        quick=True,
-        pair_s=20.0,
-    )
+    real = "hydra zmqfixed: seconds until all have acknowledged the settings of a step that is not their first."
+    for name, configured, text, lacks in (
+        ("10,000 simulated", growth.configured_in, how, nothing),
+        ("1,000 native", growth.really_configured_in, real, programs.lacks),
+    ):
+        yield Line(
+            "growth",
+            f"{name} configured, 100 groups : 1",
+            "s",
+            at_most(2.0),
+            partial(configured, 100),
+            partial(configured, 1),
+            text,
+            quick=lacks is nothing,
+            pair_s=20.0,
+            lacks=lacks,
+        )
     yield Line(
         "growth",
         "each group from 100 to 1,000, of 10,000 simulated",
@@ -646,36 +607,18 @@ def _group_growth() -> Iterator[Line]:
         None,
         "A real controller with simulated relays: its open files in the window, and its messages with settings, in "
         "1,000 groups less those in 100, divided by 900.",
-        (Figure("messages", at_most(1.0)),),
+        (Figure("messages", at_most(1.0), timed=False),),
         pairs=3,
         pair_s=25.0,
-    )
-    yield Line(
-        "growth",
-        "1,000 native configured, 100 groups : 1",
-        "s",
-        at_most(2.0),
-        partial(growth.really_configured_in, 100),
-        partial(growth.really_configured_in, 1),
-        "hydra zmqfixed: seconds until all have acknowledged the settings of a step that is not their first.",
-        pairs=3,
-        pair_s=25.0,
-        lacks=programs.lacks,
+        timed=False,
     )
 
 
 def _placement() -> Iterator[Line]:
+    how = "Seconds of the function that places groups, in one process without a cluster."
     for case in placement.CASES:
-        yield Line(
-            "growth",
-            f"2,000 groups placed on 500 agents: {case}",
-            "s",
-            at_most(0.5),
-            partial(placement.placed, case),
-            None,
-            "Seconds of the function that places groups, in one process without a cluster.",
-            pair_s=1.0,
-        )
+        name, ours = f"2,000 groups placed on 500 agents: {case}", partial(placement.placed, case)
+        yield Line("growth", name, "s", at_most(0.5), ours, None, how, pair_s=1.0)
 
 
 def _publisher_growth() -> Iterator[Line]:
@@ -708,25 +651,39 @@ def _publisher_growth() -> Iterator[Line]:
         pairs=3,
         pair_s=25.0,
         lacks=programs.lacks,
+        points=found.points,
+        timed=False,
     )
 
 
 def _row_growth() -> Iterator[Line]:
-    how = (
+    constant = at_most(1.1)
+    stored = Figure("bytes of run.db", constant, timed=False)
+    yield Line(
+        "growth",
+        "a real row, 100 rows : 10",
+        "CPU s",
+        constant,
+        partial(growth.of_real_rows, 100),
+        partial(growth.of_real_rows, 10),
+        "hydra zmqfixed with 10 native subscribers and steps of 0.2 s: CPU seconds of the controller for each row "
+        "behind the first; bytes of run.db a row.",
+        (stored,),
+        pairs=3,
+        pair_s=70.0,
+        lacks=programs.lacks,
+    )
+    yield Line(
+        "growth",
+        "a row, 10,000 rows : 1,000",
+        "CPU s",
+        constant,
+        partial(growth.of_rows, 10_000),
+        partial(growth.of_rows, 1000),
         "The code that runs a scenario, with stored reports of 10 subscribers in place of measured steps: CPU seconds "
         "of the controller a row (decided, stored, shown, written into tables); of a finished run that is resumed; "
-        "bytes of run.db a row."
+        "bytes of run.db a row.",
+        (Figure("CPU s of --resume", constant), stored),
+        pairs=3,
+        pair_s=200.0,
     )
-    for rows, pair_s in ((100, 4.0), (10_000, 200.0)):
-        yield Line(
-            "growth",
-            f"a row, {rows:,} rows : {rows // 10:,}",
-            "CPU s",
-            at_most(1.1),
-            partial(growth.of_rows, rows),
-            partial(growth.of_rows, rows // 10),
-            how,
-            (Figure("CPU s of --resume", at_most(1.1)), Figure("bytes of run.db", at_most(1.1))),
-            pairs=3,
-            pair_s=pair_s,
-        )

@@ -13,7 +13,7 @@ from typing import Final
 from bench import table
 from bench.line import SECTIONS
 from bench.plot import svg
-from bench.result import LineResult, Results, load
+from bench.result import FigureResult, LineResult, Results, load
 
 _TITLES: Final = {
     "limits": "What the machine can do",
@@ -33,9 +33,16 @@ this page is made from its results (`python -m bench.page`). `bench/lines.py` ha
 A line with two sides is *Hydra : bare program*, and is judged by the ratio of both. Both sides take turns. In brackets
 is the 95 % confidence interval, by the statistics of `hydra compare`. A figure `holds` or `misses` its goal; it is
 `cannot tell` if the interval contains the goal or is wider than ± 5 %, also with twice as many pairs. Only `holds`
-counts. *Of the limit* compares a figure with what the machine can do at all. BUSY marks a line during which other
-processes used more than 5 % of the CPU.
+counts. *Of the limit* compares a figure with what the machine can do at all. BUSY marks a figure during which other
+processes used more than 5 % of the CPU; counts, bytes and memory do not depend on other processes.
 """
+_OPEN: Final = """
+## What does not hold
+The best figure is the first. *Short* is the share of the goal by which the figure falls short of the goal;
+a negative share is better than the goal.
+
+| line | ratio or figure (95 % interval) | goal | short | |
+|---|---:|---|---:|---|"""
 
 
 def write(results: Results, page: Path) -> None:
@@ -51,6 +58,7 @@ def _blocks(results: Results) -> Iterator[str]:
     yield f"{table.summary(results)} Measured {_days(results.lines)}.\n"
     yield "| machine | |\n|---|---|"
     yield from (f"| {name} | {value} |" for name, value in results.machine.items())
+    yield from _open(results.lines)
     for section in SECTIONS:
         lines = [line for line in results.lines if line.section == section]
         if lines:
@@ -71,9 +79,37 @@ def _table(lines: Sequence[LineResult]) -> Iterator[str]:
             yield f"| {line.name} | not measured: {line.problem} | | | |"
         for n, figure in enumerate(line.figures):
             name = line.name if n == 0 else f"… {figure.unit}"
-            notes = table.notes(line, n).replace(figure.verdict, f"`{figure.verdict}`")
-            cells = (name, table.sides(figure, n), table.judged(figure), figure.goal, notes)
+            cells = (
+                name,
+                table.sides(figure, n),
+                table.judged(figure),
+                figure.goal,
+                _marked(figure, table.notes(line, n)),
+            )
             yield f"| {' | '.join(cells)} |"
+
+
+def _open(lines: Sequence[LineResult]) -> Iterator[str]:
+    """The figures that miss their goal, or are undecided, by their distance from it."""
+    every = [(figure, line, n) for line in lines for n, figure in enumerate(line.figures) if figure.goal]
+    found = [each for each in every if each[0].verdict != "holds"]
+    if found:
+        yield _OPEN
+    for figure, line, n in sorted(found, key=lambda each: each[0].shortfall):
+        name = line.name if n == 0 else f"{line.name}: {figure.unit}"
+        cells = (
+            name,
+            table.judged(figure),
+            figure.goal,
+            f"{figure.shortfall:.0%}",
+            _marked(figure, table.verdict(figure)),
+        )
+        yield f"| {' | '.join(cells)} |"
+
+
+def _marked(figure: FigureResult, text: str) -> str:
+    """The text with its verdict as code."""
+    return text.replace(figure.verdict, f"`{figure.verdict}`", 1)
 
 
 def _how(lines: Sequence[LineResult]) -> Iterator[str]:

@@ -16,7 +16,7 @@ import msgspec
 
 from bench import machine
 from bench.line import SECTIONS, Figure, Line, Points
-from bench.turns import Verdict, estimate, judge, side_values, take
+from bench.turns import Verdict, estimate, judge, meets, shortfall, side_values, take
 from hydra.errors import HydraError, UsageError
 
 FAILURES: Final = (
@@ -41,6 +41,9 @@ class FigureResult:
         middle, low, high: the judged ratio or figure, and its 95 % confidence interval; a limit is None with one pair.
         goal: its goal as a text; "" if it has none.
         verdict: the verdict.
+        meets: whether the whole interval meets the goal, or no part of it; None: it contains the goal, or has none.
+        shortfall: by what share of its goal the figure falls short of it; negative: it is better.
+        timed: whether other processes on the machine disturb it.
     """
 
     unit: str
@@ -51,6 +54,9 @@ class FigureResult:
     high: float | None
     goal: str
     verdict: Verdict
+    meets: bool | None = None
+    shortfall: float = 0.0
+    timed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +95,8 @@ class LineResult:
 
     @property
     def is_busy(self) -> bool:
-        """Whether other processes disturbed it."""
-        return self.others > machine.BUSY
+        """Whether other processes disturbed a figure of it."""
+        return self.others > machine.BUSY and any(figure.timed for figure in self.figures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +114,12 @@ class Results:
     def count(self, verdict: Verdict) -> int:
         """How many figures have this verdict."""
         return sum(figure.verdict == verdict for line in self.lines for figure in line.figures)
+
+    @property
+    def wide(self) -> int:
+        """How many undecided figures meet their goal with the whole interval, which is wider than ± 5 %."""
+        every = (figure for line in self.lines for figure in line.figures)
+        return sum(figure.verdict == "cannot tell" and figure.meets is True for figure in every)
 
     @property
     def failed(self) -> int:
@@ -181,6 +193,9 @@ def _figure(figure: Figure, ours: Sequence[float], bare: Sequence[float] | None)
         high,
         str(figure.goal or ""),
         judge(e, figure.goal),
+        meets(e, figure.goal) if figure.goal else None,
+        shortfall(e, figure.goal) if figure.goal else 0.0,
+        figure.timed,
     )
 
 

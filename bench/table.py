@@ -30,12 +30,20 @@ def judged(figure: FigureResult) -> str:
     return f"{short(figure.middle)} ({short(figure.low)} … {short(figure.high)})"
 
 
+def verdict(figure: FigureResult) -> str:
+    """The verdict; of an undecided figure also whether its interval is only too wide."""
+    if figure.verdict != "cannot tell" or figure.meets is None:
+        return figure.verdict
+    return f"{figure.verdict} (the whole interval {'meets' if figure.meets else 'misses'} the goal, but is too wide)"
+
+
 def notes(line: LineResult, n: int) -> str:
     """The verdict, the share of the limit, and the mark of a busy machine, of figure ``n``."""
-    found: list[str] = [line.figures[n].verdict] if line.figures[n].goal else []
+    figure = line.figures[n]
+    found = [verdict(figure)] if figure.goal else []
     if n == 0 and line.of_limit is not None:
         found.append(f"{line.of_limit:.0%} of the limit")
-    if n == 0 and line.is_busy:
+    if line.is_busy and figure.timed:
         found.append(f"BUSY: other processes used {line.others:.0%} of the CPU")
     return ", ".join(found)
 
@@ -51,7 +59,8 @@ def short(value: float) -> str:
 def summary(results: Results) -> str:
     """How many figures hold, miss and are undecided, and how many lines were not measured."""
     parts = [f"{results.count('holds')} hold", f"{results.count('misses')} miss"]
-    parts.append(f"{results.count('cannot tell')} `cannot tell` (not counted as held)")
+    wide = f"; the whole interval of {results.wide} meets the goal, but is too wide" if results.wide else ""
+    parts.append(f"{results.count('cannot tell')} `cannot tell` (not counted as held{wide})")
     if results.lacking:
         parts.append(f"{results.lacking} lines not measured on this machine")
     if results.failed:

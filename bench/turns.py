@@ -65,16 +65,29 @@ def estimate(ours: Sequence[float], bare: Sequence[float] | None) -> Estimate:
     return Estimate(back(float(e.mean)), back(float(e.low)), back(float(e.high)))
 
 
+def meets(found: Estimate, goal: Goal) -> bool | None:
+    """Whether the whole interval meets the goal, or no part of it; None: the goal lies inside."""
+    # Counts have no spread, and may be exactly at their goal.
+    if found.low == found.high and math.isclose(found.middle, goal.bound):
+        return True
+    if found.low <= goal.bound <= found.high:
+        return None
+    return (found.low > goal.bound) == goal.is_least
+
+
 def judge(found: Estimate, goal: Goal | None) -> Verdict:
     """The verdict: an interval that contains the goal, or is wider than ± 5 %, does not decide."""
     if goal is None:
         return "no goal"
-    # Counts have no spread, and may be exactly at their goal.
-    if found.low == found.high and math.isclose(found.middle, goal.bound):
-        return "holds"
-    if found.low <= goal.bound <= found.high or not found.is_narrow:
+    if (good := meets(found, goal)) is None or not found.is_narrow:
         return "cannot tell"
-    return "holds" if (found.low > goal.bound) == goal.is_least else "misses"
+    return "holds" if good else "misses"
+
+
+def shortfall(found: Estimate, goal: Goal) -> float:
+    """By what share of the goal's bound the middle falls short of it: 0.05 is 5 % worse, a negative share better."""
+    short = goal.bound - found.middle if goal.is_least else found.middle - goal.bound
+    return short / goal.bound if goal.bound else short
 
 
 def order(pair: int) -> tuple[int, int]:

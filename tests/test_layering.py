@@ -41,13 +41,13 @@ def of(package: str, names: str) -> list[str]:
 
 PURE = [
     *of("hydra", "errors model events measure analysis sweep wire"),
-    *of("hydra.engine", "placement group_sizing resources"),
+    *of("hydra.engine", "placement group_sizing resources pinning"),
     *of("hydra.kubernetes", "affinity node_inventory owner_job object_names nodes pods api_errors settings"),
     *of("hydra.kubernetes", "settings run_health state pod_status"),
     *of("hydra.kubernetes.in_cluster", "job_state job_objects"),
     *of("hydra.mesos", "translate offers state settings"),
     *of("hydra.monitor", "run_snapshot metric_families"),
-    *of("hydra.control", "list_limits clock_offset watch_assignment epoch_replies"),
+    *of("hydra.control", "list_limits clock_offset watch_assignment host_looks epoch_replies"),
     *of("hydra.client", "subscriber_state time_series pacing ledger ack_ledger relayed_replies"),
     *of("hydra.client", "relayed_replies relay_state"),
 ]

@@ -37,6 +37,8 @@ from hydra.wire.messages import (
 from hydra.wire.subscriber_table import SubscriberTable
 
 PUBLISHER: Final = 0
+OWN: Final = ("subscribers", "size", "warm", "seconds", "rate")
+"""What a bare side is given of a workload besides the system's settings; rate 0: as many messages as possible."""
 _LEAD_NS: Final = 200_000_000
 _DRAIN_S: Final = 0.5
 _ANSWER_WITHIN_S: Final = 60.0
@@ -50,6 +52,7 @@ class Figures(NamedTuple):
         cpu_us: CPU of the subscribers for each message that they received, in µs.
         publisher_cpu_us: CPU of the publisher for each message that it sent, in µs.
         p50_us, p99_us: latency of all received messages from their due times, in µs; 0 without due times.
+        pss_bytes: mean PSS of a subscriber's process before its first message; 0 if the side does not measure it.
     """
 
     rate_pps: float
@@ -57,6 +60,7 @@ class Figures(NamedTuple):
     publisher_cpu_us: float
     p50_us: float
     p99_us: float
+    pss_bytes: float = 0.0
 
     @property
     def throughput(self) -> Sequence[float]:
@@ -66,7 +70,7 @@ class Figures(NamedTuple):
     @property
     def latency(self) -> Sequence[float]:
         """The figures of a measurement at a fixed rate."""
-        return self[3:]
+        return self[3:5]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,8 @@ class Workload:
         rate: messages/s, or ``"max"``.
         seconds: length of the window.
         settings: further keys of the scenario.
+        warm_s: seconds of messages before the window, on the same connections; a connection whose socket buffers have
+            grown carries up to a fifth less than a new one.
     """
 
     scenario: str
@@ -90,6 +96,7 @@ class Workload:
     rate: Rate = "max"
     seconds: float = 3.0
     settings: Mapping[str, object] = field(default_factory=dict)
+    warm_s: float = 0.0
 
     @contextmanager
     def opened(self, servers: Mapping[str, str]) -> Iterator[tuple[Controller, System, Settings]]:
@@ -215,6 +222,7 @@ class SharedServer(AbstractContextManager["SharedServer"]):
 
     Attributes:
         address: this key with the address while the server runs.
+        where: the address alone.
     """
 
     def __init__(self, make: Callable[[Path], Any], key: str) -> None:
@@ -222,11 +230,13 @@ class SharedServer(AbstractContextManager["SharedServer"]):
         self._key = key
         self._running = ExitStack()
         self.address: Mapping[str, str] = {}
+        self.where = ""
 
     def __enter__(self) -> SharedServer:
         folder = Path(self._running.enter_context(TemporaryDirectory()))
         server = self._running.enter_context(self._make(folder / "server"))
-        self.address = {self._key: server.address}
+        self.where = server.address
+        self.address = {self._key: self.where}
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -239,7 +249,7 @@ class Sides:
 
     Attributes:
         command: the command line of the bare side, from the name of Hydra's client, and from the system's object in
-            ``configure`` with the number of subscribers, the size, the seconds and the rate (0: as many as possible).
+            ``configure`` with :data:`OWN`.
         server: the server of both sides; None if the system has none.
         lacks: what this machine lacks for it.
     """
@@ -254,25 +264,28 @@ class Sides:
         return self.server or _NOTHING
 
     def ours(self, load: Workload) -> Figures:
-        """One window of Hydra's clients, on new connections."""
+        """One window of Hydra's clients, on new connections that ``warm_s`` has warmed."""
         with load.opened(self._servers) as (controller, system, settings), ExitStack() as stack:
             publisher, subscriber = _compiled(system.program("publisher")), _compiled(system.program("subscriber"))
             clients = ControlledClients(controller, publisher, subscriber, load.subscribers)
             stack.callback(clients.close)
-            return clients.measure(shared_of(settings), system.configure(settings), load.seconds, system.finish)
+            for seconds in filter(None, (load.warm_s, load.seconds)):
+                found = clients.measure(shared_of(settings), system.configure(settings), seconds, system.finish)
+            return found
 
     def bare(self, load: Workload) -> Figures:
         """One window of a bare program, on new connections."""
         with load.opened(self._servers) as (_, system, settings):
-            own = {
-                "subscribers": load.subscribers,
-                "size": load.size,
-                "seconds": load.seconds,
-                "rate": 0 if load.rate == "max" else load.rate,
-            }
+            rate = 0 if load.rate == "max" else load.rate
+            own = dict(zip(OWN, (load.subscribers, load.size, load.warm_s, load.seconds, rate), strict=True))
             command = self.command(load.client, {**(system.configure(settings) or {}), **own})
             done = subprocess.run(command, capture_output=True, check=True, text=True, timeout=programs.WITHIN_S)
         return Figures(**json.loads(done.stdout))
+
+    @property
+    def where(self) -> str:
+        """The address of the server; "" if the system has none."""
+        return self.server.where if self.server else ""
 
     @property
     def _servers(self) -> Mapping[str, str]:

@@ -11,9 +11,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from hydra.client.linux_process import die_with_parent, exact_timers
+from hydra.client.linux_process import die_with_parent, exact_timers, raise_open_files
 
 TIME_AT: Final = slice(16, 24)
 """Where the due time is in a message: at the place of Hydra's."""
@@ -22,6 +23,12 @@ AT_ONCE: Final = 100
 _LEAD_NS: Final = 100_000_000
 _SPIN_NS: Final = 120_000
 """The wait for a due time ends with a spin of this length, as that of Hydra's publishers."""
+
+
+def pss_bytes(pid: int) -> int:
+    """Proportional resident memory of a process: what processes share is divided by their number."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return next(1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:"))
 
 
 @dataclass(slots=True)
@@ -45,7 +52,7 @@ class Interval:
     stop_ns: int
 
     def rounds(self) -> Iterator[None]:
-        """Ends with the window; each turn is for ``AT_ONCE`` messages."""
+        """Begins at once, and ends with the window; each turn is for ``AT_ONCE`` messages."""
         while time.monotonic_ns() < self.stop_ns:
             yield
 
@@ -64,7 +71,7 @@ class Interval:
 Receive = Callable[[dict[str, Any], Tally, Callable[[], None]], object]
 """Receives for ever, from its arguments: the settings, the tally, and what it calls when it is subscribed."""
 Publish = Callable[[dict[str, Any], Callable[[], Interval]], int]
-"""Connects, calls its second argument for the window, and sends in it; returns the number of sent messages."""
+"""Connects, calls its second argument for the window, and sends until its end; returns the number of sent messages."""
 
 
 def _subscriber(settings: dict[str, Any], receive: Receive, parent: int, line: Connection) -> NoReturn:
@@ -89,6 +96,7 @@ def encoded(settings: Mapping[str, Any]) -> str:
 def run(receive: Receive, publish: Publish) -> None:
     """Runs a bare loop with the settings on the command line, and prints its figures as JSON."""
     settings = json.loads(sys.argv[1])
+    raise_open_files()
     forking = multiprocessing.get_context("fork")
     lines = []
     for _ in range(settings["subscribers"]):
@@ -103,11 +111,12 @@ def run(receive: Receive, publish: Publish) -> None:
         if not all(line.recv() for line in lines):
             raise RuntimeError("a subscriber is not subscribed")
         exact_timers()
-        start_ns = time.monotonic_ns() + _LEAD_NS
+        warm_ns = time.monotonic_ns() + _LEAD_NS
+        start_ns = warm_ns + int(settings["warm"] * 1e9)
         window = Interval(start_ns, start_ns + int(settings["seconds"] * 1e9))
         for line in lines:
             line.send(window)
-        time.sleep(max(0, start_ns - time.monotonic_ns()) / 1e9)
+        time.sleep(max(0, warm_ns - time.monotonic_ns()) / 1e9)
         begun_ns = time.process_time_ns()
         return window
 

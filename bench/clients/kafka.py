@@ -18,8 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NamedTuple
 
-from bench import programs
-from bench.clients.kafka_loop import MODULES, OWN, RECORD_BYTES, Library, Role
+from bench import memory, programs
+from bench.clients.kafka_loop import MODULES, OWN, RECORD_BYTES, Role
 from hydra.control.controller import Controller
 from hydra.control.roster import EpochReplies
 from hydra.errors import HydraError
@@ -29,7 +29,7 @@ from hydra.kafkatest.property_table import PROPERTIES, alike
 from hydra.kafkatest.settings import KafkaSettings
 from hydra.kafkatest.topics import Topics
 from hydra.kafkatest.transport_base import fetch_config
-from hydra.model import PublisherReport, SharedSettings
+from hydra.model import ProcessUsage, PublisherReport, SharedSettings
 from hydra.wire.clock import wall_offset_ns
 from hydra.wire.messages import (
     Configure,
@@ -60,8 +60,8 @@ _FIRST: Final = 1
 _SHARED: Final = SharedSettings(rate="max", burst=OWN["msg_batch"], message_size=RECORD_BYTES)
 
 
-class Received(NamedTuple):
-    """What all consumers received together, and what a message took of a consumer's CPU."""
+class Throughput(NamedTuple):
+    """Messages/s of all clients together, and what a message took of a client's CPU."""
 
     rate_pps: float
     cpu_us: float
@@ -110,21 +110,19 @@ class Kafka:
         self._logs.clear()
         self._running.close()
 
-    def producer(self, implementation: str) -> float:
+    def producer(self, implementation: str) -> Throughput:
         """Hydra's publisher: acknowledged messages/s."""
         with self._topic() as kafka, _Clients(_program(implementation), "kafka-pub") as publisher:
             report = publisher.produce(kafka, 1, SECONDS)
         if report.acknowledged != report.sent:
             raise RuntimeError(f"{report.acknowledged} of {report.sent} messages acknowledged")
-        return (report.acknowledged - 1) / (report.last_ns - report.first_ns) * 1e9
+        rate_pps = (report.acknowledged - 1) / (report.last_ns - report.first_ns) * 1e9
+        return Throughput(rate_pps, _cpu_us(report.usage, report.sent))
 
-    def bare_producer(self, implementation: Library | None = None) -> float:
-        """The bare loop of librdkafka, or of a Python library."""
+    def bare_producer(self, implementation: str) -> Throughput:
+        """The bare loop of the same library."""
         with self._topic() as kafka:
-            if implementation is not None:
-                return self._loop("producer", implementation, kafka["topic"], SECONDS)
-            program = programs.bare("kafka/bare-producer")
-            return programs.numbers(program, self._bootstrap, kafka["topic"], SECONDS, *_PRODUCER)[-1]
+            return self._loop("producer", implementation, kafka["topic"], SECONDS, _PRODUCER)
 
     def tool_producer(self) -> float:
         """ProducerPerformance."""
@@ -139,7 +137,7 @@ class Kafka:
             )
         return float(re.findall(r"([\d.]+) records/sec", output)[-1])
 
-    def consumer(self, implementation: str) -> float:
+    def consumer(self, implementation: str) -> Throughput:
         """Hydra's subscriber: messages/s from its first batch to its last."""
         log = self._log(implementation, LOG_RECORDS[implementation])
         with _Clients(_program(implementation), "kafka-sub") as subscriber:
@@ -148,16 +146,13 @@ class Kafka:
         if ledger.missing or ledger.duplicates:
             raise RuntimeError(f"not every message: {ledger}")
         received = ledger.received + ledger.extra
-        return (received - report.first_batch) / (report.last_ns - report.first_ns) * 1e9
+        rate_pps = (received - report.first_batch) / (report.last_ns - report.first_ns) * 1e9
+        return Throughput(rate_pps, _cpu_us(report.usage, received))
 
-    def bare_consumer(self, implementation: Library | None = None) -> float:
-        """The bare loop of librdkafka, or of a Python library."""
-        name = implementation or NATIVE
-        log = self._log(name, LOG_RECORDS[name])
-        if implementation is not None:
-            return self._loop("consumer", implementation, log.kafka["topic"], log.records)
-        program = programs.bare("kafka/bare-consumer")
-        return programs.numbers(program, self._bootstrap, log.kafka["topic"], log.records, *_CONSUMER)[-1]
+    def bare_consumer(self, implementation: str) -> Throughput:
+        """The bare loop of the same library."""
+        log = self._log(implementation, LOG_RECORDS[implementation])
+        return self._loop("consumer", implementation, log.kafka["topic"], log.records, _CONSUMER)
 
     def tool_consumer(self) -> float:
         """ConsumerPerformance."""
@@ -169,7 +164,7 @@ class Kafka:
         )
         return float(output.strip().splitlines()[-1].split(",")[-1])  # fetch.nMsg.sec
 
-    def consumers(self, count: int) -> Received:
+    def consumers(self, count: int) -> Throughput:
         """Native subscribers that all read the same log, one to a process."""
         log = self._log(f"{count}", MANY_RECORDS // count)
         with _Clients(_program(NATIVE), "kafka-sub", count) as subscribers:
@@ -180,15 +175,18 @@ class Kafka:
             raise RuntimeError(f"{received} of {count * log.records} messages")
         took_s = (table.last_ns.max() - table.first_ns.min()) / 1e9
         cpu_s = (table.cpu_user_s + table.cpu_system_s).sum()
-        return Received(float(received / took_s), float(cpu_s * 1e6 / received))
+        return Throughput(float(received / took_s), float(cpu_s * 1e6 / received))
 
-    def bare_consumers(self, count: int) -> Received:
+    def bare_consumers(self, count: int) -> Throughput:
         """Bare loops of librdkafka that all read the same log, one to a process."""
-        return Received(*self._bare_consumers(self._log(f"{count}", MANY_RECORDS // count), count)[:2])
+        return Throughput(*self._bare_consumers(self._log(f"{count}", MANY_RECORDS // count), count)[:2])
 
-    def connected_mb(self, count: int) -> float:
-        """Mean PSS of forked processes with one connected consumer of librdkafka, MB."""
-        return self._bare_consumers(self._log("a few", 1000), count)[2] / 1e6
+    def connected_mb(self, implementation: str) -> float:
+        """Mean PSS of forked processes with one connected consumer of a library each, MB."""
+        log = self._log("a few", 1000)
+        if implementation == NATIVE:
+            return self._bare_consumers(log, memory.CLIENTS)[2] / 1e6
+        return memory.bare_python_at(implementation, self._bootstrap, log.kafka["topic"])
 
     def _bare_consumers(self, log: _Log, count: int) -> list[float]:
         program = programs.bare("kafka/bare-consumers")
@@ -225,10 +223,15 @@ class Kafka:
                         return _Log(kafka, epoch, records)
                 epoch, seconds = epoch + 1, 2 * seconds
 
-    def _loop(self, role: Role, library: Library, topic: str, last: float) -> float:
-        """A bare loop of a Python library, in a process of its own."""
-        words = [sys.executable, "-m", "bench.clients.kafka_loop", role, library, self._bootstrap, topic]
-        return programs.numbers(*words, last)[-1]
+    def _loop(self, role: Role, implementation: str, topic: str, last: float, properties: Sequence[str]) -> Throughput:
+        """A bare loop in a process of its own; that of a Python library knows its properties."""
+        words: list[str | Path | float]
+        if implementation == NATIVE:
+            words = [programs.bare(f"kafka/bare-{role}"), self._bootstrap, topic, last, *properties]
+        else:
+            loop = [sys.executable, "-m", "bench.clients.kafka_loop", role, implementation]
+            words = [*loop, self._bootstrap, topic, last]
+        return Throughput(*programs.numbers(*words))
 
 
 class _Clients:
@@ -320,6 +323,10 @@ def _window(epoch: int, seconds: float) -> Start:
     begin = time.monotonic_ns() + offset + 50_000_000
     clock = HostClock(at_ns=0, step_ns=offset)
     return Start(epoch=epoch, start_at_ns=begin, stop_at_ns=begin + int(seconds * 1e9), clock=clock)
+
+
+def _cpu_us(usage: ProcessUsage, messages: int) -> float:
+    return (usage.cpu_user_s + usage.cpu_system_s) * 1e6 / messages
 
 
 def _program(implementation: str) -> Sequence[str | Path]:

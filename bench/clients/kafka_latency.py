@@ -8,7 +8,7 @@ from shutil import which
 from typing import Any, Final
 
 from bench import programs
-from bench.clients.channel import SharedServer, Sides, Workload, words
+from bench.clients.channel import OWN, SharedServer, Sides, Workload, words
 from hydra.kafkatest.broker import EmbeddedBroker
 
 SIZE: Final = 100
@@ -20,9 +20,8 @@ def workload(subscribers: int, rate: float, seconds: float) -> Workload:
 
 
 def _command(client: str, values: Mapping[str, Any]) -> Sequence[str]:  # noqa: ARG001  # there is one
-    own = ("subscribers", "size", "seconds", "rate")
-    system = {name: value for name, value in values.items() if name not in own}
-    return words(programs.bare("kafka/bare-latency"), {"system": json.dumps(system), **{n: values[n] for n in own}})
+    system = {name: value for name, value in values.items() if name not in OWN}
+    return words(programs.bare("kafka/bare-latency"), {"system": json.dumps(system), **{n: values[n] for n in OWN}})
 
 
 def _lacks() -> str:

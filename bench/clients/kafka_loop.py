@@ -3,7 +3,7 @@
 Run: python -m bench.clients.kafka_loop producer|consumer LIBRARY BOOTSTRAP TOPIC SECONDS|RECORDS
 
 A producer sends for SECONDS and counts what was delivered; a consumer reads RECORDS from the beginning. Both print
-messages/s.
+messages/s, and what a message took of the CPU (µs).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import confluent_kafka
 import kafka
@@ -45,8 +45,17 @@ def bodies() -> list[bytes]:
     return [bytes(24) + body for body in PayloadBlock(SharedSettings(message_size=RECORD_BYTES)).of(0, CHUNK)]
 
 
-def confluent_producer(bootstrap: str, topic: str, seconds: float) -> float:
-    """Counts what was delivered, messages/s."""
+class Loop(NamedTuple):
+    """What a loop has done: messages, those of its rate, seconds, and CPU seconds."""
+
+    messages: int
+    timed: int
+    took_s: float
+    cpu_s: float
+
+
+def confluent_producer(bootstrap: str, topic: str, seconds: float) -> Loop:
+    """Counts what was delivered."""
     config = confluent.producer_config(1, configuration(bootstrap, topic), RECORD_BYTES)
     producer, chunk = confluent_kafka.Producer(config), bodies()
     producer.list_topics(topic, timeout=10)
@@ -56,7 +65,7 @@ def confluent_producer(bootstrap: str, topic: str, seconds: float) -> float:
         nonlocal delivered
         delivered += error is None
 
-    began = time.monotonic()
+    began, cpu_s = time.monotonic(), time.process_time()
     while time.monotonic() - began < seconds:
         for message in chunk:
             try:
@@ -65,18 +74,18 @@ def confluent_producer(bootstrap: str, topic: str, seconds: float) -> float:
                 producer.poll(0.005)
         producer.poll(0)
     producer.flush(10)
-    return delivered / (time.monotonic() - began)
+    return Loop(delivered, delivered, time.monotonic() - began, time.process_time() - cpu_s)
 
 
-def kafka_python_producer(bootstrap: str, topic: str, seconds: float) -> float:
-    """Keeps as many messages in flight as Hydra's client and counts the answers, messages/s."""
+def kafka_python_producer(bootstrap: str, topic: str, seconds: float) -> Loop:
+    """Keeps as many messages in flight as Hydra's client and counts the answers."""
     config = kafka_python.producer_config(1, configuration(bootstrap, topic), RECORD_BYTES)
     most = config.pop(property_table.QUEUED)
     producer, chunk = kafka.KafkaProducer(**config), bodies()
     producer.partitions_for(topic)
     in_flight: deque[Any] = deque()
     delivered = 0
-    began = time.monotonic()
+    began, cpu_s = time.monotonic(), time.process_time()
     while time.monotonic() - began < seconds:
         if len(in_flight) >= most:
             in_flight[0].get(10)
@@ -87,42 +96,43 @@ def kafka_python_producer(bootstrap: str, topic: str, seconds: float) -> float:
             delivered += in_flight.popleft().succeeded()
     producer.flush(10)
     delivered += sum(future.succeeded() for future in in_flight)
-    took = time.monotonic() - began
+    done = Loop(delivered, delivered, time.monotonic() - began, time.process_time() - cpu_s)
     producer.close()
-    return float(delivered / took)
+    return done
 
 
-def confluent_consumer(bootstrap: str, topic: str, records: float) -> float:
-    """Takes batches and counts, messages/s from the first message on."""
+def confluent_consumer(bootstrap: str, topic: str, records: float) -> Loop:
+    """Takes batches and counts, from the first message on."""
     consumer = confluent_kafka.Consumer(confluent.consumer_config(1, configuration(bootstrap, topic)))
     consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
+    cpu_s = time.process_time()
     first = count = len(consumer.consume(1, 10))
     began = time.monotonic()
     while count < records:
         count += len(consumer.consume(CHUNK, 0) or consumer.consume(1, 1.0))
-    took = time.monotonic() - began
+    done = Loop(count, count - first, time.monotonic() - began, time.process_time() - cpu_s)
     consumer.close()
-    return (count - first) / took
+    return done
 
 
-def kafka_python_consumer(bootstrap: str, topic: str, records: float) -> float:
-    """Takes batches and counts, messages/s from the first batch on."""
+def kafka_python_consumer(bootstrap: str, topic: str, records: float) -> Loop:
+    """Takes batches and counts, from the first batch on."""
     consumer = kafka.KafkaConsumer(**kafka_python.consumer_config(1, configuration(bootstrap, topic)))
     consumer.assign([kafka.TopicPartition(topic, 0)])
     consumer.seek(kafka.TopicPartition(topic, 0), 0)
     first = count = 0
-    began = time.monotonic()
+    began, cpu_s = time.monotonic(), time.process_time()
     while count < records:
         found = consumer.poll(timeout_ms=1000, max_records=CHUNK)
         count += sum(len(batch) for batch in found.values())
         if not first and count:
             first, began = count, time.monotonic()
-    took = time.monotonic() - began
+    done = Loop(count, count - first, time.monotonic() - began, time.process_time() - cpu_s)
     consumer.close()
-    return (count - first) / took
+    return done
 
 
-LOOPS: Final[Mapping[tuple[str, str], Callable[[str, str, float], float]]] = {
+LOOPS: Final[Mapping[tuple[str, str], Callable[[str, str, float], Loop]]] = {
     ("producer", "confluent-kafka"): confluent_producer,
     ("producer", "kafka-python"): kafka_python_producer,
     ("consumer", "confluent-kafka"): confluent_consumer,
@@ -132,4 +142,5 @@ LOOPS: Final[Mapping[tuple[str, str], Callable[[str, str, float], float]]] = {
 
 if __name__ == "__main__":
     role, library, bootstrap, topic, last = sys.argv[1:]
-    print(LOOPS[role, library](bootstrap, topic, float(last)))
+    done = LOOPS[role, library](bootstrap, topic, float(last))
+    print(done.timed / done.took_s, done.cpu_s * 1e6 / done.messages)

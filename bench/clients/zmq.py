@@ -1,146 +1,96 @@
-"""Fan-out of ZeroMQ at the highest rate: Hydra's clients, and bare loops of the same library that only count.
+"""ZeroMQ: Hydra's clients beside bare loops of libzmq and pyzmq, and those of one packed process beside TCP sockets.
 
-Both sides have one publisher and forked subscribers, the same high-water marks and one I/O thread for each process.
-They count what all subscribers receive in the window, on connections that have carried messages before, as after the
-warm-up of a run: the kernel's socket buffers of such a connection have grown.
+As a program: the bare loop of pyzmq.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
-from contextlib import closing
-from pathlib import Path
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import zmq
 
 from bench import programs
-from hydra.control.controller import Controller
-from hydra.control.roster import EpochReplies
-from hydra.model import SharedSettings
-from hydra.wire.clock import wall_offset_ns
-from hydra.wire.messages import Configure, Finish, HostClock, PublisherEndpoint, PublisherTotal, Start, Stop
+from bench.clients import forks
+from bench.clients.channel import Sides, Workload, words
+from hydra.client.server_interface import free_ports
+from hydra.model import HEADER_BYTES, Rate
 
-SECONDS: Final = 2.0
-WARM_S: Final = 1.0
 HWM: Final = 1000
-BURST: Final = 100
-"""Messages that either publisher sends before it looks at the clock."""
-_SYSTEM: Final = {"sndhwm": HWM, "rcvhwm": HWM}
-_PUBLISHER: Final = 0
-_PYZMQ: Final = (sys.executable, "-m", "hydra.zmqtest.pyzmq")
-_BARE_PYZMQ: Final = (sys.executable, "-m", "bench.clients.pyzmq_loop")
+"""Both high-water marks of both sides."""
+_MARKS: Final = {"settings.sndhwm": HWM, "settings.rcvhwm": HWM}
 
 
-class Received(NamedTuple):
-    """What all subscribers received together, and what a message took of a subscriber's CPU."""
+def fastest(client: str, subscribers: int, size: int = HEADER_BYTES) -> Workload:
+    """As many messages as possible; clients of ``zmtp`` are in one process, each with its own connection.
 
-    rate_pps: float
-    cpu_us: float
-
-
-def native(subscribers: int, message_bytes: int) -> Received:
-    """Hydra's native clients."""
-    return _ours([programs.client()], subscribers, message_bytes)
-
-
-def libzmq(subscribers: int, message_bytes: int) -> Received:
-    """The bare loops of libzmq."""
-    return Received(*programs.numbers(programs.bare("bare-fanout"), *_arguments(subscribers, message_bytes)))
-
-
-def pyzmq(subscribers: int, message_bytes: int) -> Received:
-    """Hydra's Python clients."""
-    return _ours(_PYZMQ, subscribers, message_bytes)
-
-
-def bare_pyzmq(subscribers: int, message_bytes: int) -> Received:
-    """The bare loops of pyzmq, in a process from which they fork."""
-    return Received(*programs.numbers(*_BARE_PYZMQ, *_arguments(subscribers, message_bytes)))
-
-
-def _arguments(subscribers: int, message_bytes: int) -> Sequence[float]:
-    return (subscribers, message_bytes, WARM_S, SECONDS, HWM)
-
-
-def _ours(program: Sequence[str | Path], subscribers: int, message_bytes: int) -> Received:
-    settings = SharedSettings(rate="max", burst=BURST, message_size=message_bytes)
-    with closing(Fanout(program, subscribers)) as fanout:
-        fanout.measure(settings, WARM_S)
-        return fanout.measure(settings, SECONDS)
-
-
-class Fanout:
-    """One publisher and its subscribers over the real control channel.
-
-    Arguments:
-        program: what offers both kinds of process group.
-        subscribers: how many, one to a process.
+    Args:
+        client: ``native``, ``pyzmq`` or ``zmtp``.
+        subscribers: the number of subscribers.
+        size: bytes of a message.
     """
+    if client == "zmtp":
+        return Workload("zmqfixed", client, subscribers, size, settings={"native.clients_per_process": subscribers})
+    return Workload("zmqfixed", client, subscribers, size, seconds=2.0, settings=_MARKS, warm_s=1.0)
 
-    def __init__(self, program: Sequence[str | Path], subscribers: int) -> None:
-        self._controller = Controller("bench")
-        self._ids = list(range(1, subscribers + 1))
-        self._epoch = 0
-        self._lifeline = os.pipe()
-        self._groups = [
-            self._launch([*program, "zmq-pub"], "p", [_PUBLISHER]),
-            self._launch([*program, "zmq-sub"], "s", self._ids),
-        ]
-        present = self._controller.roster.present
-        self._await(lambda: len(present()) == subscribers + 1, "hello")
 
-    def _launch(self, program: Sequence[str | Path], group: str, ids: list[int]) -> subprocess.Popen[bytes]:
-        self._controller.roster.expect(group, ids)
-        names = ["--group", group, "--first-id", str(ids[0]), "--count", str(len(ids))]
-        # As hydra starts its clients: a group's parent has one thread.
-        own = {"HYDRA_LIFELINE": str(self._lifeline[0]), "OPENBLAS_NUM_THREADS": "1"}
-        environment = {**os.environ, **self._controller.environment, **own}
-        return subprocess.Popen([*program, *names], env=environment, pass_fds=(self._lifeline[0],))
+def paced(client: str, subscribers: int, rate: Rate, seconds: float) -> Workload:
+    """Messages at a fixed rate."""
+    return Workload("zmqfixed", client, subscribers, HEADER_BYTES, rate, seconds)
 
-    def _await(self, condition: Callable[[], bool], what: str) -> None:
-        if not self._controller.wait_until(condition, 60):
-            raise TimeoutError(what)
 
-    def measure(self, settings: SharedSettings, seconds: float) -> Received:
-        """One window."""
-        controller, answers = self._controller, self._begin()
-        all_ids = [_PUBLISHER, *self._ids]
-        controller.tell([_PUBLISHER], self._configure(settings, []))
-        self._await(lambda: _PUBLISHER in answers.ready, "the publisher")
-        endpoint = PublisherEndpoint(_PUBLISHER, answers.endpoints[_PUBLISHER])
-        controller.tell(self._ids, self._configure(settings, [endpoint]))
-        self._await(lambda: len(answers.ready) == len(all_ids), "the subscribers")
-        offset = wall_offset_ns()
-        begin = time.monotonic_ns() + offset + 200_000_000
-        end = begin + int(seconds * 1e9)
-        clock = HostClock(at_ns=0, step_ns=offset)
-        window = Start(epoch=self._epoch, start_at_ns=begin, stop_at_ns=end, clock=clock)
-        controller.tell(all_ids, window)
-        self._await(lambda: time.monotonic_ns() + offset > end, "the end of the window")
-        controller.tell(all_ids, Stop(epoch=self._epoch, stop_at_ns=end))
-        self._await(lambda: _PUBLISHER in answers.publisher_reports, "the publisher's report")
-        total = PublisherTotal(publisher=_PUBLISHER, sent=answers.publisher_reports[_PUBLISHER].sent)
-        controller.tell(self._ids, Finish(epoch=self._epoch, publishers=[total], drain_max_s=10.0))
-        self._await(lambda: len(answers.subscriber_reports.ids) == len(self._ids), "the reports")
-        table = answers.subscriber_reports.table()
-        cpu_s = (table.cpu_user_s + table.cpu_system_s).sum()
-        return Received(int(table.in_window.sum()) / seconds, float(cpu_s * 1e6 / max(table.received.sum(), 1)))
+def _command(client: str, values: Mapping[str, Any]) -> Sequence[str]:
+    if client == "pyzmq":
+        (port,) = free_ports("127.0.0.1", 1)
+        return [sys.executable, "-m", __name__, forks.encoded({**values, "endpoint": f"tcp://127.0.0.1:{port}"})]
+    return words(programs.bare("zmq/bare-zmq"), {**values, "hwm": values["sndhwm"], "sockets": int(client == "zmtp")})
 
-    def _begin(self) -> EpochReplies:
-        self._epoch += 1
-        self._controller.roster.begin(self._epoch)
-        return self._controller.roster.answers
 
-    def _configure(self, settings: SharedSettings, publishers: list[PublisherEndpoint]) -> Configure:
-        return Configure(epoch=self._epoch, settings=settings, publishers=publishers, probe=True, system=_SYSTEM)
+SIDES: Final = Sides(_command)
 
-    def close(self) -> None:
-        """Ends all processes."""
-        self._controller.quit()
-        self._controller.wait_until(lambda: all(g.poll() is not None for g in self._groups), 10)
-        for end in self._lifeline:
-            os.close(end)
-        self._controller.close()
+
+# --- the bare loop of pyzmq ------------------------------------------------------------------------------------------
+
+
+def receive(settings: dict[str, Any], tally: forks.Tally, subscribed: Callable[[], None]) -> None:
+    """Receives one message after the other."""
+    socket = zmq.Context(io_threads=1).socket(zmq.SUB)
+    socket.rcvhwm = settings["sndhwm"]
+    socket.subscribe(b"")
+    socket.connect(settings["endpoint"])
+    subscribed()
+    while settings["rate"]:
+        tally.late(socket.recv())
+    while True:
+        for _ in range(forks.AT_ONCE):
+            socket.recv()
+        tally.messages += forks.AT_ONCE
+
+
+def publish(settings: dict[str, Any], begin: Callable[[], forks.Interval]) -> int:
+    """Waits for all subscriptions, and sends each message when it is due, or as many as possible."""
+    socket = zmq.Context(io_threads=1).socket(zmq.XPUB)
+    socket.sndhwm = settings["sndhwm"]
+    socket.linger = 0
+    socket.backlog = 4096
+    socket.setsockopt(zmq.XPUB_VERBOSE, 1)
+    socket.bind(settings["endpoint"])
+    for _ in range(settings["subscribers"]):
+        socket.recv()
+    window, sent = begin(), 0
+    if settings["rate"]:
+        for message in window.due(settings["rate"], settings["size"]):
+            socket.send(message, zmq.NOBLOCK)
+            sent += 1
+        return sent
+    message = bytes(settings["size"])
+    for _ in window.rounds():
+        for _ in range(forks.AT_ONCE):
+            socket.send(message, zmq.NOBLOCK)
+        sent += forks.AT_ONCE
+    return sent
+
+
+if __name__ == "__main__":
+    forks.run(receive, publish)

@@ -1,10 +1,10 @@
-"""``hydra check``: whether a scenario fits this machine or a cluster."""
+"""``hydra check``: whether a scenario fits this machine or a cluster, and what on this machine changes its figures."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import click
@@ -26,7 +26,8 @@ def check_scenario(
 ) -> int:
     """Prints what a scenario needs and what is missing, and returns the exit code.
 
-    If the groups run on this machine, the scenario is compared with the machine's limits. Otherwise the current agents
+    If the groups run on this machine, the scenario is compared with the machine's limits, and the machine is looked at
+    (:mod:`hydra.cli.machine_check`). Otherwise the current agents
     of the cluster are checked by placement, and this machine, which has at most the controller, is not.
 
     Args:
@@ -38,19 +39,24 @@ def check_scenario(
 
     Raises:
         ConfigError: the cluster file, or the scenario, cannot be used.
-        UsageError, ClusterError: the master is not valid, or does not answer.
+        UsageError, ClusterError: the master is not valid, or does not answer; or a pin is not possible.
     """
     resolved, cluster = resolve(scenario, replaced), load_cluster(flags["config"])
     loaded = resolved.scenario
     engine = choose(flags["master"], flags["config"], flags)
     agents = engine.agents(cluster.agents)
     # The imports below are slow: errors that were found so far do not wait for them.
+    from hydra.cli.machine_check import MachineCheck
     from hydra.config.shortages import checked_line
-    from hydra.report.table import fitted, terminal_width
+    from hydra.report.table import fitted, tabled, terminal_width
     from hydra.run.launcher import system_for
+    from hydra.run.pinned_roles import pinned_scenario
 
     is_local = engine.spec.is_local
+    machine_check = MachineCheck() if is_local else None
     system_for(resolved, is_local=is_local).program("subscriber")
+    if machine_check is not None:
+        pinned_scenario(resolved, machine_check.record)
     found = _here(resolved, cluster) if is_local else _elsewhere(resolved, cluster, agents)
     path = scenario_path(scenario)
     if not as_json:
@@ -65,9 +71,22 @@ def check_scenario(
         notes.append(line)
         if not as_json:
             click.echo(fitted(line, width))
+    machine = machine_check.end() if machine_check else None
+    if machine is not None and not as_json:
+        facts = [{"machine": name.replace("_", " "), "here": text} for name, text in machine.facts.items()]
+        click.echo(f"\n{tabled(facts, width, as_text=True)}\n")
+        for judgement in machine.judgements:
+            click.echo(fitted(str(judgement), width))
     if as_json:
         about = {"scenario": scenario, "file": str(path), "system": loaded.system, "client": loaded.client}
         told = {"fits": found.fits, "rows": found.rows, "agents": found.agents, "notes": notes}
+        if machine is not None:
+            told["machine"] = {
+                "facts": machine.facts,
+                "others_pct": machine.others_pct,
+                "others": dict(machine.by),
+                "judgements": [asdict(judgement) for judgement in machine.judgements],
+            }
         click.echo(json.dumps({**about, **told}, indent=2))
     return EXIT_GOOD if found.fits else EXIT_INCOMPLETE
 

@@ -23,6 +23,7 @@ from hydra.options import (
     master_flag,
     overrides,
     packing_flag,
+    pin_flags,
     preset_flag,
     set_flag,
     setting_flag,
@@ -92,6 +93,7 @@ def ceiling(languages: tuple[str, ...], clients: list[int], sizes: list[int], du
         ),
         implementation_flag(),
         packing_flag,
+        pin_flags,
         preset_flag,
         set_flag,
         json_flag,
@@ -107,8 +109,9 @@ def ceiling(languages: tuple[str, ...], clients: list[int], sizes: list[int], du
 def check(context: click.Context, /, scenario: str, as_json: bool, **_: Any) -> None:
     """Check whether a scenario fits a machine or cluster.
 
-    The command shows what the scenario needs of this machine, and a command that removes each shortage. With --master,
-    hydra check shows which roles each agent of the cluster could run, and whether every row can be placed on the
+    The command shows what the scenario needs of this machine, and a command that removes each shortage; then the facts
+    of this machine that change figures, and what other processes use of its CPU now. With --master, hydra check shows
+    which roles each agent of the cluster could run, and whether every row can be placed on the
     agents. SCENARIO is zmqrate unless you name one; hydra check SCENARIO --help shows the flags of its system, too. The
     exit code is 3 if a row does not fit.
     """

@@ -195,7 +195,7 @@ def runs(folder: Path, as_json: bool) -> None:
 
     import json
 
-    from hydra.events.event import MARK
+    from hydra.events.value_formatting import MARK
     from hydra.report.run_catalog import catalog, elsewhere, is_marked
     from hydra.report.table import fitted, tabled, terminal_width
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import resource
 import signal
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Final
 
-from hydra.model import ProcessUsage
+from hydra.model import ProcessUsage, parse_cpus
+from hydra.wire.protocol_constants import CPUS_VARIABLE
 
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_TIMERSLACK: Final = 29
@@ -23,6 +26,41 @@ def die_with_parent(parent: int) -> None:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
     if os.getppid() != parent:
         os._exit(1)
+
+
+def confine_to(text: str) -> None:
+    """Confines this process, which has one thread, and its children to a list of CPUs; "" is any CPUs.
+
+    Raises:
+        ValueError: the text is no list, or this host has not all of these CPUs for the process.
+    """
+    if not text:
+        return
+    try:
+        cpus = parse_cpus(text)
+        os.sched_setaffinity(0, cpus)
+    except ValueError as e:
+        raise ValueError(f"the environment variable {CPUS_VARIABLE} is {text}: {e}") from None
+    except OSError as e:
+        raise ValueError(f"the environment variable {CPUS_VARIABLE} is {text}: {e.strerror}") from None
+    # The kernel leaves out CPUs that the control group does not have.
+    if set(cpus) != os.sched_getaffinity(0):
+        raise ValueError(
+            f"the environment variable {CPUS_VARIABLE} is {text}: this process has not all of these CPUs here"
+        )
+
+
+@contextlib.contextmanager
+def running_on(cpus: Collection[int]) -> Iterator[None]:
+    """Confines this thread to these CPUs, and so what it starts meanwhile; does nothing if there are none."""
+    before = os.sched_getaffinity(0)
+    if cpus:
+        os.sched_setaffinity(0, cpus)
+    try:
+        yield
+    finally:
+        if cpus:
+            os.sched_setaffinity(0, before)
 
 
 def exact_timers() -> None:

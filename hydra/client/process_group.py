@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn, TypeVar, cast
 
-from hydra.client.linux_process import die_with_parent, thread_count
+from hydra.client.linux_process import confine_to, die_with_parent, thread_count
 from hydra.client.publisher import TransportPublisher
 from hydra.client.relay import KILL, RelayPipes, relay_main
 from hydra.client.subscriber import TransportSubscriber
@@ -31,7 +31,14 @@ from hydra.client.transport import Driver, Kind, PublisherTransport, SubscriberT
 from hydra.control import curve_security
 from hydra.control.control_client import ClientIdentity, ControlClient, ProcessLocation
 from hydra.wire.messages import Error, Quit, Welcome
-from hydra.wire.protocol_constants import EXIT_DISMISSED, EXIT_RELAY_DIED, EXIT_STRANDED, EXIT_USAGE, WELCOME_WITHIN_S
+from hydra.wire.protocol_constants import (
+    CPUS_VARIABLE,
+    EXIT_DISMISSED,
+    EXIT_RELAY_DIED,
+    EXIT_STRANDED,
+    EXIT_USAGE,
+    WELCOME_WITHIN_S,
+)
 
 _N = TypeVar("_N", int, float)
 
@@ -85,6 +92,7 @@ def main(kinds: Mapping[str, Kind], arguments: Sequence[str] | None = None) -> i
     """Runs a group until its clients were dismissed or its lifeline closes; returns the exit code."""
     options = parse(sys.argv[1:] if arguments is None else arguments, sorted(kinds))
     try:
+        confine_to(os.environ.get(CPUS_VARIABLE, ""))
         credentials = curve_security.credentials(os.environ)
         lifeline = from_environment("HYDRA_LIFELINE", int)
         welcome_within_s = from_environment("HYDRA_WELCOME_S", float)

@@ -29,6 +29,7 @@ from hydra.wire.messages import (
     MAX_MESSAGE_BYTES,
     ChildExit,
     FromClient,
+    Look,
     Ping,
     ProtocolError,
     Watch,
@@ -205,6 +206,11 @@ class _Relay:
                 break
             if isinstance(message, Watch):
                 self._watcher.take(message)
+            elif isinstance(message, Look):
+                # Imported by the one relay of a host that reads these files.
+                from hydra.client.kernel_files import texts_for
+
+                self._control.send(texts_for(message, self._control.identity.ids))
             elif isinstance(message, Ping):
                 if message.reply:
                     # The answer to the next command must follow all answers until now.

@@ -20,15 +20,23 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from hydra.client.host_monitor import monitor_of
-from hydra.client.linux_process import die_with_parent
+from hydra.client.kernel_files import texts_for
+from hydra.client.linux_process import confine_to, die_with_parent
 from hydra.client.process_group import await_welcome, from_environment, parse
 from hydra.client.server_interface import ServerProgram, endpoint_of, kept_ports
 from hydra.client.supervised_process import SupervisedProcess, tail
 from hydra.control import curve_security
 from hydra.control.control_client import ClientIdentity, ControlClient, ProcessLocation
 from hydra.errors import EXIT_FAILED, HydraError, ServerError
-from hydra.wire.messages import Error, Join, Quit, Ready, Watch
-from hydra.wire.protocol_constants import EXIT_DISMISSED, EXIT_STRANDED, EXIT_USAGE, RESEND_EVERY_S, WELCOME_WITHIN_S
+from hydra.wire.messages import Error, Join, Look, Quit, Ready, Watch
+from hydra.wire.protocol_constants import (
+    CPUS_VARIABLE,
+    EXIT_DISMISSED,
+    EXIT_STRANDED,
+    EXIT_USAGE,
+    RESEND_EVERY_S,
+    WELCOME_WITHIN_S,
+)
 
 LOG: Final = "server.log"
 FOLDER: Final = "server"
@@ -41,6 +49,7 @@ def main(program: ServerProgram, arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the controller's business
     signal.signal(signal.SIGTERM, _leave)
     try:
+        confine_to(os.environ.get(CPUS_VARIABLE, ""))
         credentials = curve_security.credentials(os.environ)
         lifeline = from_environment("HYDRA_LIFELINE", int)
         ports = [int(port) for port in os.environ.get("HYDRA_PORTS", "").split(",") if port] or [0] * program.ports
@@ -124,6 +133,8 @@ class _Node:
                 return EXIT_DISMISSED
             if isinstance(message, Watch):
                 watcher.take(message)
+            if isinstance(message, Look):
+                control.send(texts_for(message, [self._id]))
             if isinstance(message, Join) and server is None:
                 try:
                     server = self._start(message)

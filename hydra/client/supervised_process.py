@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from hydra.client import supervisor
+from hydra.client.linux_process import running_on
 
 START_TIMEOUT_S: Final = 10.0
 LOG_LINES: Final = 8
@@ -34,6 +35,7 @@ class SupervisedProcess:
         folder: the command's working directory, removed when it is stopped or its owner has ended.
         log: file for the command's output.
         grace_s: seconds that ``stop`` leaves the command between SIGTERM and SIGKILL.
+        cpus: the CPUs on which the command runs; (): those of this thread.
 
     Attributes:
         status: exit status of a command that ended by itself, in the form of ``subprocess``.
@@ -42,22 +44,25 @@ class SupervisedProcess:
         OSError: the supervisor or the command could not start.
     """
 
-    def __init__(self, command: Sequence[str], folder: Path, log: Path, grace_s: float = 1.5) -> None:
+    def __init__(
+        self, command: Sequence[str], folder: Path, log: Path, grace_s: float = 1.5, cpus: Sequence[int] = ()
+    ) -> None:
         self._grace_s = grace_s
         self.status: int | None = None
         self._heard = b""
         # By its path, isolated and without site: it starts in 15 ms and cannot import the wrong hydra. In a session of
         # its own, neither it nor the command receives Ctrl-C.
-        self._guard = subprocess.Popen(
-            [
-                *(sys.executable, "-I", "-S", supervisor.__file__, "--folder", str(folder), "--log", str(log)),
-                *("--owner", str(os.getpid()), "--grace", str(grace_s), "--", *command),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            bufsize=0,
-            start_new_session=True,
-        )
+        with running_on(cpus):
+            self._guard = subprocess.Popen(
+                [
+                    *(sys.executable, "-I", "-S", supervisor.__file__, "--folder", str(folder), "--log", str(log)),
+                    *("--owner", str(os.getpid()), "--grace", str(grace_s), "--", *command),
+                ],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=True,
+            )
         self.pid: Final = self._guard.pid
         """The supervisor's process id."""
         self.command_pid: Final = self._first_word()

@@ -14,7 +14,19 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
 from hydra.errors import ConfigError, RefusedError, shown
-from hydra.model import LoadSpec, NativeSpec, Scenario, Setting, Settings, SloSpec, SweepSpec, flag_names, setting_of
+from hydra.model import (
+    LoadSpec,
+    NativeSpec,
+    RoleSpec,
+    Scenario,
+    ServerSpec,
+    Setting,
+    Settings,
+    SloSpec,
+    SweepSpec,
+    flag_names,
+    setting_of,
+)
 from hydra.system import SystemSpec
 
 _SHARED: Mapping[str, type] = {
@@ -28,10 +40,14 @@ _SHARED: Mapping[str, type] = {
 """The tables that scenarios of every system have, by dotted name."""
 
 
+_ROLES: Mapping[str, type] = {"publisher": RoleSpec, "subscriber": RoleSpec, "server": ServerSpec}
+"""The tables of the roles, whose keys have flags with the name of the role."""
+
+
 def shared_table(path: str) -> type | None:
     """The dataclass of a table that scenarios of every system can have, by its dotted name; None: there is none."""
     if not path.startswith("sweep."):
-        return _SHARED.get(path)
+        return _SHARED.get(path) or _ROLES.get(path)
     from hydra.sweep import KINDS  # whose flags are of no kind does not wait for them
 
     return next((kind.own for kind in KINDS if path == f"sweep.{kind.key}"), None)

@@ -47,7 +47,7 @@ def _of_table(spec: SystemSpec | None, table: str, name: str) -> Iterator[Need]:
     """Needs whose values depend on the system."""
     if table == "native":
         yield Need("client", tuple((spec or SystemSpec).natives))
-    elif (table, name) == ("server", "count") and spec is not None and spec.address_key:
+    elif table == "server" and name in ("count", "pin") and spec is not None and spec.address_key:
         yield Need(spec.address_key, ("",))
 
 

@@ -105,6 +105,7 @@ class Controller:
             self._receive()
         self._ask_the_time()
         self._have_hosts_watched()
+        self._have_hosts_looked_at()
         if time.monotonic_ns() >= self._next_ping_ns:
             self._next_ping_ns = time.monotonic_ns() + _PING_EVERY_NS
             self.broadcast(Ping(time_ns=time.monotonic_ns()))
@@ -194,6 +195,10 @@ class Controller:
         for identity, watch in self.roster.watch.due(time.monotonic_ns()):
             # Like the pings, the command is resent.
             self._reaches(identity, encode(watch))
+
+    def _have_hosts_looked_at(self) -> None:
+        for identity, look in self.roster.looks.due(time.monotonic_ns()):
+            self._reaches(identity, encode(look))
 
     def _quit_again(self) -> None:
         # A relay that cannot be reached has ended with its group, as wanted.

@@ -18,6 +18,7 @@ from hydra.control import id_bitmaps as id_sets
 from hydra.control.clock_offset import ClockLine, ClockPings, HostKey
 from hydra.control.connection import ProcessExit, RelayConnection
 from hydra.control.epoch_replies import EpochReplies
+from hydra.control.host_looks import HostLooks
 from hydra.control.id_bitmaps import bitmap
 from hydra.control.watch_assignment import HostWatch, source_of
 from hydra.model import PublisherReport
@@ -32,6 +33,7 @@ from hydra.wire.messages import (
     Hello,
     HostReadings,
     Joined,
+    KernelTexts,
     Progress,
     ProtocolError,
     Ready,
@@ -66,6 +68,7 @@ class Roster:
         own: the host of the controller.
         timekeeper: the schedule of pings to other hosts.
         watch: the watch of other hosts by relays and servers.
+        looks: the readings of kernel files on other hosts.
 
     Arguments:
         own: the host of the controller.
@@ -78,6 +81,7 @@ class Roster:
         self.own = own
         self.timekeeper = ClockPings(own)
         self.watch = HostWatch((*own, network))
+        self.looks = HostLooks(own)
         # The clients of each group: those that it was launched with, and those that still belong to it.
         self._launched: dict[str, BitMap] = {}
         self._expected: dict[str, BitMap] = {}
@@ -156,6 +160,10 @@ class Roster:
     def hello(self, client: int) -> Hello:
         """The hello of the client's relay, or of the server itself; KeyError if the client is not connected."""
         return self._carrier(client).hello
+
+    def hellos(self) -> list[Hello]:
+        """The hello of every relay and server."""
+        return [connection.hello for connection in self._by_group.values()]
 
     def host(self, client: int) -> HostKey:
         """The host of the client; KeyError if it is not connected."""
@@ -260,6 +268,7 @@ class Roster:
         self._connections[identity] = self._by_group[hello.group] = connection
         self.timekeeper.joined(identity, _host(hello), received_ns)
         self.watch.joined(identity, source_of(hello))
+        self.looks.joined(identity, _host(hello))
         if hello.role == "server":
             # A server is its own and only client.
             itself = Joined(ids=hello.ids, seq=1, incarnations=[0] * len(ids), pids=[hello.pid] * len(ids))
@@ -297,6 +306,7 @@ class Roster:
             self._ended.add(connection.identity)
             self.timekeeper.left(connection.identity)
             self.watch.left(connection.identity)
+            self.looks.left(connection.identity)
 
     def _take(
         self, connection: RelayConnection, message: FromClient, ids: BitMap, payload: bytes, received_ns: int
@@ -309,6 +319,8 @@ class Roster:
                 self.timekeeper.heard(connection.identity, message.echo, message.time_ns, received_ns)
             case HostReadings():
                 self.watch.heard(connection.identity, message, received_ns)
+            case KernelTexts():
+                self.looks.heard(connection.identity, message)
             case Error(epoch=0):
                 # The error belongs to no epoch, and is shown in the current one.
                 self.answers.errors.update(dict.fromkeys(ids, message.message))

@@ -1,4 +1,4 @@
-"""Events: their kind, severity and text, and the form in which they are stored."""
+"""Events: their kind, severity and text, and the data that is stored of them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from string import Formatter
-from typing import Any, ClassVar, Final, NamedTuple, dataclass_transform
+from typing import Any, ClassVar, Final, dataclass_transform
 
 import msgspec
 
 from hydra.events.value_formatting import counted, duration, id_ranges, number, ranges
-
-MARK: Final = "⚠"
-"""Stands beside a row that is not clean, and before a warning that names such a row."""
 
 
 class Level(StrEnum):
@@ -129,38 +126,3 @@ def _ids(clients: Iterable[int]) -> list[list[int]]:
 
 EventSink = Callable[[Event], None]
 """A function that takes an event to store with the run."""
-
-
-class StoredEvent(NamedTuple):
-    """An event as it is stored in a run's database.
-
-    Attributes:
-        time_ns: wall time.
-        epoch: the step of the event; None: between steps, or unknown.
-        data: its kind, severity and text.
-    """
-
-    time_ns: int
-    epoch: int | None
-    data: EventData
-
-    @property
-    def kind(self) -> str:
-        """The name of the event's kind."""
-        return self.data.kind
-
-    @property
-    def text(self) -> str:
-        """The event's line for the user."""
-        return str(self.data)
-
-    @property
-    def category(self) -> str:
-        """The name under which the report groups the event."""
-        known = Event.kinds.get(self.kind)
-        return known.category if known else self.kind
-
-    @property
-    def summary(self) -> str:
-        """The text with which the report summarises several events of this category."""
-        return Event.kinds.get(self.category, Event).summary

@@ -6,8 +6,8 @@ import signal
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, get_args
 
-from hydra.events.event import MARK, Event, Level
-from hydra.events.value_formatting import counted, duration, number
+from hydra.events.event import Event, Level
+from hydra.events.value_formatting import MARK, counted, duration, number
 from hydra.model import Figure, Launch, Role, StepPlan
 from hydra.wire.protocol_constants import EXIT_STRANDED
 
@@ -87,6 +87,18 @@ def _counts(clients: Sequence[int]) -> str:
         return f"{clients[0]:,} to {clients[-1]:,} clients, {len(clients)} counts"
     others = ", ".join(f"{count:,}" for count in clients[:-1])
     return f"{others}{' and ' if others else ''}{counted(clients[-1], 'client')}"
+
+
+class RolesPinned(Event):
+    """The processes of some roles run on certain CPUs of this machine; ``cpus`` has a list of CPUs for each role."""
+
+    template = "{roles}"
+    cpus: Mapping[str, str]
+
+    @property
+    def roles(self) -> str:
+        """The roles with their CPUs."""
+        return "; ".join(f"{role}s run on CPUs {cpus}" for role, cpus in self.cpus.items())
 
 
 class RunDone(Event):

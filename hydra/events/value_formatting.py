@@ -8,6 +8,8 @@ from typing import Final
 
 from hydra.model import Figure, StepPlan
 
+MARK: Final = "⚠"
+"""Stands beside a row that is not clean, and before a warning that names such a row."""
 _WHOLE_FROM: Final = 999.5
 """Figures from this value on are shown without a fraction."""
 _MOST_DIGITS: Final = 6

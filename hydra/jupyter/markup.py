@@ -8,9 +8,10 @@ from functools import partial
 from html import escape
 from typing import Any, Final
 
-from hydra.events.event import MARK, Level, StoredEvent
+from hydra.events.event import Level
 from hydra.events.run_events import SystemFact
-from hydra.events.value_formatting import counted
+from hydra.events.stored_event import StoredEvent
+from hydra.events.value_formatting import MARK, counted
 from hydra.events.warnings import HydraWarning, RunEndedBadly, RunIncomplete
 from hydra.jupyter.blocks import UNKNOWN, Html, block, facts_table, figure, html, scrolling, style
 from hydra.jupyter.run_data import RunData

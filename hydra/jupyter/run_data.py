@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hydra.events.event import StoredEvent
+from hydra.events.stored_event import StoredEvent
 from hydra.events.warnings import EarlierRates, ForeignRates, HydraWarning
 from hydra.measure.lag import Lags
 from hydra.measure.loss_pattern import LossySubscriber

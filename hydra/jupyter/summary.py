@@ -8,8 +8,7 @@ from dataclasses import replace
 from functools import partial
 from html import escape
 
-from hydra.events.event import MARK
-from hydra.events.value_formatting import counted
+from hydra.events.value_formatting import MARK, counted
 from hydra.events.value_formatting import number as text_of
 from hydra.jupyter.blocks import UNKNOWN, Html, block
 from hydra.jupyter.run_data import RunData

@@ -6,12 +6,14 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from hydra.client.tls import ClientTls
 from hydra.errors import UsageError
 from hydra.kafkatest.property_table import CA_PEM, PROPERTIES, QUEUED, TABLE, KafkaPythonValue, Property
 from hydra.model import Role
+
+if TYPE_CHECKING:
+    from hydra.client.tls import ClientTls
 
 _SECRET: Final = re.compile(
     r"password|secret|passphrase|\.pem$|jaas|oauthbearer\.config|keystore\.key|assertion|kinit\.cmd", re.IGNORECASE
@@ -110,6 +112,8 @@ def kafka_python_arguments(config: Mapping[str, Any]) -> dict[str, Any]:
     """
     arguments = {name: value for name, value in config.items() if name not in (QUEUED, CA_PEM)}
     if CA_PEM in config:
+        from hydra.client.tls import ClientTls  # slow to import: most commands start no client
+
         arguments["ssl_context"] = ClientTls(ca=config[CA_PEM]).context()
     return arguments
 

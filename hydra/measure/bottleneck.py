@@ -10,6 +10,7 @@ from hydra.measure.column_names import (
     AGGREGATE,
     AVG_TX,
     BLOCKED,
+    DISTURBED,
     GENERATOR_LIMITED,
     HOST_OTHERS,
     LOSS,
@@ -17,6 +18,7 @@ from hydra.measure.column_names import (
     VERDICT,
     VERDICT_EVIDENCE,
 )
+from hydra.measure.disturbance import disturbances, encode_disturbances
 from hydra.measure.observation import CPU, Observation
 from hydra.measure.resources import HostSummary, busiest, flow, largest, summarise, used_pct
 from hydra.measure.verdict import BUSY_HOST_PCT, BottleneckEvidence, BusyWorker, Verdict, ceiling, limited, verdict
@@ -54,6 +56,7 @@ def bottleneck(o: Observation, columns: Mapping[str, Figure], passed: bool | Non
         "host_cpu_busiest_core_pct": largest(s.cpu_busiest_core_pct for s in summaries.values()),
         "host_steal_pct": steal_pct,
         HOST_OTHERS: largest(others.values()),
+        DISTURBED: encode_disturbances(disturbances(o.machines)),
         "host_memory_available_min_bytes": min(
             (s.memory_available_min_bytes for s in summaries.values()), default=None
         ),

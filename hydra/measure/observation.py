@@ -10,7 +10,7 @@ from typing import Final
 from hydra.measure import rates
 from hydra.measure.step_columns import SystemColumns
 from hydra.measure.verdict import Ceiling
-from hydra.model import AgentClock, Figure, HostSample, PublisherReport, Role, StepPlan, ThreadSample
+from hydra.model import AgentClock, Figure, HostSample, MachineActivity, PublisherReport, Role, StepPlan, ThreadSample
 from hydra.wire.subscriber_table import SubscriberTable
 
 COUNTER: Final = "_total"
@@ -122,6 +122,7 @@ class Observation:
             clocks and network namespace share samples.
         host_of: the name in ``hosts`` of each agent's host.
         threads: samples of the groups' busiest threads and TCP connections, by agent.
+        machines: what happened on each host apart from the run, by the name of the host.
         reading_ns: the time of the command to read stored messages (the step's clock); None: subscribers read while
             publishers send.
         log_growth: messages by which the servers' log grew; None: the servers keep no log.
@@ -156,6 +157,7 @@ class Observation:
     hosts: Mapping[str, Sequence[HostSample]] = field(default_factory=dict)
     host_of: Mapping[str, str] = field(default_factory=dict)
     threads: Mapping[str, Sequence[ThreadSample]] = field(default_factory=dict)
+    machines: Mapping[str, MachineActivity] = field(default_factory=dict)
     last_words: Mapping[int, int] = field(default_factory=dict)
     reading_ns: int | None = None
     log_growth: int | None = None

@@ -28,6 +28,7 @@ from hydra.measure.column_names import (
     CLIENTS,
     COPIES_EXPECTED,
     DIED_BY,
+    DISTURBED,
     GENERATOR_LIMITED,
     GROUP,
     HOT_LOSS,
@@ -550,6 +551,14 @@ _LAST: Final = (
         "part of the CPU of all cores in the window that processes other than clients and servers of the run used; "
         "Hydra's relays and controller are included, steal is not. The figure is that of the host with the largest "
         "part. Empty if the CPU time of a client or server is unknown",
+    ),
+    text_column(
+        DISTURBED,
+        "what disturbed the row, see [machine.md](machine.md#disturbed-rows): a JSON list with an object for each such "
+        "host: `others_pct` (the part of the CPU that processes outside the run used, if above 5 %), `by` (their names "
+        "and parts), `throttled` (how often the CPU was slowed down), `frequencies_mhz` (the lowest and the highest "
+        "frequency of the fastest core, if it fell by more than 10 %), `changed` (facts of the machine). Empty if "
+        "nothing was found",
     ),
     Column(
         "host_memory_available_min_bytes",

@@ -33,6 +33,7 @@ from hydra.model.cluster import (
     Operator,
     Resources,
 )
+from hydra.model.cpu_lists import format_cpus, parse_cpus
 from hydra.model.host_samples import (
     BusyThread,
     CoreTimes,
@@ -56,6 +57,7 @@ from hydra.model.load import (
     SloSpec,
     check_points,
 )
+from hydra.model.machine import FactChange, InterfaceRecord, MachineActivity, MachineRecord
 from hydra.model.reports import (
     BATCH_COLUMNS,
     DRAIN_ENDS,
@@ -75,7 +77,7 @@ from hydra.model.reports import (
     TimeSeriesFacts,
     TimeSeriesInterval,
 )
-from hydra.model.scenario import NativeSpec, RoleSpec, Scenario, ServerSpec, TableKind
+from hydra.model.scenario import APART, NativeSpec, RoleSpec, Scenario, ServerSpec, TableKind
 from hydra.model.settings import PUBLISHERS, SHARED, Payload, Settings, SharedSettings, shared_of, value_of, with_values
 from hydra.model.step import SKIPPED_BY, USER, Cohort, CohortKind, ImpairmentSpec, StepPlan, StepResult, StepStatus
 from hydra.model.sweep import SweepSpec

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from hydra.model.base import DAY_S, Figure, Need, Setting, require, setting
 from hydra.model.cluster import Constraint, Demand
+from hydra.model.cpu_lists import parse_cpus
 from hydra.model.load import EventSpec, LoadSpec, SloSpec
 from hydra.model.settings import Settings, value_of
 from hydra.model.sweep import SweepSpec
@@ -15,12 +16,28 @@ from hydra.model.sweep import SweepSpec
 TableKind = Literal["rates", "rate", "fixed", "batch"]
 
 
+APART: Final = "apart"
+"""The value of ``pin`` that gives a role cores which no other role uses."""
+
+
 @dataclass(frozen=True, slots=True)
 class RoleSpec:
-    """Where the groups of one role may run, and what they need there."""
+    """Where the groups of one role may run, and what they need there.
+
+    Attributes:
+        pin: the CPUs on which the processes of the role run, such as ``0-3,8``; ``"apart"``: whole cores that no other
+            role uses; ``""``: any CPUs.
+    """
 
     constraints: tuple[Constraint, ...] = ()
     demand: Demand = Demand()
+    pin: str = ""
+
+    def __post_init__(self) -> None:
+        try:
+            parse_cpus("" if self.pin == APART else self.pin)
+        except ValueError:
+            require(False, f'pin must be a list of CPUs, such as "0-3,8", or "apart", not {self.pin!r}')
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +51,7 @@ class ServerSpec(RoleSpec):
     count: int = setting(1, least=1, most=1000)
 
     def __post_init__(self) -> None:
+        RoleSpec.__post_init__(self)
         require(self.count >= 1, f"count must be at least 1, not {self.count}")
 
 

@@ -7,7 +7,6 @@ from typing import Final
 
 from hydra.measure.column import wire_bytes
 from hydra.model import Demand, Scenario, ServerSpec, Settings
-from hydra.mqtttest.access import refusals, secrets_of, users_of
 from hydra.mqtttest.settings import TABLE, MqttSettings, MqttSpec, spec_of
 from hydra.system import Footprint, Refusal, ReportColumn, ServerFootprint, System, SystemSpec
 
@@ -51,6 +50,8 @@ class MqttSystemSpec(SystemSpec):
 
     def check(self, scenario: Scenario) -> Iterator[Refusal]:
         """Checks addresses, logins, ports, and the number of servers."""
+        from hydra.mqtttest.access import refusals  # a scenario of another system does without
+
         yield from refusals(scenario)
         if scenario.server.count != 1:
             what = f"one MQTT server is one broker, and server.count is {scenario.server.count}"
@@ -73,10 +74,14 @@ class MqttSystemSpec(SystemSpec):
 
     def secrets(self, scenario: Scenario) -> Iterator[str]:
         """The password and the private key, if they can be read."""
+        from hydra.mqtttest.access import secrets_of
+
         return secrets_of(spec_of(scenario))
 
     def users(self, scenario: Scenario) -> Iterator[str]:
         """The user name, if there is one."""
+        from hydra.mqtttest.access import users_of
+
         return users_of(spec_of(scenario))
 
     def is_secret(self, key: str) -> bool:

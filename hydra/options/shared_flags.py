@@ -167,13 +167,25 @@ presets_flag = grouped(
 published_flag = grouped(WORKLOAD, setting_flag("published"))
 """A flag of every scenario with the values of a published sweep."""
 
-sweep_flags = grouped(
-    WORKLOAD,
-    setting_flag("sweep.clients"),
-    setting_flag("publishers"),
-    *(setting_flag(f"settings.{name}") for name in ("message_size", "message_sizes")),
-    *(setting_flag(f"settings.{name}") for name in ("payload", "payload_ratio", "payload_file")),
-    *(setting_flag(f"settings.{name}") for name in ("topics", "topic_skew", "topics_per_client", "wildcard")),
+
+def _pin_flag(role: str) -> Callable[[_F], _F]:
+    about = f"CPUs of the {role}s' processes, such as 0-3,8; `apart`: cores that no other role uses."
+    return setting_flag(f"{role}.pin", f"--{role}-pin", help=about, metavar="CPUS")
+
+
+pin_flags = grouped(CLUSTER, *map(_pin_flag, ("publisher", "server", "subscriber")))
+"""Flags of every command that runs or checks a scenario."""
+
+sweep_flags = flags(
+    grouped(
+        WORKLOAD,
+        setting_flag("sweep.clients"),
+        setting_flag("publishers"),
+        *(setting_flag(f"settings.{name}") for name in ("message_size", "message_sizes")),
+        *(setting_flag(f"settings.{name}") for name in ("payload", "payload_ratio", "payload_file")),
+        *(setting_flag(f"settings.{name}") for name in ("topics", "topic_skew", "topics_per_client", "wildcard")),
+    ),
+    pin_flags,
 )
 """Flags of every command that is for one scenario."""
 
@@ -194,6 +206,7 @@ slo_flags = flags(
         *(setting_flag(f"slo.{name}_ms") for name in ("p50", "p90", "p99", "p999", "max")),
         *(setting_flag(f"slo.{name}") for name in ("loss_pct", "recovery_s", "stall_s")),
     ),
+    pin_flags,
 )
 """Flags of ``hydra slo``."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +17,7 @@ from hydra.errors import RunDirectoryError, UsageError
 from hydra.events.run_events import SystemFact
 from hydra.measure.column_names import CLIENTS, POINT, PUBLISHERS, REASON, STATUS
 from hydra.measure.event_recovery import latency_of_span
+from hydra.measure.machine_texts import common_facts
 from hydra.model import (
     SHARED,
     SKIPPED_BY,
@@ -71,7 +73,13 @@ def load_sides(folders: Sequence[Path]) -> tuple[list[ComparedRun], bool]:
         if (twice := first.setdefault(identity, name)) != name:
             raise UsageError(f"{twice} and {name} are the same run", "compare this run with another run")
         sides.append(side)
-    return sides, took_turns(runs)
+    return _alike_in_machines(sides), took_turns(runs)
+
+
+def _alike_in_machines(sides: Sequence[ComparedRun]) -> list[ComparedRun]:
+    """The sides without the facts of their machines if a run of an earlier version has none."""
+    known = all(side.facts["machines"] for side in sides)
+    return [side if known else replace(side, facts={**side.facts, "machines": {}}) for side in sides]
 
 
 def _names(runs: Sequence[Path]) -> list[str]:
@@ -105,6 +113,7 @@ def _load(run: Path, name: str, apart: Mapping[str, str]) -> tuple[ComparedRun, 
     """A side, and an identity of its run that stays the same when the run directory is copied."""
     with RunStore.open(run) as store:
         metadata, results, events = store.metadata(), store.results(), store.events()
+        machines = common_facts(store.machines().values())
         with store.reading():
             stored = metadata["scenario"]
             if searched_otherwise(stored):
@@ -127,7 +136,7 @@ def _load(run: Path, name: str, apart: Mapping[str, str]) -> tuple[ComparedRun, 
         searches=kind_of(scenario).searched,
         varied=scenario.sweep.varied,
         primary=kind_of(scenario).primary(scenario),
-        facts=_facts(metadata, scenario, facts),
+        facts=_facts(metadata, scenario, facts, machines),
         apart=apart,
         guarantees=_guarantees(resolved),
     )
@@ -171,8 +180,10 @@ def _repeat(row: Row) -> RowRepeat:
     return RowRepeat(row, frozenset(name for name in row if at_most(row, name) is not None))
 
 
-def _facts(metadata: Mapping[str, Any], scenario: Scenario, system: Mapping[str, str]) -> dict[str, object]:
-    """Facts that can differ between runs: scenario, host, and the versions that clients and servers reported."""
+def _facts(
+    metadata: Mapping[str, Any], scenario: Scenario, system: Mapping[str, str], machines: Mapping[str, str]
+) -> dict[str, object]:
+    """Facts that can differ between runs: scenario, machines, and the versions that clients and servers reported."""
     asked = {**msgspec.to_builtins(scenario), "sweep": kind_of(scenario).facts}
     for table in ("settings", "native"):
         # A scenario file has the system's own keys in the same table.
@@ -187,6 +198,7 @@ def _facts(metadata: Mapping[str, Any], scenario: Scenario, system: Mapping[str,
         **_without(asked),
         "libraries": libraries,
         "servers": dict(system),
+        "machines": dict(machines),
         **{key: metadata.get(key) for key in ("host", "versions", "limits", "master", "cluster")},
         "ended": metadata.get(ENDED_KEY) or "unfinished",
     }

@@ -24,8 +24,7 @@ from hydra.analysis.comparison import (
     family,
 )
 from hydra.analysis.statistics import MOST
-from hydra.events.event import MARK
-from hydra.events.value_formatting import counted, number
+from hydra.events.value_formatting import MARK, counted, number
 from hydra.measure.column import Column
 from hydra.measure.column_names import CLEAN, NOT_CLEAN_WHY
 from hydra.model import Figure

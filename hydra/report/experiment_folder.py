@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from hydra.errors import RunDirectoryError
-from hydra.events.event import MARK
+from hydra.events.value_formatting import MARK
 from hydra.measure.column import TEXT, YES_NO, Column
 from hydra.measure.column_names import NOT_CLEAN_WHY
 from hydra.model import Figure

@@ -15,6 +15,7 @@ from hydra.events.value_formatting import counted, duration, number
 from hydra.events.warnings import GO_ON, HydraWarning
 from hydra.measure import column_names
 from hydra.measure.column import COUNT, REPEATS
+from hydra.measure.disturbance import Disturbance, decode_disturbances
 from hydra.measure.loss import BACKLOG_S
 from hydra.measure.steadiness import Unsteadiness, decode_unsteadiness
 from hydra.measure.verdict import BUSY_HOST_PCT, OTHERS_PCT
@@ -75,6 +76,11 @@ class RowContext:
         """What limited the row; "" if that is unknown, or if nothing did. Repeats may differ in it."""
         verdicts = str(self.row.get(column_names.VERDICT) or "").split(" / ")
         return " / ".join(verdict for verdict in verdicts if verdict != NOT_LIMITED)
+
+    @property
+    def disturbances(self) -> Sequence[Disturbance]:
+        """What disturbed the row, for each host on which something did."""
+        return decode_disturbances(str(self.row.get(column_names.DISTURBED) or ""))
 
     @property
     def unreported(self) -> tuple[str, bool]:
@@ -657,7 +663,64 @@ class HostShared(FigureWarning):
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         others = about.number(column_names.HOST_OTHERS)
-        return [cls(others)] if others >= OTHERS_PCT and about.number("host_cpu_mean_pct") < BUSY_HOST_PCT else []
+        shared = others >= OTHERS_PCT and about.number("host_cpu_mean_pct") < BUSY_HOST_PCT
+        # The warning about a disturbed row names these processes.
+        return [cls(others)] if shared and not any(each.others_pct for each in about.disturbances) else []
+
+
+class RowDisturbed(FigureWarning):
+    """A row in which something outside the run used the CPU of a host, or the machine changed.
+
+    ``hosts`` has an object for each host on which something did, with the fields of the column ``disturbed``; in a row
+    with repeats, one for each repeat that differs.
+    """
+
+    hosts: Sequence[Disturbance]
+
+    @property
+    def text(self) -> str:
+        return f"disturbed: {'; '.join(filter(None, map(_disturbed, _by_host(self.hosts))))}"
+
+    @property
+    def remedy(self) -> str:
+        remedies = {
+            _QUIET: any(each.others_pct for each in self.hosts),
+            "cool the CPU, or raise the CPU quota of the control group": any(each.throttled for each in self.hosts),
+            "set the governor performance, and look at the temperature": any(
+                each.frequencies_mhz for each in self.hosts
+            ),
+            "change the machine only between runs": any(each.changed for each in self.hosts),
+        }
+        return "; ".join(text for text, needed in remedies.items() if needed)
+
+    @classmethod
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
+        return [cls(found)] if (found := about.disturbances) else []
+
+
+def _by_host(hosts: Sequence[Disturbance]) -> list[list[Disturbance]]:
+    """The disturbances of each host, with the most CPU of others first."""
+    found: dict[str, list[Disturbance]] = defaultdict(list)
+    for each in hosts:
+        found[each.host].append(each)
+    return [sorted(its, key=lambda each: -each.others_pct) for its in found.values()]
+
+
+def _disturbed(repeats: Sequence[Disturbance]) -> str:
+    """What disturbed the repeats of a row on one host."""
+    worst, parts = repeats[0], []
+    most = " at most" if len(repeats) > 1 else ""
+    if worst.others_pct:
+        names = ", ".join(f"{name} {pct:.0f} %" for name, pct in worst.by if pct >= 1)
+        parts.append(f"processes outside the run used{most} {worst.others_pct:.0f} % of the CPU ({names})")
+    if throttled := max(each.throttled for each in repeats):
+        parts.append(f"the CPU was slowed down{most} {counted(throttled, 'time')}")
+    if falls := [each.frequencies_mhz for each in repeats if each.frequencies_mhz]:
+        low, high = min(each[0] for each in falls), max(each[1] for each in falls)
+        parts.append(f"the fastest core ran with {low:.0f} to {high:.0f} MHz")
+    changed = dict.fromkeys(change for each in repeats for change in each.changed)
+    parts += [f"{change.fact} was {change.before} and is {change.after}" for change in changed]
+    return f"on {worst.host}, {', '.join(parts)}"
 
 
 class GeneratorLimited(FigureWarning):

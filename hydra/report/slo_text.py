@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 
-from hydra.events.event import MARK
-from hydra.events.value_formatting import counted, number
+from hydra.events.value_formatting import MARK, counted, number
 from hydra.events.warnings import HydraWarning
 from hydra.measure.column_names import CLEAN, NOT_CLEAN_WHY
 from hydra.measure.event_recovery import EventImpact, SpanLatency

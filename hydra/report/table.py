@@ -15,8 +15,7 @@ from typing import Final
 from rich.cells import cell_len, set_cell_size
 from tabulate import tabulate
 
-from hydra.events.event import MARK
-from hydra.events.value_formatting import number
+from hydra.events.value_formatting import MARK, number
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from hydra.events.event import MARK, StoredEvent
-from hydra.events.value_formatting import counted, known_digits, number
+from hydra.events.stored_event import StoredEvent
+from hydra.events.value_formatting import MARK, counted, known_digits, number
 from hydra.events.warnings import HydraWarning
 from hydra.measure.column import COUNT, INTERVAL, REPEATS, Column
 from hydra.measure.column_names import AVG_RX, AVG_TX, CLIENTS, LOSS, PUBLISHERS, STATUS

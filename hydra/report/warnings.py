@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
-from hydra.events.event import MARK, Level, StoredEvent
-from hydra.events.value_formatting import counted
+from hydra.events.event import Level
+from hydra.events.stored_event import StoredEvent
+from hydra.events.value_formatting import MARK, counted
 from hydra.events.warnings import HydraWarning
 from hydra.model import Scenario
 from hydra.report.row_warnings import warnings_of_rows

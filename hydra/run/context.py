@@ -15,6 +15,7 @@ from hydra.events.warnings import Journal
 from hydra.model import ClusterSpec, Scenario, StepPlan
 from hydra.monitor.metrics_exports import Exports
 from hydra.monitor.progress_view import Observer
+from hydra.run.machine_watch import MachineWatch
 from hydra.store.database import RunStore
 from hydra.sweep.step_workload import cohort_ids
 from hydra.system import System, SystemSpec
@@ -51,6 +52,7 @@ class RunContext:
         store: the run directory.
         observer: the display of the run.
         exports: the exports of its metrics during the run.
+        machines: looks at the hosts of the run.
         clock_ns: reads CLOCK_MONOTONIC.
         epoch: the number of the present or last step. The epoch rises before each step, and each time a step has to be
             started again.
@@ -66,6 +68,7 @@ class RunContext:
     store: RunStore
     observer: Observer
     exports: Exports = field(default_factory=Exports)
+    machines: MachineWatch = field(default_factory=MachineWatch)
     clock_ns: Callable[[], int] = time.monotonic_ns
     epoch: int = 0
     controller: Controller = field(init=False)

@@ -12,6 +12,7 @@ from pyroaring import BitMap
 
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.engine.interface import GONE, where_it_runs
+from hydra.engine.pinning import pin_environment
 from hydra.errors import ServerError
 from hydra.events.run_events import Launched, ServerExit, ServerKilled, ServersRestarted, ServersUp
 from hydra.events.value_formatting import counted
@@ -205,7 +206,11 @@ class DeployedServers:
                     first_client=client,
                     count=1,
                     command=(*self._program.command, *flags),
-                    environment={**self._program.environment, **self._run.controller.environment},
+                    environment={
+                        **self._program.environment,
+                        **self._run.controller.environment,
+                        **pin_environment(self._spec.pin),
+                    },
                     demand=self._spec.demand,
                     constraints=self._spec.constraints,
                 )

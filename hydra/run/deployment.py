@@ -10,6 +10,7 @@ from pyroaring import BitMap
 from hydra.control.roster import ProcessExit
 from hydra.engine.group_sizing import split
 from hydra.engine.interface import GONE, where_it_runs
+from hydra.engine.pinning import pin_environment
 from hydra.errors import ClusterError, ReadinessError
 from hydra.events.run_events import (
     ClientExit,
@@ -236,6 +237,7 @@ class Deployment:
                         environment={
                             **program.environment,
                             **self._run.controller.environment,
+                            **pin_environment(spec.pin),
                             "HYDRA_MEMORY_LIMIT_BYTES": str(round(self._run.scenario.publisher_memory_mb * 1e6)),
                         },
                         demand=spec.demand,

@@ -12,23 +12,25 @@ from typing import Final
 
 import click
 
-from hydra.client.linux_process import raise_open_files
+from hydra.client.linux_process import raise_open_files, running_on
 from hydra.client.payload import beginning
 from hydra.config.machine_limits import MachineLimits, read_limits
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.resource_needs import expected_start_s
 from hydra.errors import EXIT_GOOD, EXIT_INTERRUPTED, RefusedKeyError
-from hydra.events.run_events import EngineWaits, RunBegan, RunComplete, RunResumed, RunResumeSummary
+from hydra.events.run_events import EngineWaits, RolesPinned, RunBegan, RunComplete, RunResumed, RunResumeSummary
 from hydra.events.value_formatting import duration
 from hydra.events.warnings import Interrupted
 from hydra.measure.column_names import STATUS
-from hydra.model import Agent, ClusterSpec, Scenario
+from hydra.model import Agent, ClusterSpec, GroupRole, Scenario, format_cpus
 from hydra.monitor.metrics_exports import Exports
 from hydra.monitor.progress_view import Observer, servers_of
 from hydra.options.engine_choice import SelectedEngine
 from hydra.report.tables import name_of, write
 from hydra.run.context import RunContext
 from hydra.run.deployed_servers import required
+from hydra.run.machine_watch import MachineWatch
+from hydra.run.pinned_roles import is_apart, pinned_scenario
 from hydra.run.placement_preview import check_placement, unfit_rows
 from hydra.run.run_metadata import metadata
 from hydra.run.runner import RunEnd, exit_code, run
@@ -121,6 +123,8 @@ def launch(resolved: ResolvedScenario, request: RunRequest) -> RunEnd:
 
 
 def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor) -> RunEnd:
+    # What else uses the CPU is known from now on.
+    machines = MachineWatch()
     request.exports.end(well=False)  # of the last turn, whose readers get no wait if this one fails
     if not request.resume:
         check_folder(request.out)
@@ -131,7 +135,13 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor)
             stack.enter_context(locked(request.out))
             if request.turn is None and (left := resume_summary(resolved, request.out)) is None:
                 return _complete(resolved, request, observer, redactor)
-        system = system_for(resolved, is_local=request.engine.spec.is_local)
+        pinned = resolved
+        pins: Mapping[GroupRole, tuple[int, ...]] = {}
+        if request.engine.spec.is_local:
+            pinned, pins = pinned_scenario(resolved, machines.own)
+            # The command itself disturbs the subscribers at most, whose threads are the most.
+            stack.enter_context(running_on(pins["subscriber"] if is_apart(resolved) and "subscriber" in pins else ()))
+        system = system_for(pinned, is_local=request.engine.spec.is_local)
         system.check()
 
         def tell(text: str) -> None:
@@ -152,11 +162,13 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor)
         store = stack.enter_context(_store(resolved, request, redactor))
         if not request.resume:
             stack.enter_context(locked(request.out))
+        if pins:
+            store.add_event(RolesPinned({role: format_cpus(cpus) for role, cpus in pins.items()}))
         within = "" if request.whole is None else f"{request.whole.name}/"
         request.exports.begin(within + request.out.name, resolved.system.name)
         try:
             end = run(
-                RunContext(resolved, request.cluster, its_engine, system, store, observer, request.exports),
+                RunContext(pinned, request.cluster, its_engine, system, store, observer, request.exports, machines),
                 request.turn,
             )
         except KeyboardInterrupt:

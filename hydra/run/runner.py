@@ -16,8 +16,8 @@ from typing import Any, Final
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.control.controller import Controller
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, HydraError
-from hydra.events.event import StoredEvent
 from hydra.events.run_events import RunDone, RunFailed
+from hydra.events.stored_event import StoredEvent
 from hydra.events.warnings import SubscribersFailed
 from hydra.measure.column_names import CLIENTS, STATUS
 from hydra.model import Scenario, StepPlan, StepResult

@@ -73,6 +73,9 @@ class StepRunner:
         known_s = plan.duration_s if plan.settings.messages is None else 0.0
         hosts = StepHosts(self.run.controller, epoch, begun.clocks.step_ns, known_s, self.run.system.server_processes())
 
+        machines, controller = self.run.machines, self.run.controller
+        machines.begin(controller)
+
         others = asked - cohort
         each = 0.0 if cohort or step.group else 1.0
         if step.one_publisher:
@@ -81,6 +84,7 @@ class StepRunner:
 
         def sampled(moment: StepProgress) -> None:
             hosts.sample(moment.time_ns)
+            machines.sample(controller)
             start_ns = begun.start.start_at_ns
             tick(
                 replace(
@@ -94,6 +98,7 @@ class StepRunner:
             window = run_window(self.run, deployment, self._asker, counters, plan, begun, sampled)
         finally:
             hosts.end()
+        machines.end(controller)
         phases.end("lead and window")
         collect = ReportCollector(self.run, deployment, self._asker, step, window, now_ns)
         publishers, grown = collect.publishers(begun.log_begin)
@@ -109,6 +114,7 @@ class StepRunner:
         read_until_ns = min(int(answers.subscriber_reports.table().last_ns.max(initial=window[1])), now_ns())
         begun.clocks.hear_once_more(self.run.controller.wait_until)
         load = hosts.load(self.run.clock_ns())
+        activities = machines.activities(controller)
         # Read after these two waits, during which late reports may have arrived.
         reports, reported = answers.subscriber_reports.table(), BitMap(answers.subscriber_reports.ids)
         phases.end("reports")
@@ -153,4 +159,5 @@ class StepRunner:
             hosts=load.hosts,
             host_of=load.host_of,
             threads=load.threads,
+            machines=activities,
         )

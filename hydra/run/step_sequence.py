@@ -27,9 +27,10 @@ from hydra.monitor.step_progress import ReportedTotals, StepProgress
 from hydra.run import time_series_recorder
 from hydra.run.context import RunContext
 from hydra.run.deployment import Deployment
+from hydra.run.pinned_roles import roles_of, unkept_pin
 from hydra.run.step import StepRunner
 from hydra.store.ceiling_cache import load as load_ceilings
-from hydra.store.database import CLIENTS_KEY, RunStore
+from hydra.store.database import CLIENTS_KEY, MACHINES_KEY, RunStore
 from hydra.sweep.repetition import MERGED_IN_REPEATS
 from hydra.sweep.step_workload import loaded
 from hydra.wire.arrays import total
@@ -51,6 +52,7 @@ class StepSequence:
         self._stepper = StepRunner(run, deployment)
         self._begun = self._run.epoch > 0
         self._implementations = Implementations(run.store)
+        self._looked = False
         self._ceilings = load_ceilings()
 
     def take(self, plan: StepPlan) -> StepResult:
@@ -86,6 +88,7 @@ class StepSequence:
             # With a million clients, computing the figures takes seconds and storing them half a minute.
             self._run.controller.poll(0.0)
             self._run.store.add_step(result, observation, histograms, lambda: self._run.controller.poll(0.0))
+            self._run.machines.step_stored()
             self._run.exports.keeper.step_ended(result, histograms.latency)
             self._run.journal.note(StepStored(self._run.epoch, time.monotonic() - began))
         finally:
@@ -120,6 +123,7 @@ class StepSequence:
                 self._run.system.revive()
         changed = self._deployment.scale(plan.clients, plan.publishers)
         self._implementations.note(self._run.controller.roster, self._deployment)
+        self._look_at_machines()
         # A warm-up of a tool is useless, because its process ends with that step.
         warmup_s = 0.0 if self._run.scenario.client in self._run.spec.tools else self._run.scenario.warmup_s
         for _ in range(_WARM_UPS):
@@ -148,6 +152,20 @@ class StepSequence:
             ceilings=self._ceilings if self._deployment.is_local and not observation.counted else (),
             languages=self._implementations.languages(),
         )
+
+    def _look_at_machines(self) -> None:
+        """Stores the record of each host that is new.
+
+        Raises:
+            UsageError: the processes on a host do not run on the CPUs of their pin.
+        """
+        machines, store = self._run.machines, self._run.store
+        if machines.look(self._run.controller) or not self._looked:
+            self._looked = True
+            store.set_meta(MACHINES_KEY, {**store.meta(MACHINES_KEY, {}), **machines.records})
+            unkept = unkept_pin(roles_of(self._run.resolved), machines.others(self._run.controller))
+            if unkept is not None:
+                raise unkept
 
     def _take_time_series(self, plan: StepPlan) -> Observation:
         """Measures a step, and stores its time series during the step."""

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Final
 
-from hydra.events.event import MARK
-from hydra.events.value_formatting import counted
+from hydra.events.value_formatting import MARK, counted
 from hydra.jupyter.summary import label
 from hydra.report.run_catalog import is_marked
 from hydra.serve.overview import RunEntry

@@ -24,7 +24,8 @@ from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 import msgspec
 
 from hydra.errors import HydraError, RunDirectoryError, UnreadableRunError
-from hydra.events.event import Event, StoredEvent
+from hydra.events.event import Event
+from hydra.events.stored_event import StoredEvent
 from hydra.measure import latency
 from hydra.measure.event_recovery import added
 from hydra.measure.figures import MergedHistograms, merge_histograms
@@ -35,6 +36,8 @@ from hydra.model import (
     Figure,
     Histogram,
     HostSample,
+    MachineActivity,
+    MachineRecord,
     StepPlan,
     StepResult,
     StepStatus,
@@ -60,6 +63,8 @@ BUSY_S: Final = 10.0
 CLIENTS_KEY: Final = "clients"
 """The key for what clients reported in their hello: ``role``, ``implementation`` and ``versions`` of each kind."""
 
+MACHINES_KEY: Final = "machines"
+"""The key for the record of each host of the run, by its name (``hydra.model.MachineRecord``)."""
 _ROOM_BYTES: Final = 65_536
 """SQLite's reader writes an index of the log beside the database; it has half this size at least."""
 ENDED_KEY: Final = "ended"
@@ -459,6 +464,17 @@ class RunStore:
         """Samples of the groups' busiest threads, oldest first, by agent; empty for runs of earlier versions."""
         with self.reading():
             return samples.of_threads(self._db, epoch) if self._has("threads") else {}
+
+    def machines(self) -> dict[str, MachineRecord]:
+        """The record of each host of the run, by its name; empty for runs of earlier versions."""
+        stored = self.meta(MACHINES_KEY, {})
+        with self.reading():
+            return msgspec.convert(stored, dict[str, MachineRecord])
+
+    def machine_activities(self, epoch: int) -> dict[str, MachineActivity]:
+        """What happened on each host in a step apart from the run; empty for runs of earlier versions."""
+        with self.reading():
+            return samples.of_machines(self._db, epoch) if self._has("machine_activity") else {}
 
     def ask(
         self,

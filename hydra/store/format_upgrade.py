@@ -14,8 +14,9 @@ from hydra.config import plugins
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.toml import KeyAliases
 from hydra.errors import RunDirectoryError
-from hydra.events.event import Event, EventData, Level
+from hydra.events.event import EventData, Level
 from hydra.events.run_events import SystemFact
+from hydra.events.stored_event import kind_named
 from hydra.model import SHARED, SKIPPED_BY, USER, Figure, NativeSpec, Scenario
 from hydra.sweep import Row, SweepTable, as_table, of_table
 from hydra.system import SystemSpec
@@ -123,7 +124,7 @@ def skipped_by(status: str, reason: str) -> dict[str, Figure]:
 
 def event_of(kind: str, text: str) -> EventData:
     """An event of which only the kind and the text are stored."""
-    known = Event.kinds.get(kind)
+    known = kind_named(kind)
     name, _, value = text.partition(": ")
     fields = {"name": name, "value": value} if kind == SystemFact.kind else {}
     # Events of unknown kinds are shown as notes.

@@ -8,12 +8,13 @@ from typing import Final
 import msgspec
 
 from hydra.measure.observation import Observation
-from hydra.model import BusyThread, HostCounters, HostSample, TcpConnections, ThreadSample
+from hydra.model import BusyThread, HostCounters, HostSample, MachineActivity, TcpConnections, ThreadSample
 
 _json: Final = msgspec.json.Encoder()
 _counters: Final = msgspec.json.Decoder(HostCounters)
 _connections: Final = msgspec.json.Decoder(TcpConnections)
 _busiest: Final = msgspec.json.Decoder(list[BusyThread])
+_activity: Final = msgspec.json.Decoder(MachineActivity)
 
 
 def add(db: sqlite3.Connection, epoch: int, o: Observation) -> None:
@@ -21,6 +22,8 @@ def add(db: sqlite3.Connection, epoch: int, o: Observation) -> None:
     db.executemany("INSERT INTO agent_hosts VALUES (?, ?, ?)", [(epoch, *pair) for pair in o.host_of.items()])
     counters = ((epoch, host, s.time_ns, _text(s.counters)) for host, samples in o.hosts.items() for s in samples)
     db.executemany("INSERT INTO host_counters VALUES (?, ?, ?, ?)", counters)
+    activities = ((epoch, host, _text(activity)) for host, activity in o.machines.items())
+    db.executemany("INSERT INTO machine_activity VALUES (?, ?, ?)", activities)
     told = (
         (epoch, agent, s.time_ns, s.group, _text(s.threads), s.role, _text(s.connections) if s.connections else None)
         for agent, samples in o.threads.items()
@@ -47,6 +50,12 @@ def of_hosts(db: sqlite3.Connection, epoch: int) -> dict[str, list[HostSample]]:
     for host, time_ns, counters in rows:
         found.setdefault(host, []).append(HostSample(time_ns, _counters.decode(counters)))
     return found
+
+
+def of_machines(db: sqlite3.Connection, epoch: int) -> dict[str, MachineActivity]:
+    """What happened on each host in a step apart from the run."""
+    rows = db.execute("SELECT host, activity FROM machine_activity WHERE epoch = ? ORDER BY host", (epoch,))
+    return {host: _activity.decode(text) for host, text in rows}
 
 
 def of_threads(db: sqlite3.Connection, epoch: int) -> dict[str, list[ThreadSample]]:

@@ -49,6 +49,12 @@ CREATE TABLE IF NOT EXISTS threads (
     role TEXT NOT NULL DEFAULT '',   -- publisher, subscriber or server; '' in runs of earlier versions
     connections TEXT                 -- JSON of model.Connections since the sample before; NULL: not known
 );
+CREATE TABLE IF NOT EXISTS machine_activity ( -- runs of earlier versions lack it
+    epoch INTEGER NOT NULL REFERENCES steps (epoch),
+    host TEXT NOT NULL,
+    activity TEXT NOT NULL,          -- JSON of model.MachineActivity: what happened apart from the run
+    PRIMARY KEY (epoch, host)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS courses ( -- steps whose seconds are kept, also those that never ended
     epoch INTEGER PRIMARY KEY,
     plan TEXT NOT NULL,              -- JSON of model.StepPlan, as it was carried out
@@ -85,7 +91,7 @@ SCHEMA: Final = (
     """
 CREATE TABLE run (
     key TEXT PRIMARY KEY,
-    value TEXT NOT NULL              -- JSON: scenario (redacted), versions, hosts, limits, command line, times
+    value TEXT NOT NULL              -- JSON: scenario (redacted), versions, machines, limits, command line, times
 ) WITHOUT ROWID;
 CREATE TABLE columns (               -- what the names in steps.figures mean; runs of earlier versions lack it
     name TEXT PRIMARY KEY,

@@ -12,10 +12,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from hydra.errors import Key
+from hydra.events.value_formatting import counted, duration_us, known_digits
+from hydra.events.value_formatting import number as text_of
 from hydra.measure.column import REPEATS, Column
 from hydra.measure.column_names import AGGREGATE, AVG_RX, AVG_TX, CLIENTS, LOSS, POINT, REQUESTED
 from hydra.measure.step_columns import DUE, EARLIER, SENT, SystemColumns, published, step_columns
 from hydra.model import Figure, Scenario, StepPlan, StepResult, SweepSpec, TableKind, number
+from hydra.sweep.cleanness import why_not_clean
 from hydra.sweep.interface import Row, Sweep
 
 if TYPE_CHECKING:
@@ -206,7 +209,7 @@ class SweepKind(SweepSpec, ABC):
             title: gives the heading of a column by its name.
         """
         varied = [f"{title(name)} {text_of(row.get(name))}" for name in self.crossed]
-        return ", ".join([counted_of(row.get(CLIENTS), "client"), *varied])
+        return ", ".join([counted(row.get(CLIENTS), "client"), *varied])
 
     def limits(self, column: str) -> tuple[str, str] | None:
         """The columns of the limits of a rate's interval that the sweep itself found; None for every other column."""
@@ -249,7 +252,7 @@ class SweepKind(SweepSpec, ABC):
     def asked(self) -> str:
         """What the scenario asks for, for the facts of a report."""
         *others, last = self.counts
-        counts = ", ".join([*(f"{count:,}" for count in others), counted_of(last, "client")])
+        counts = ", ".join([*(f"{count:,}" for count in others), counted(last, "client")])
         return f"{counts}{self.more_asked}; {self.duration_s:g} s a step, "
 
     @property
@@ -287,9 +290,6 @@ class SweepKind(SweepSpec, ABC):
             rows: the measured rows.
             name: gives the name of a row.
         """
-        from hydra.events.value_formatting import duration_us  # see text_of
-        from hydra.sweep.cleanness import why_not_clean
-
         reasons = [(row, why_not_clean(row)) for row in rows]
         clean, others = _most([row for row, why in reasons if not why]), _most([row for row, why in reasons if why])
         found = []
@@ -405,24 +405,8 @@ def requested(row: Row) -> str:
     return "at full speed" if rate is None else f"at {text_of(rate)}/s"
 
 
-def text_of(figure: Figure) -> str:
-    """A figure as text."""
-    from hydra.events.value_formatting import number as text  # imports all events, which help does not need
-
-    return text(figure)
-
-
-def counted_of(count: Figure, one: str) -> str:
-    """A number with what it counts."""
-    from hydra.events.value_formatting import counted  # see text_of
-
-    return counted(count, one)
-
-
 def known_texts(figure: float, low: float, high: float) -> tuple[str, str, str]:
     """A figure and the limits of its interval, with the digits that the interval leaves known."""
-    from hydra.events.value_formatting import known_digits  # see text_of
-
     figure, low, high = (known_digits(each, (high - low) / 2) for each in (figure, low, high))
     return text_of(figure), text_of(low), text_of(high)
 

@@ -11,11 +11,14 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from hydra.errors import Key
+from hydra.events.value_formatting import counted
+from hydra.events.value_formatting import number as text_of
 from hydra.measure.column import REPEATS, Column
 from hydra.measure.column_names import AGGREGATE, AGGREGATE_MAX, CLIENTS, FAILED_STEPS, STEP_S
 from hydra.measure.step_columns import SystemColumns
 from hydra.model import Figure, Scenario, StepResult, TableKind, number
 from hydra.sweep import search_columns
+from hydra.sweep.cleanness import why_not_clean
 from hydra.sweep.interface import SHARP_STEPS, Row, Sweep
 from hydra.sweep.kind import (
     FoundRate,
@@ -23,11 +26,9 @@ from hydra.sweep.kind import (
     Name,
     Noted,
     SweepKind,
-    counted_of,
     known_texts,
     lost_pct,
     rate_of,
-    text_of,
     together,
 )
 from hydra.sweep.search_columns import ANSWER, FLOOR, HIGH_PPS, LOW_PPS
@@ -138,16 +139,14 @@ class SearchSweep(SweepKind):
         ]
         if not steps or row.get(STEP_S) is None:
             return ""
-        repeats = f", on average of {counted_of(row[REPEATS], 'repeat')}" if REPEATS in row else ""
-        text = (
-            f"{counted_of(row.get(CLIENTS), 'client')}: steps of {text_of(row[STEP_S])} s{repeats}: {', '.join(steps)}"
-        )
+        repeats = f", on average of {counted(row[REPEATS], 'repeat')}" if REPEATS in row else ""
+        text = f"{counted(row.get(CLIENTS), 'client')}: steps of {text_of(row[STEP_S])} s{repeats}: {', '.join(steps)}"
         failed = number(row.get(FAILED_STEPS))
         return f"{text}; failed and measured again: {text_of(row[FAILED_STEPS])}" if failed else text
 
     def warnings(self, row: Row) -> list[HydraWarning]:
         """See :class:`hydra.sweep.kind.SweepKind`."""
-        from hydra.sweep.search_warnings import of_figure  # see text_of
+        from hydra.sweep.search_warnings import of_figure
 
         return [warning for name in search_columns.rates(self.search) for warning in of_figure(row, name)]
 
@@ -191,8 +190,7 @@ class SearchSweep(SweepKind):
         These are the rate within the target at the largest client count that has one, of the clean rows if there are
         any, and the highest rate received with drops.
         """
-        from hydra.sweep.cleanness import why_not_clean
-        from hydra.sweep.search_warnings import of_figure  # see text_of
+        from hydra.sweep.search_warnings import of_figure
 
         column = search_columns.rates(self.search).get("loss", "")
         rated = [row for row in reversed(rows) if number(row.get(column)) is not None]
@@ -250,7 +248,7 @@ class SearchSweep(SweepKind):
     ) -> list[tuple[str, list[StepResult]]]:
         """See :class:`hydra.sweep.kind.SweepKind`: the fastest step that passed, up to the figure of a client count."""
         passing = self._passing(rows, results)
-        return [(f"{counted_of(step.plan.clients, 'client')} at {rate_of(step):,.0f}/s", [step]) for step in passing]
+        return [(f"{counted(step.plan.clients, 'client')} at {rate_of(step):,.0f}/s", [step]) for step in passing]
 
     def with_latency(
         self, rows: Sequence[tuple[Row, Noted]], results: Sequence[StepResult], nothing: Noted

@@ -45,6 +45,7 @@ class EmbeddedServer:
         ports: picks this many free ports of a host; another process may bind them first.
         warm: whether ``start`` warms the server up before it returns.
         wait: how ``start`` and ``stop`` wait for the server.
+        cpus: the CPUs on which the server runs; (): any.
         versions: versions of the server's programs, once it is started.
     """
 
@@ -57,6 +58,7 @@ class EmbeddedServer:
     ports: Callable[[str, int], list[int]] = free_ports
     warm: bool = True
     wait: Waiting = wait_alone
+    cpus: Sequence[int] = ()
     versions: Mapping[str, str] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -159,7 +161,7 @@ class EmbeddedServer:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             command = self.program.command(self.folder, endpoint, join)
-            self._running = SupervisedProcess(command, self.folder, self._log)
+            self._running = SupervisedProcess(command, self.folder, self._log, cpus=self.cpus)
             if self._wait_until_up(background, self._running, ports[0], address, deadline):
                 self._address, self._endpoint = address, endpoint
                 if self.warm:

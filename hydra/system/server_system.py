@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from hydra.errors import ServerError, StepError
+from hydra.model import parse_cpus
 from hydra.system import Program, ServerCluster, Servers, System, Waiting, wait_alone
 from hydra.system.embedded_server import EmbeddedServer
 
@@ -215,7 +216,8 @@ class ServerSystem(System):
 
     def _embedded(self) -> EmbeddedServer:
         program, cluster = self._server_program(), self._server_cluster()
-        return EmbeddedServer(program, cluster, unused_folder(self._folder), wait=self._wait)
+        cpus = parse_cpus(self._scenario.server.pin)
+        return EmbeddedServer(program, cluster, unused_folder(self._folder), wait=self._wait, cpus=cpus)
 
     def _unwatch(self) -> None:
         monitor, self._monitor = self._monitor, None

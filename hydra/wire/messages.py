@@ -43,6 +43,12 @@ MAX_SAMPLES: Final = 64
 """Most samples in one message."""
 MAX_THREADS: Final = 10
 """Most busy threads in one sample."""
+MAX_PATTERNS: Final = 256
+"""Most patterns of files in one ``look``."""
+MAX_FILE_BYTES: Final = 65_536
+"""Most bytes of one file that a ``look`` may ask for."""
+MAX_TEXT_BYTES: Final = 256 * 1024
+"""Most bytes of the paths and texts in one ``texts``."""
 
 Id = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
 Epoch = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
@@ -260,6 +266,19 @@ class HostReadings(_FromClient, frozen=True, tag="host", kw_only=True):
     samples: Annotated[list[Sample], msgspec.Meta(max_length=MAX_SAMPLES)]
 
 
+class KernelTexts(_FromClient, frozen=True, tag="texts", kw_only=True):
+    """From a relay or server that obeys ``look``: the beginnings of the files that match its patterns, by path.
+
+    ``time_ns`` is the sender's CLOCK_MONOTONIC at the reading; ``complete`` is false if files were left out, because
+    they are too long for one message.
+    """
+
+    number: Id
+    time_ns: Nanoseconds
+    texts: dict[str, str]
+    complete: bool = True
+
+
 # --- controller → client -------------------------------------------------------------------------------------------
 
 
@@ -462,6 +481,18 @@ class Watch(_FromController, frozen=True, tag="watch", kw_only=True):
     host: bool
 
 
+class Look(_FromController, frozen=True, tag="look", kw_only=True):
+    """To a relay or server: send the beginnings of these files of the kernel. Other receivers ignore it.
+
+    ``patterns`` are paths below ``/proc`` and ``/sys`` with the wildcards of a shell; at most ``most_bytes`` of each
+    file are read. The answer repeats ``number``.
+    """
+
+    number: Id
+    patterns: Annotated[list[ShortText], msgspec.Meta(max_length=MAX_PATTERNS)]
+    most_bytes: Annotated[int, msgspec.Meta(ge=1, le=MAX_FILE_BYTES)]
+
+
 class Join(_FromController, frozen=True, tag="join", kw_only=True):
     """To a server: what it must know about the other servers before it starts, in the format of its system."""
 
@@ -479,9 +510,21 @@ class Evict(_FromController, frozen=True, tag="evict", kw_only=True):
 
 
 FromClient = (
-    Hello | Joined | Ready | Ack | Progress | TimeSeries | Report | Reports | Batch | Error | ChildExit | HostReadings
+    Hello
+    | Joined
+    | Ready
+    | Ack
+    | Progress
+    | TimeSeries
+    | Report
+    | Reports
+    | Batch
+    | Error
+    | ChildExit
+    | HostReadings
+    | KernelTexts
 )
-FromController = Welcome | Configure | Start | Stop | Finish | Ping | Watch | Join | Quit | Evict
+FromController = Welcome | Configure | Start | Stop | Finish | Ping | Watch | Look | Join | Quit | Evict
 
 
 def name_of(command: EpochCommand | type[EpochCommand]) -> str:

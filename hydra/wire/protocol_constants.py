@@ -1,4 +1,4 @@
-"""What a client's program and the controller agree on besides the messages: exit codes and longest waits."""
+"""What a client's program and the controller agree on besides the messages: exit codes, longest waits, the pin."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ WELCOME_WITHIN_S: Final = 60.0
 """Longest time that a client resends ``hello`` before it gives up, unless the environment sets another, s."""
 FLUSH_AT_MOST_S: Final = 10.0
 """Longest time that a publisher waits for outstanding acknowledgements after the end of the window, s."""
+CPUS_VARIABLE: Final = "HYDRA_CPUS"
+"""Environment variable with the list of CPUs to which a group's parent confines itself before it forks."""
 
 
 def kind_of(system: str, role: Role) -> str:

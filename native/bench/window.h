@@ -131,13 +131,16 @@ class Tally {
 class Measurement {
   public:
     explicit Measurement(const Arguments& arguments)
-        : seconds_(arguments.real("seconds")), rate_(arguments.rate()), shared_(shared_memory<Shared>()) {}
+        : warm_s_(arguments.real("warm")),
+          seconds_(arguments.real("seconds")),
+          rate_(arguments.rate()),
+          shared_(shared_memory<Shared>()) {}
 
     // Forks processes, each of which receives until the window ends. No library may have been used before.
     void fork_each(int processes, const std::function<void(int)>& receive) {
         processes_ = processes;
         for (int number = 0; number < processes; ++number) {
-            if (forked()) {
+            if (forked(&children_)) {
                 receive(number);
                 std::_Exit(0);
             }
@@ -162,26 +165,31 @@ class Measurement {
     }
 
     // In the parent: waits until all forks are subscribed, publishes in the window, and prints the figures.
-    // `send` hands over one message, and returns whether the library has accepted it.
+    // `send` hands over one message, and returns whether the library has accepted it. With warm= above 0 it
+    // publishes that number of seconds before the window, too: a connection whose socket buffers have grown
+    // carries up to a fifth less than a new one.
     void publish(std::size_t size, const std::function<bool(const char*)>& send) {
         while (shared_.joined < processes_) {
             usleep(1000);
             must(waitpid(-1, nullptr, WNOHANG) <= 0, "a subscriber has ended");
         }
+        const double pss_bytes = mean_pss_bytes(children_);
         prctl(PR_SET_TIMERSLACK, 1);
-        const std::int64_t start_ns = now_ns() + kLeadNs;
+        const std::int64_t warm_ns = now_ns() + kLeadNs;
+        const std::int64_t start_ns = warm_ns + static_cast<std::int64_t>(warm_s_ * kSecondNs);
         const Window window{start_ns, start_ns + static_cast<std::int64_t>(seconds_ * kSecondNs)};
         window_.make(window, processes_);
-        sleep_until_ns(start_ns);
-        const std::int64_t cpu_before_ns = cpu_ns();
+        sleep_until_ns(warm_ns);
         std::vector<char> message(size);
+        publish_all({warm_ns, start_ns}, message, send);
+        const std::int64_t cpu_before_ns = cpu_ns();
         const std::uint64_t sent =
             rate_ > 0 ? publish_paced(window, message, send) : publish_all(window, message, send);
         const std::int64_t used_ns = cpu_ns() - cpu_before_ns;
         for (int status = 0; wait(&status) > 0;) {
             must(status == 0, "a subscriber failed");
         }
-        print(sent, used_ns);
+        print(sent, used_ns, pss_bytes);
     }
 
   private:
@@ -239,22 +247,24 @@ class Measurement {
         return 0;
     }
 
-    void print(std::uint64_t sent, std::int64_t publisher_ns) const {
+    void print(std::uint64_t sent, std::int64_t publisher_ns, double pss_bytes) const {
         const auto each_us = [](std::int64_t ns, std::uint64_t messages) {
             return static_cast<double>(ns) / 1e3 / static_cast<double>(messages > 0 ? messages : 1);
         };
         std::printf(
             "{\"rate_pps\": %.1f, \"cpu_us\": %.4f, \"publisher_cpu_us\": %.4f, \"p50_us\": %zu, \"p99_us\": "
-            "%zu}\n",
+            "%zu, \"pss_bytes\": %.0f}\n",
             static_cast<double>(shared_.received) / seconds_, each_us(shared_.cpu_ns, shared_.received),
-            each_us(publisher_ns, sent), percentile_us(0.50), percentile_us(0.99));
+            each_us(publisher_ns, sent), percentile_us(0.50), percentile_us(0.99), pss_bytes);
     }
 
+    double warm_s_;
     double seconds_;
     double rate_;
     Shared& shared_;
     Announcement<Window> window_;
     int processes_ = 0;
+    std::vector<pid_t> children_;
 };
 
 }  // namespace bare

@@ -9,6 +9,7 @@
 
 #include "common/client_process.h"
 #include "common/environment.h"
+#include "common/linux_process.h"
 #include "common/options.h"
 #include "common/process_group.h"
 #include "systems.h"
@@ -37,6 +38,7 @@ int run(int argc, char** argv) {
     const hydra::Systems systems = hydra::offered_systems();
     const hydra::Options options = hydra::parse_options(argc, argv, systems);
     const hydra::Environment environment = hydra::read_environment();
+    hydra::confine_to(hydra::variable("HYDRA_CPUS"));
     options.kind.system->check(options.kind.role);
     return hydra::run_group(options, environment);
 }

@@ -204,6 +204,9 @@ std::map<std::string, Written> from_client() {
         {"host", {HostReadings{{16, 17, 18}, 3, host_samples()}, 9}},
         {"host-threads", {HostReadings{{0}, 3, thread_samples()}, 10}},
         {"host-end", {HostReadings{{16, 17, 18}, 3, {}}, 11}},
+        {"texts",
+         {KernelTexts{{16, 17, 18}, 7, 123456789, {{"/proc/sys/kernel/osrelease", "6.1.0\n"}}, true}, 12}},
+        {"texts-cut", {KernelTexts{{0}, 8, 123456790, {{"/sys/class/net/eth0/speed", ""}}, false}, 13}},
         {"child-exit-killed", {ChildExit{{17}, 0, 4711, -9, true}, 2}},
         {"child-exit-dismissed", {ChildExit{{18}, 0, 4713, 0, false}, 4}},
         {"child-exit-code", {ChildExit{{16, 17, 18, 20}, 3, 4712, 1, false}, 3}},
@@ -224,6 +227,7 @@ const std::set<std::string> kFromController = {"welcome",
                                                "ping-reply",
                                                "watch",
                                                "watch-end",
+                                               "look",
                                                "quit",
                                                "quit-clients",
                                                "evict",
@@ -398,6 +402,9 @@ TEST_CASE("the other commands") {
     CHECK(read<Watch>("watch").host);
     CHECK(read<Watch>("watch-end").every_s == 0);
     CHECK_FALSE(read<Watch>("watch-end").host);
+    CHECK(read<Look>("look").number == 7);
+    CHECK(read<Look>("look").patterns.back() == "/proc/[0-9]*/stat");
+    CHECK(read<Look>("look").most_bytes == 384);
     CHECK(read<Quit>("quit").ids.empty());
     CHECK(read<Quit>("quit-clients").ids == Ids{17, 18});
     CHECK(read<Evict>("evict").ids == Ids{17, 18});

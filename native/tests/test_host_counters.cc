@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/host_counters.h"
+#include "common/kernel_files.h"
 
 using namespace hydra;
 
@@ -93,4 +94,19 @@ TEST_CASE("a process that has ended has no threads") {
     ThreadSampler reader(gone, 100);
     CHECK(reader.busiest().empty());
     CHECK(reader.busiest().empty());
+}
+
+TEST_CASE("a look reads the beginnings of the kernel's files, and of no others") {
+    const Look look{.number = 3,
+                    .patterns = {"/proc/self/com*", "/proc/sys/kernel/osrelease", "/proc/self/missing",
+                                 "/etc/hostname", "/proc/../etc/hostname"},
+                    .most_bytes = 5};
+    const KernelTexts answer = kernel_texts(look, {7}, 11);
+    CHECK(answer.number == 3);
+    CHECK(answer.time_ns == 11);
+    CHECK(answer.complete);
+    CHECK(answer.texts.at("/proc/self/comm") == "hydra");
+    CHECK(answer.texts.contains("/proc/sys/kernel/osrelease"));
+    CHECK(std::ranges::none_of(answer.texts,
+                               [](const auto& it) { return it.first.find("etc") != std::string::npos; }));
 }

@@ -22,6 +22,13 @@ class Quiet(machine.OtherProcesses):
         return seconds
 
 
+class Busy(Quiet):
+    """A machine whose other processes use half of the CPU."""
+
+    def mean(self) -> float:
+        return 0.5
+
+
 def line(ours: Side, bare: Side | None = None, **more: Any) -> Line:
     return Line("clients", "a : b", more.pop("unit", "messages/s"), at_least(0.9), ours, bare, "In turns.", **more)
 
@@ -48,6 +55,27 @@ def test_an_error_ends_its_line_only() -> None:
 def test_a_single_pair_has_no_interval_and_no_verdict() -> None:
     (figure,) = measured(line(lambda: 2.0, lambda: 1.0), Quiet(), {}, pairs=1).figures
     assert (figure.low, figure.high, figure.verdict) == (None, None, "cannot tell")
+
+
+def test_a_busy_machine_marks_what_depends_on_the_cpu() -> None:
+    found = measured(line(lambda: (2.0, 1.0), also=[Figure("bytes", at_least(0.5), timed=False)]), Busy(), {})
+    assert [table.notes(found, n) for n in (0, 1)] == ["holds, BUSY: other processes used 50% of the CPU", "holds"]
+    assert not measured(line(lambda: 2.0, timed=False), Busy(), {}).is_busy
+
+
+def test_what_does_not_hold_is_listed_by_its_distance_from_the_goal(tmp_path: Path) -> None:
+    names = {"far": [0.50, 0.51], "wide": [1.2, 2.0], "near": [0.84, 0.85], "good": [0.95, 0.96]}
+    every = []
+    for name, values in names.items():
+        one = measured(line(iter(values * 5).__next__, pairs=10), Quiet(), {}, pairs=10)
+        every.append(LineResult("clients", name, "In turns.", one.figures))
+    page.write(Results({}, every), tmp_path / "speed.md")
+    text = (tmp_path / "speed.md").read_text()
+    listed, shown = text.partition("## What does not hold")[2].split("## Clients")
+    assert [row.split(" | ")[0] for row in listed.splitlines() if " ≥ 0.9 " in row] == ["| wide", "| near", "| far"]
+    assert "`cannot tell` (the whole interval meets the goal, but is too wide)" in listed
+    assert "the whole interval of 1 meets the goal, but is too wide" in text
+    assert "| good " in shown
 
 
 def results(*names: str, figures: Sequence[float] = (1.0,)) -> Results:

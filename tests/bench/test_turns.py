@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bench.line import Goal, Side, at_least, at_most
-from bench.turns import Estimate, Verdict, estimate, judge, take
+from bench.turns import Estimate, Verdict, estimate, judge, meets, shortfall, take
 
 PLANTED = 0.95
 
@@ -35,6 +35,24 @@ def test_only_a_narrow_interval_beyond_the_goal_decides(
     low: float, middle: float, high: float, goal: Goal | None, verdict: Verdict
 ) -> None:
     assert judge(Estimate(middle, low, high), goal) == verdict
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "goal", "whole", "short"),
+    [
+        (0.96, 1.14, at_least(0.95), True, -0.1053),  # too wide to hold
+        (0.50, 0.70, at_least(0.95), False, 0.3684),
+        (0.93, 0.97, at_least(0.95), None, 0.0),
+        (1.10, 1.30, at_most(1.0), False, 0.2),
+        (0.00, 0.00, at_most(0), True, 0.0),
+    ],
+)
+def test_an_undecided_interval_may_meet_its_goal_as_a_whole(
+    low: float, high: float, goal: Goal, whole: bool | None, short: float
+) -> None:
+    found = Estimate((low + high) / 2, low, high)
+    assert meets(found, goal) is whole
+    assert shortfall(found, goal) == pytest.approx(short, abs=1e-4)
 
 
 @pytest.mark.parametrize(

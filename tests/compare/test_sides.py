@@ -43,6 +43,7 @@ from hydra.store.interleaved_record import InterleavedRecord
             "kafka.properties",
             {f"properties-check.crcs={on}": {"check.crcs": on} for on in ("true", "false")},
         ),
+        ("zmqfixed", "publisher-pin=0-1,apart", "publisher.pin", {"pin-0-1": "0-1", "pin-apart": "apart"}),
         ("kafka-batch", "kafka.partitions=1,2", "kafka.partitions", {"partitions-1": 1, "partitions-2": 2}),
     ],
 )

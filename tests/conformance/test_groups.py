@@ -22,6 +22,8 @@ from hydra.wire.messages import (
     Evict,
     Hello,
     HostReadings,
+    KernelTexts,
+    Look,
     Ping,
     Progress,
     Quit,
@@ -157,6 +159,18 @@ def test_a_relay_that_is_told_to_watch_reads_its_host_its_threads_and_its_connec
     # What is said is since the reading before: not yet in the first one.
     assert [sample.connections is None for sample in samples] == [True] + [False] * (len(samples) - 1)
     assert not samples[0].threads
+
+
+def test_a_relay_that_is_told_to_look_sends_the_beginnings_of_the_kernels_files_and_of_no_others(three: Bench) -> None:
+    kernel, number = "/proc/sys/kernel/osrelease", 41
+    patterns = [kernel, "/proc/self/com*", "/proc/no/such/file", "/etc/hostname", "/proc/../etc/hostname"]
+    begin_ns = time.monotonic_ns()
+    three.peer.tell_relay("g", Look(number=number, patterns=patterns, most_bytes=4))
+    texts = three.peer.heard(KernelTexts, [1, 2, 3], number=number)
+    assert begin_ns <= texts.time_ns <= time.monotonic_ns()
+    assert texts.complete
+    assert texts.texts.keys() == {kernel, "/proc/self/comm"}
+    assert texts.texts[kernel] == Path(kernel).read_text()[:4]
 
 
 def check_counters_of_this_host(earlier: HostCounters, samples: list[HostCounters]) -> None:

@@ -141,6 +141,12 @@ FROM_CLIENT: Final[dict[str, wire.FromClient]] = {
     "error": wire.Error(ids=[0], seq=6, epoch=1, message='cannot bind "tcp://10.0.0.5:31000": in use\n', fatal=False),
     "error-relay": wire.Error(ids=[16, 17, 18], seq=13, epoch=1, message="an unknown field: rcvhmw"),
     "error-fatal": wire.Error(ids=[0], seq=7, epoch=0, message="out of memory", fatal=True),
+    "texts": wire.KernelTexts(
+        ids=[16, 17, 18], seq=12, number=7, time_ns=123456789, texts={"/proc/sys/kernel/osrelease": "6.1.0\n"}
+    ),
+    "texts-cut": wire.KernelTexts(
+        ids=[0], seq=13, number=8, time_ns=123456790, texts={"/sys/class/net/eth0/speed": ""}, complete=False
+    ),
     "child-exit-killed": wire.ChildExit(ids=[17], seq=2, incarnation=0, pid=4711, status=-9, replaced=True),
     "child-exit-dismissed": wire.ChildExit(ids=[18], seq=4, incarnation=0, pid=4713, status=0, replaced=False),
     "child-exit-code": wire.ChildExit(ids=[16, 17, 18, 20], seq=3, incarnation=3, pid=4712, status=1, replaced=False),
@@ -244,6 +250,7 @@ FROM_CONTROLLER: Final[dict[str, wire.FromController]] = {
     "ping-reply": wire.Ping(time_ns=98765432100, reply=True),
     "watch": wire.Watch(epoch=3, every_s=0.25, host=True),
     "watch-end": wire.Watch(epoch=3, every_s=0.0, host=False),
+    "look": wire.Look(number=7, patterns=["/proc/sys/kernel/osrelease", "/proc/[0-9]*/stat"], most_bytes=384),
     "quit": wire.Quit(),
     "quit-clients": wire.Quit(ids=[17, 18]),
     "evict": wire.Evict(ids=[17, 18]),

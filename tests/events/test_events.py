@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hydra.events import run_events, warnings
-from hydra.events.event import Event, Level, StoredEvent
+from hydra.events.event import Event, Level
+from hydra.events.stored_event import StoredEvent
 from hydra.events.warnings import HydraWarning, Journal
 from hydra.measure.steadiness import Unsteadiness
 from hydra.model import Agent, Demand, Group, Launch, Resources, Settings, StepPlan
@@ -56,6 +57,10 @@ def launch(role: str, host: str) -> Launch:
         (run_events.ServersStarting("1 toy server", "", 100.0), "starting 1 toy server (for 2 min)"),
         (run_events.ServersStarted("3 toy servers", 12.0), "started 3 toy servers in 12 s"),
         (run_events.EngineWaits("waiting for a node"), "waiting for a node"),
+        (
+            run_events.RolesPinned({"publisher": "0", "subscriber": "1-3"}),
+            "publishers run on CPUs 0; subscribers run on CPUs 1-3",
+        ),
         (run_events.RunDone(12_000.0, "runs/x"), "done in 3 h 20 min: runs/x"),
         (run_events.RunFailed("no space left"), "no space left"),
         (run_events.RunResumed(5, 2), "after 5 steps, of which 2 failed ones are measured again"),
@@ -284,17 +289,17 @@ def test_every_warning_of_a_row_says_what_would_change_it() -> None:
 
 OF_DATABASES = """
     began client_error client_exit complete done engine_waits evict fact failed goes_on group_exit launch phases present
-    refused resumed revive server_exit server_killed servers servers_again servers_started servers_starting start step
-    stored warning window
+    refused resumed revive roles_pinned server_exit server_killed servers servers_again servers_started
+    servers_starting start step stored warning window
 """
 OF_PROGRAMS = """
     above_highest above_undisturbed below_lowest by_form cannot_tell changing contradicted earlier_rates fate_of_gone
     fate_unknown fewer_figures foreign_rates generator_limited highest_unknown host_busy host_shared interrupted
     lagged late_messages left_behind left_earlier loses_alone loses_at_start loss loss_between lossy_between
-    metrics_refused no_rate_holds not_steady not_judged nothing_received rate_missed row_failed row_partial
-    row_skipped run_ended_badly run_incomplete search_note second_try sends_refused settings_skipped slow_not_felt
-    step_not_measured still_rising stopped_early subscribers_failed subscribers_gone too_few_clients too_short
-    undrained
+    metrics_refused no_rate_holds not_steady not_judged nothing_received rate_missed row_disturbed row_failed
+    row_partial row_skipped run_ended_badly run_incomplete search_note second_try sends_refused settings_skipped
+    slow_not_felt step_not_measured still_rising stopped_early subscribers_failed subscribers_gone too_few_clients
+    too_short undrained
 """
 
 

@@ -10,8 +10,8 @@ import zmq
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from hydra.events.event import MARK
 from hydra.events.run_events import PhasesTimed
+from hydra.events.value_formatting import MARK
 from hydra.store.database import RunStore
 from tests.integration.command import UNKNOWN, assert_all_arrived, events, hydra, measured, steps, table
 from tests.suite.waiting import SOON_S

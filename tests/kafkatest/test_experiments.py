@@ -11,7 +11,7 @@ import pytest
 
 from hydra.config.scenario import load_scenario, resolved_from
 from hydra.errors import ConfigError
-from hydra.events.event import MARK
+from hydra.events.value_formatting import MARK
 from hydra.kafkatest.experiments import (
     EXPERIMENTS,
     compression,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hydra.config.scenario import load_scenario
-from hydra.events.event import MARK
+from hydra.events.value_formatting import MARK
 from hydra.report import row_warnings
 from hydra.report.row_warnings import (
     BacklogAtEnd,

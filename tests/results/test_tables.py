@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hydra.errors import HydraError
-from hydra.events.event import MARK
+from hydra.events.value_formatting import MARK
 from hydra.measure.verdict import BUSY_HOST_PCT
 from hydra.model import Figure, Scenario, Settings, StepPlan, StepResult, TableKind
 from hydra.report import tables

@@ -6,7 +6,7 @@ import pytest
 
 from hydra.config.file_locations import scenarios
 from hydra.config.scenario import load_scenario
-from hydra.events.event import MARK
+from hydra.events.value_formatting import MARK
 from hydra.model import Scenario, Settings
 from hydra.report.tables import table_columns, terminal
 from hydra.sweep import GridSweep, Row

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from statistics import median
 from typing import Any, Final, NamedTuple, TypeVar
 
-from hydra.events.event import MARK
-from hydra.kafkatest.perf_tool_lines import CONSUMER_HEADER, consumer_line, producer_line
+from hydra.events.value_formatting import MARK
 from hydra.measure.column import TEXT, Column
 from hydra.measure.column_names import POINT, PUBLISHERS, REASON, STATUS
 from hydra.measure.step_columns import DUE, SENT
@@ -183,6 +181,8 @@ class Measured(NamedTuple):
 
 def of_runs(runs: Sequence[Row]) -> dict[str, Figure]:
     """The columns :data:`OF_ROW` of a row that is the mean of several: medians of latencies, and all texts."""
+    from statistics import median  # slow to import, as perf_tool_lines below: a list of names does without
+
     found: dict[str, Figure] = {}
     for column in OF_ROW:
         if column.unit == TEXT:
@@ -251,6 +251,8 @@ def together(clients: Sequence[Row]) -> dict[str, Figure]:
 
 def familiar_lines(done: Sequence[PartResult]) -> list[str]:
     """The lines that Kafka's own tools would print for each producer and consumer, below the name of each row."""
+    from hydra.kafkatest.perf_tool_lines import CONSUMER_HEADER, consumer_line, producer_line
+
     lines = []
     for each in measured(done):
         lines += [f"# {each.name}", *map(producer_line, each.producers)]

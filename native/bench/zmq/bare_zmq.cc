@@ -1,6 +1,6 @@
-// bare-zmq subscribers=N sockets=0|1 size=BYTES seconds=S rate=R hwm=H: an XPUB of libzmq and subscribers
-// that only count. With sockets=0 each is a forked SUB of libzmq; with sockets=1 one process has a TCP socket
-// for each, reads them with epoll, and computes the number of messages from that of the bytes.
+// bare-zmq subscribers=N sockets=0|1 size=BYTES warm=S seconds=S rate=R hwm=H: an XPUB of libzmq and
+// subscribers that only count. With sockets=0 each is a forked SUB of libzmq; with sockets=1 one process has
+// a TCP socket for each, reads them with epoll, and computes the number of messages from that of the bytes.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>

@@ -3,12 +3,19 @@
 
 #include <sys/types.h>
 
+#include <string>
+
 namespace hydra {
 
 // Asks the kernel to kill this process when its parent ends; exits at once if `parent` has ended.
 void die_with_parent(pid_t parent);
 
 int thread_count();
+
+// Confines this process, which has one thread, and its children to a list of CPUs such as "0-3,8"; "" is any
+// CPUs. Throws EnvironmentError if the text is no list, or this host has not all of these CPUs for the
+// process.
+void confine_to(const std::string& cpus);
 
 // A pipe; the destructor closes both ends.
 class Pipe {

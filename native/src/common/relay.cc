@@ -14,6 +14,7 @@
 
 #include "common/clock.h"
 #include "common/host_counters.h"
+#include "common/kernel_files.h"
 #include "common/protocol.h"
 #include "common/tcp_sampler.h"
 
@@ -117,6 +118,12 @@ void Relay::obey_controller() {
         }
         if (const auto* watch = std::get_if<Watch>(&*message)) {
             watching_.obey(*watch, monotonic_ns());
+        } else if (const auto* look = std::get_if<Look>(&*message)) {
+            const KernelTexts texts = kernel_texts(*look, channel_.ids(), monotonic_ns());
+            if (!channel_.send_if_fits(texts)) {  // control characters need six bytes each
+                channel_.send(KernelTexts{
+                    .ids = texts.ids, .number = texts.number, .time_ns = texts.time_ns, .complete = false});
+            }
         } else if (const auto* ping = std::get_if<Ping>(&*message)) {
             if (ping->reply) {
                 relaying_.say_answers();

@@ -95,7 +95,12 @@ def test_clocks_and_latencies_are_as_wrong_as_is_said_at_most(
         with ran(tmp_path, agents, implementation) as store:
             results = store.results()
             assert len(results) == REPEATS
+            # Relays have read what the controller makes the record of their machine of.
+            machines = store.machines()
+            assert len({machines[agent].kernel for agent in ELSEWHERE}) == 1
             for result in results:
+                activities = store.machine_activities(result.epoch)
+                assert all(activities[agent].others is not None for agent in ELSEWHERE)
                 clocks = store.clocks(result.epoch)
                 offsets_are_true(clocks)
                 bounds_are_narrow(clocks, bursts)

@@ -219,9 +219,26 @@ struct HostReadings {
     }
 };
 
+// The answer to `look`: the beginnings of the files that match its patterns, by path.
+struct KernelTexts {
+    Ids ids;
+    std::uint32_t number = 0;
+    std::int64_t time_ns = 0;  // CLOCK_MONOTONIC at the reading
+    std::map<std::string, std::string> texts;
+    bool complete = true;  // false: files were left out, because they do not fit into a message
+
+    static constexpr const char* kType = "texts";
+    static void describe(auto& it, auto& fields) {
+        fields.required("number", it.number);
+        fields.required("time_ns", it.time_ns);
+        fields.required("texts", it.texts);
+        fields.optional("complete", it.complete);
+    }
+};
+
 // A client sends its relay those up to Error, except Joined and BatchHead. A relay sends the controller all
 // except Reports.
 using FromClient = std::variant<Hello, Joined, Ready, Ack, Progress, TimeSeries, Report, Reports, BatchHead,
-                                Error, ChildExit, HostReadings>;
+                                Error, ChildExit, HostReadings, KernelTexts>;
 
 }  // namespace hydra

@@ -251,6 +251,21 @@ struct Watch {
     }
 };
 
+// To a relay: send the beginnings of these files of the kernel.
+struct Look {
+    Ids ids;
+    std::uint32_t number = 0;           // repeated in the answer
+    std::vector<std::string> patterns;  // paths with the wildcards of a shell
+    std::uint32_t most_bytes = 0;       // of each file
+
+    static constexpr const char* kType = "look";
+    static void describe(auto& it, auto& fields) {
+        fields.required("number", it.number);
+        fields.required("patterns", it.patterns);
+        fields.required("most_bytes", it.most_bytes, Whole{1, kMaxFileBytes});
+    }
+};
+
 struct Quit {
     Ids ids;
 
@@ -267,6 +282,6 @@ struct Evict {
     static void describe(auto& it, auto& fields) { fields.optional("incarnation", it.incarnation); }
 };
 
-using FromController = std::variant<Welcome, Configure, Start, Stop, Finish, Ping, Watch, Evict, Quit>;
+using FromController = std::variant<Welcome, Configure, Start, Stop, Finish, Ping, Watch, Look, Evict, Quit>;
 
 }  // namespace hydra

@@ -1,0 +1,97 @@
+"""What disturbed a step: other processes on its hosts, and changes of the machines. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from hydra.measure.verdict import OTHERS_PCT
+from hydra.model import FactChange, MachineActivity
+
+FREQUENCY_FALL: Final = 0.1
+"""The least relative fall of the fastest core's frequency during a step that disturbs it."""
+_NAMED: Final = 8
+"""The most processes that are named for a host."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disturbance:
+    """What disturbed a step on one host.
+
+    Attributes:
+        host: the name of the host.
+        others_pct: the CPU of all cores that processes outside the run used, in %; 0 if it was little.
+        by: the processes that used most of it, with the CPU of each in %.
+        throttled: how often the CPU was slowed down.
+        frequencies_mhz: the lowest and the highest frequency of the fastest core, if it fell; otherwise ().
+        changed: the facts of the machine that changed since the run began.
+    """
+
+    host: str
+    others_pct: float = 0.0
+    by: tuple[tuple[str, float], ...] = ()
+    throttled: int = 0
+    frequencies_mhz: tuple[float, ...] = ()
+    changed: tuple[FactChange, ...] = ()
+
+
+def others_pct(activity: MachineActivity) -> float | None:
+    """The CPU of all cores that processes outside the run used during a step, in %; None: not known."""
+    if activity.others is None or activity.seconds <= 0 or not activity.cpus:
+        return None
+    return min(100 * sum(activity.others.values()) / (activity.seconds * activity.cpus), 100.0)
+
+
+def disturbances(hosts: Mapping[str, MachineActivity]) -> list[Disturbance]:
+    """What disturbed a step, for each host on which something did."""
+    found = []
+    for host, activity in hosts.items():
+        pct = others_pct(activity) or 0.0
+        disturbed = pct > OTHERS_PCT
+        low, high = min(activity.frequencies_mhz, default=0.0), max(activity.frequencies_mhz, default=0.0)
+        it = Disturbance(
+            host,
+            others_pct=round(pct, 1) if disturbed else 0.0,
+            by=named(activity.others or {}, activity.seconds * activity.cpus) if disturbed else (),
+            throttled=activity.throttled or 0,
+            frequencies_mhz=(round(low), round(high)) if low < (1 - FREQUENCY_FALL) * high else (),
+            changed=activity.changed,
+        )
+        if it != Disturbance(host):
+            found.append(it)
+    return found
+
+
+def named(others: Mapping[str, float], cpu_s: float) -> tuple[tuple[str, float], ...]:
+    """The processes that used most CPU, each with its part in %.
+
+    Args:
+        others: CPU seconds by name.
+        cpu_s: the CPU seconds of all cores in that time.
+    """
+    largest = sorted(others.items(), key=lambda each: -each[1])[:_NAMED]
+    parts = ((name, round(100 * used_s / cpu_s, 1)) for name, used_s in largest)
+    return tuple((name, pct) for name, pct in parts if pct >= 0.1)
+
+
+_ENDS: Final = json.JSONDecoder()
+
+
+def encode_disturbances(found: Sequence[Disturbance]) -> str | None:
+    """The text of a row's column, JSON; None if nothing disturbed the step."""
+    return msgspec.json.encode(found).decode() if found else None
+
+
+def decode_disturbances(text: str) -> list[Disturbance]:
+    """The disturbances of a row; of a row with repeats, whose texts stand one after the other, those of all repeats."""
+    found: list[Disturbance] = []
+    begin = text.find("[")
+    while begin >= 0:
+        value, end = _ENDS.raw_decode(text, begin)
+        found += msgspec.convert(value, list[Disturbance])
+        begin = text.find("[", end)
+    return found

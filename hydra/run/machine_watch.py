@@ -1,0 +1,312 @@
+"""The machines of a run: their records, and what happens on them apart from the run."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from hydra.client.kernel_files import read_texts
+from hydra.control.clock_offset import HostKey
+from hydra.control.controller import Controller
+from hydra.measure.machine_texts import (
+    FILE_BYTES,
+    FREQUENCY_FILES,
+    HEAT_FILES,
+    RECORD_FILES,
+    Texts,
+    changes,
+    fastest_mhz,
+    group_files,
+    record_of,
+    throttle_count,
+)
+from hydra.measure.other_processes import PROCESS_FILES, Processes, descendants, processes_of, used_by_others
+from hydra.model import MachineActivity, MachineRecord, format_cpus
+from hydra.wire.messages import Hello, KernelTexts
+
+_FIRST_WITHIN_S: Final = 2.0
+"""The longest wait for the record of other hosts; the record of a host that has not answered is not known."""
+_LAST_WITHIN_S: Final = 0.5
+_EVERY_NS: Final = 1_000_000_000
+_OF_A_ROLE: Final = 8
+"""The most relays or servers of a role whose CPUs are read: all of a role have the same ones."""
+_MOST_GROUPS: Final = 128
+"""The most files of control groups that are read on other hosts; a command has a limited number of patterns."""
+_PROCESS_BYTES: Final = 384
+
+
+@dataclass(frozen=True, slots=True)
+class MachineReading:
+    """One reading of a host.
+
+    Attributes:
+        time_ns: CLOCK_MONOTONIC of the host.
+        texts: the texts of the kernel's files, without those of processes.
+        processes: the processes that may be no part of the run.
+        ours: the processes of the run.
+    """
+
+    time_ns: int
+    texts: Texts
+    processes: Processes
+    ours: frozenset[int]
+
+
+class OwnMachine:
+    """Reads this host.
+
+    Args:
+        root: the folder that contains ``proc`` and ``sys``.
+        pid: the process of the command, which belongs to the run with all its descendants.
+    """
+
+    def __init__(self, root: Path = Path("/"), pid: int | None = None) -> None:
+        self._root = root
+        self._pid = os.getpid() if pid is None else pid
+        self._ours: frozenset[int] = frozenset()
+        self._groups: tuple[str, ...] | None = None
+
+    def read(self, files: Sequence[str]) -> MachineReading:
+        """Reads these files, the processes of this host, and the counters that :class:`MachineActivity` needs."""
+        if self._groups is None:
+            self._groups = group_files(read_texts(["/proc/self/cgroup"], FILE_BYTES, self._root))
+        time_ns = time.monotonic_ns()
+        present = {int(name) for name in os.listdir(self._root / "proc") if name.isdigit()}  # noqa: PTH208  # thousands
+        # Thousands of own processes are read once: whatever descends from them is known by its parent.
+        self._ours &= present
+        unknown = read_texts((f"/proc/{pid}/stat" for pid in present - self._ours), _PROCESS_BYTES, self._root)
+        processes = processes_of(unknown)
+        self._ours |= descendants(processes, (self._pid, *self._ours)) & present
+        texts = read_texts((*files, *HEAT_FILES, *self._groups), FILE_BYTES, self._root)
+        return MachineReading(time_ns, texts, processes, self._ours)
+
+    def fastest_mhz(self) -> float | None:
+        """The present frequency of the fastest core; None if the kernel does not show it."""
+        return fastest_mhz(read_texts(FREQUENCY_FILES, FILE_BYTES, self._root))
+
+
+@dataclass(slots=True)
+class _Host:
+    """A host of the run: its name and record, and its readings.
+
+    ``before`` is the reading at the end of the last stored step, or at the start; ``ended`` that at the end of the last
+    observed step.
+    """
+
+    name: str
+    record: MachineRecord
+    before: MachineReading | None = None
+    ended: MachineReading | None = None
+    first: MachineReading | None = None
+    last: MachineReading | None = None
+    frequencies_mhz: list[float] = field(default_factory=list)
+
+
+class MachineWatch:
+    """Looks at every host of a run; the first reading of this host is made at once.
+
+    Args:
+        own: reads this host.
+
+    Attributes:
+        records: the record of each known host, by its name.
+    """
+
+    def __init__(self, own: OwnMachine | None = None) -> None:
+        self.records: dict[str, MachineRecord] = {}
+        self._own = own or OwnMachine()
+        began = self._own.read(RECORD_FILES)
+        name = platform.node()
+        self._here = _Host(name, record_of(began.texts), before=began)
+        self.records[name] = self._here.record
+        self._others: dict[HostKey, _Host] = {}
+        self._seen: set[HostKey] = set()
+        self._groups: dict[str, None] = {}
+        self._question: int | None = None
+        self._frequency: int | None = None
+        self._next_ns = 0
+
+    @property
+    def own(self) -> MachineRecord:
+        """The record of this host."""
+        return self._here.record
+
+    def others(self, controller: Controller) -> list[tuple[str, MachineRecord, frozenset[str]]]:
+        """The name and the record of each other host, and the roles of its groups."""
+        return [
+            (host.name, host.record, frozenset(hello.role for hello in self._relays(controller, key)))
+            for key, host in self._others.items()
+        ]
+
+    def look(self, controller: Controller) -> bool:
+        """Reads the records of hosts that are new; returns whether there are any."""
+        new = [host for host in controller.roster.looks.hosts() if host not in self._seen]
+        if not new:
+            return False
+        self._seen.update(new)
+        texts = self._asked(controller, new, RECORD_FILES)
+        for host in texts:
+            self._groups |= dict.fromkeys(group_files(texts[host].texts))
+        more = self._asked(controller, texts, self._group_files)
+        for host in texts:
+            both = {**texts[host].texts, **(more[host].texts if host in more else {})}
+            name = _name(controller, host)
+            self._others[host] = _Host(name, record_of(both))
+            self.records[name] = self._others[host].record
+        return True
+
+    def begin(self, controller: Controller) -> None:
+        """Begins to observe a step."""
+        looks = controller.roster.looks
+        if self._question is not None:
+            looks.end(self._question)  # of a step that failed
+        files = (*PROCESS_FILES, *HEAT_FILES, *self._group_files)
+        self._question = looks.ask(self._others, files, FILE_BYTES, time.monotonic_ns())
+        self._here.first, self._here.frequencies_mhz = self._own.read(()), []
+        for host in self._others.values():
+            host.first, host.frequencies_mhz = None, []
+        self._next_ns = 0
+
+    def sample(self, controller: Controller) -> None:
+        """Reads the frequencies if that is due; called a few times a second during the window."""
+        now_ns = time.monotonic_ns()
+        if now_ns < self._next_ns:
+            return
+        self._next_ns = now_ns + _EVERY_NS
+        if self._here.record.governor is not None and (mhz := self._own.fastest_mhz()) is not None:
+            self._here.frequencies_mhz.append(mhz)
+        if shown := [key for key, host in self._others.items() if host.record.governor is not None]:
+            self._take_frequencies(controller)
+            self._frequency = controller.roster.looks.ask(shown, FREQUENCY_FILES, FILE_BYTES, now_ns)
+
+    def end(self, controller: Controller) -> None:
+        """Ends the observation at the end of the window; the answers of other hosts may still be on their way."""
+        self._here.last = self._own.read((*RECORD_FILES, *_status_files(self._relays(controller, None))))
+        self._take_frequencies(controller)
+        for host, reading in self._taken(controller):
+            host.first = reading
+        status = _status_files(hello for key in self._others for hello in self._relays(controller, key))
+        files = (*RECORD_FILES, *PROCESS_FILES, *HEAT_FILES, *self._group_files, *status)
+        self._question = controller.roster.looks.ask(self._others, files, FILE_BYTES, time.monotonic_ns())
+
+    def activities(self, controller: Controller) -> dict[str, MachineActivity]:
+        """What happened on each host during the step, by its name; without hosts that have not answered."""
+        if self._question is not None:
+            number = self._question
+            controller.wait_until(lambda: controller.roster.looks.answered(number), _LAST_WITHIN_S)
+        for host, reading in self._taken(controller):
+            host.last = reading
+        found = {}
+        for key, host in [(None, self._here), *self._others.items()]:
+            if host.first is not None and host.last is not None:
+                found[host.name] = _activity(host, host.first, host.last, self._relays(controller, key))
+            host.ended, host.first, host.last = host.last, None, None
+        return found
+
+    def step_stored(self) -> None:
+        """Records that the observed step was stored: what follows, warm-ups included, comes before the next one."""
+        for host in (self._here, *self._others.values()):
+            host.before = host.ended or host.before
+
+    # --- other hosts -------------------------------------------------------------------------------------------------
+
+    @property
+    def _group_files(self) -> tuple[str, ...]:
+        """The files of the control groups of all other hosts."""
+        return tuple(self._groups)[:_MOST_GROUPS]
+
+    def _asked(
+        self, controller: Controller, hosts: Iterable[HostKey], files: Sequence[str]
+    ) -> Mapping[HostKey, KernelTexts]:
+        """The texts of these files on each of these hosts that answers in time."""
+        looks = controller.roster.looks
+        number = looks.ask(hosts, files, FILE_BYTES, time.monotonic_ns())
+        controller.wait_until(lambda: looks.answered(number), _FIRST_WITHIN_S)
+        return looks.end(number)
+
+    def _taken(self, controller: Controller) -> Iterable[tuple[_Host, MachineReading]]:
+        """Ends the present question: the readings of the hosts that have answered it."""
+        if self._question is None:
+            return
+        answers = controller.roster.looks.end(self._question)
+        self._question = None
+        for key, answer in answers.items():
+            # An answer that lacks files is no reading: there are thousands of processes.
+            if (host := self._others.get(key)) is not None and answer.complete:
+                yield host, _reading(answer, self._relays(controller, key))
+
+    def _take_frequencies(self, controller: Controller) -> None:
+        if self._frequency is None:
+            return
+        for key, answer in controller.roster.looks.end(self._frequency).items():
+            if (host := self._others.get(key)) is not None and (mhz := fastest_mhz(answer.texts)) is not None:
+                host.frequencies_mhz.append(mhz)
+        self._frequency = None
+
+    def _relays(self, controller: Controller, host: HostKey | None) -> list[Hello]:
+        """The hellos of the relays and servers on a host; None: on this host."""
+        key = controller.roster.own if host is None else host
+        return [hello for hello in controller.roster.hellos() if (hello.boot_id, hello.time_namespace) == key]
+
+
+def _name(controller: Controller, host: HostKey) -> str:
+    """The name of another host: its first agent, or process group."""
+    hellos = (h for h in controller.roster.hellos() if (h.boot_id, h.time_namespace) == host)
+    return min(hello.agent or hello.group for hello in hellos)
+
+
+def _status_files(relays: Iterable[Hello]) -> tuple[str, ...]:
+    """The files that show on which CPUs some relays and servers of each role may run."""
+    of_role: dict[str, list[str]] = {}
+    for hello in relays:
+        of_role.setdefault(hello.role, []).append(f"/proc/{hello.pid}/status")
+    return tuple(path for paths in of_role.values() for path in paths[:_OF_A_ROLE])
+
+
+def _reading(answer: KernelTexts, relays: Sequence[Hello]) -> MachineReading:
+    """The reading of another host, where servers and the parents of relays are the run's, with all descendants."""
+    processes = processes_of(answer.texts)
+    servers = [hello.pid for hello in relays if hello.role == "server"]
+    parents = [processes[hello.pid].parent for hello in relays if hello.role != "server" and hello.pid in processes]
+    texts = {path: text for path, text in answer.texts.items() if not path.endswith("/stat")}
+    return MachineReading(answer.time_ns, texts, processes, frozenset(descendants(processes, (*servers, *parents))))
+
+
+def _activity(host: _Host, first: MachineReading, last: MachineReading, relays: Sequence[Hello]) -> MachineActivity:
+    """What happened on a host between two readings."""
+    counts = [throttle_count(reading.texts) for reading in (first, last)]
+    seconds, others = _between(first, last)
+    before_s, earlier = (0.0, None) if host.before is None else _between(host.before, first)
+    return MachineActivity(
+        seconds=seconds,
+        cpus=len(host.record.cpus or ()),
+        others=others,
+        before_s=before_s,
+        before=earlier,
+        frequencies_mhz=tuple(round(mhz, 1) for mhz in host.frequencies_mhz),
+        throttled=None if counts[0] is None or counts[1] is None else max(counts[1] - counts[0], 0),
+        changed=changes(host.record, record_of(last.texts)),
+        pinned=_allowed(last.texts, relays),
+    )
+
+
+def _between(first: MachineReading, last: MachineReading) -> tuple[float, dict[str, float]]:
+    """The seconds between two readings, and what others used in them."""
+    used = used_by_others(first.processes, last.processes, first.ours | last.ours)
+    return (last.time_ns - first.time_ns) / 1e9, {name: round(used_s, 2) for name, used_s in used.items()}
+
+
+def _allowed(texts: Texts, relays: Iterable[Hello]) -> dict[str, str]:
+    """The CPUs on which the groups of each role may run, from the status of their relays and servers."""
+    found: dict[str, set[str]] = {}
+    for hello in relays:
+        status = texts.get(f"/proc/{hello.pid}/status", "")
+        allowed = record_of({"/proc/self/status": status}).allowed
+        if allowed is not None:
+            found.setdefault(hello.role, set()).add(format_cpus(allowed))
+    return {role: " / ".join(sorted(lists)) for role, lists in found.items()}

@@ -1,0 +1,126 @@
+"""What other processes used between two readings, what disturbs a row, and how the row names it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hydra.config.scenario import load_scenario
+from hydra.measure.disturbance import Disturbance, decode_disturbances, disturbances, encode_disturbances
+from hydra.measure.other_processes import ProcessTimes, descendants, processes_of, used_by_others
+from hydra.model import FactChange, Figure, MachineActivity
+from hydra.report.row_warnings import HostShared, RowDisturbed, warnings_of
+from hydra.run.machine_watch import OwnMachine
+from tests.machine.trees import stat
+
+
+def test_a_process_is_read_whatever_its_name_contains() -> None:
+    found = processes_of({**stat(7, 1, "a) S (b", 150, gone=25), "/proc/8/stat": "", "/proc/self/stat": "7 (x) S"})
+    assert found == {7: ProcessTimes(1, "a) S (b", 5, 1.5, 0.25)}
+
+
+def test_those_who_descend_from_a_process_belong_to_it() -> None:
+    tree = processes_of(stat(1, 0, "init", 0) | stat(5, 1, "hydra", 0) | stat(6, 5, "g", 0) | stat(7, 6, "c", 0))
+    assert descendants(tree, [5]) == {5, 6, 7}
+    assert descendants(tree, [9]) == {9}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "used"),
+    [
+        (stat(9, 1, "busy", 100), stat(9, 1, "busy", 180), {"busy": 0.8}),
+        ({}, stat(9, 1, "new", 30), {"new": 0.3}),
+        # Another process with the same id has done all of its work since then.
+        (stat(9, 1, "old", 500), stat(9, 1, "other", 40, start=6), {"other": 0.4}),
+        # What an ended child had used before counts for nothing, the rest for the parent that waited for it.
+        (stat(3, 1, "make", 0) | stat(4, 3, "cc", 100), stat(3, 1, "make", 0, gone=170), {"make": 0.7}),
+        (
+            stat(3, 1, "make", 0) | stat(4, 3, "sh", 2) | stat(6, 4, "cc", 100) | stat(7, 4, "as", 9),
+            stat(3, 1, "make", 0, gone=171),
+            {"make": 0.6},
+        ),
+        (stat(3, 1, "make", 0, gone=50), stat(3, 1, "make", 1, gone=60), {"make": 0.11}),
+        # Threads of the kernel work for everyone, and what is the run's own is not another's.
+        (stat(2, 0, "kthreadd", 0), stat(2, 0, "kthreadd", 9) | stat(8, 2, "ksoftirqd/0", 90), {}),
+        ({}, stat(5, 1, "hydra", 90) | stat(16, 5, "client", 90), {}),
+        # An own process that is not read again has not ended.
+        (stat(3, 1, "sh", 0) | stat(5, 3, "hydra", 500), stat(3, 1, "sh", 0, gone=40), {"sh": 0.4}),
+        (stat(9, 1, "a", 0) | stat(10, 1, "a", 0), stat(9, 1, "a", 10) | stat(10, 1, "a", 20), {"a": 0.3}),
+    ],
+)
+def test_what_others_used(before: dict[str, str], after: dict[str, str], used: dict[str, float]) -> None:
+    found = used_by_others(processes_of(before), processes_of(after), {5, 16})
+    assert found == pytest.approx(used)
+
+
+def test_own_processes_are_read_once_and_their_new_children_are_own(tmp_path: Path) -> None:
+    def write(texts: dict[str, str]) -> None:
+        for path, text in texts.items():
+            (tmp_path / path[1:]).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path[1:]).write_text(text)
+
+    write(stat(1, 0, "init", 0) | stat(5, 1, "hydra", 10) | stat(6, 5, "group", 10))
+    machine = OwnMachine(tmp_path, pid=5)
+    first = machine.read(())
+    assert first.ours == {5, 6}
+    write(stat(7, 6, "client", 70) | stat(8, 1, "busy", 40))
+    last = machine.read(())
+    assert last.ours == {5, 6, 7}
+    assert 6 not in last.processes
+    assert used_by_others(first.processes, last.processes, first.ours | last.ours) == {"busy": 0.4}
+
+
+QUIET = MachineActivity(seconds=10.0, cpus=4, others={"sshd": 1.9})
+
+
+@pytest.mark.parametrize(
+    ("activity", "found"),
+    [
+        (QUIET, None),
+        (MachineActivity(10.0, 4, others=None), None),
+        (
+            MachineActivity(10.0, 4, others={"stress": 10.0, "sshd": 0.1}),
+            Disturbance("h", 25.2, (("stress", 25.0), ("sshd", 0.2))),
+        ),
+        (MachineActivity(10.0, 4, {}, throttled=3), Disturbance("h", throttled=3)),
+        (MachineActivity(10.0, 4, {}, frequencies_mhz=(4000.0, 3650.0)), None),
+        (
+            MachineActivity(10.0, 4, {}, frequencies_mhz=(4000.0, 3000.0, 3900.0)),
+            Disturbance("h", frequencies_mhz=(3000, 4000)),
+        ),
+        (
+            MachineActivity(10.0, 4, {}, changed=(FactChange("governor", "a", "b"),)),
+            Disturbance("h", changed=(FactChange("governor", "a", "b"),)),
+        ),
+    ],
+)
+def test_what_disturbs_a_step(activity: MachineActivity, found: Disturbance | None) -> None:
+    known = disturbances({"h": activity, "quiet": QUIET})
+    assert known == ([found] if found else [])
+    assert decode_disturbances(encode_disturbances(known) or "") == known
+
+
+def disturbed(*texts: str | None, **figures: float) -> list[str]:
+    row: dict[str, Figure] = {"status": "ok", "disturbed": " / ".join(filter(None, texts)), **figures}
+    found = [w for w in warnings_of(row, load_scenario("zmqrate")) if isinstance(w, HostShared | RowDisturbed)]
+    return [str(warning) for warning in found]
+
+
+def test_a_row_names_the_processes_in_place_of_a_share_and_stays_clean() -> None:
+    busy = encode_disturbances([Disturbance("h", 25.2, (("stress", 25.0),), throttled=1)])
+    (text,) = disturbed(busy, host_others_pct=30.0, host_cpu_mean_pct=60.0)
+    assert text.startswith(
+        "disturbed: on h, processes outside the run used 25 % of the CPU (stress 25 %), the CPU was slowed down 1 time"
+        "; end the other processes"
+    )
+    assert RowDisturbed.level == "note"
+    assert disturbed(host_others_pct=30.0, host_cpu_mean_pct=60.0) != [text]
+
+
+def test_a_row_with_repeats_names_the_worst_of_them() -> None:
+    repeats = [encode_disturbances([Disturbance("h", pct, ((f"p{pct:.0f}", pct),))]) for pct in (7.0, 9.0)]
+    (text,) = disturbed(*repeats)
+    assert "used at most 9 % of the CPU (p9 9 %)" in text
+    changed = encode_disturbances([Disturbance("h", changed=(FactChange("governor", "a", "b"),))])
+    assert "on h, governor was a and is b; change the machine only between runs" in disturbed(changed, changed)[0]

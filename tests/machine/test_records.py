@@ -1,0 +1,177 @@
+"""The record of a machine from its files, and the judgement of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hydra.client.kernel_files import read_texts
+from hydra.config.machine_judgement import judged, judged_others
+from hydra.measure.machine_texts import (
+    UNKNOWN,
+    changes,
+    common_facts,
+    facts_of,
+    fastest_mhz,
+    group_files,
+    record_of,
+    throttle_count,
+)
+from hydra.model import FactChange, MachineRecord, format_cpus, parse_cpus
+from tests.machine.trees import machine, texts_of, unpacked
+
+FACTS = {
+    "bare-metal-intel": {
+        "cpu_model": "Intel(R) Xeon(R) E-2276G CPU @ 3.80GHz",
+        "cpus": "0-7",
+        "allowed": "0-2,4-6",
+        "cpuset": UNKNOWN,
+        "cores": "4, 4 of them with several CPUs",
+        "nodes": "0-7",
+        "isolated": "3,7",
+        "quota_cpus": "none",
+        "driver": "intel_pstate",
+        "governor": "powersave",
+        "preference": "balance_performance",
+        "boost": "yes",
+        "frequency_mhz": "800 to 4900",
+        "hypervisor": "none",
+        "mitigations": "1 in use, without one: mds, spectre_v2; mitigations=off",
+        "swap_used_bytes": "537915392",
+        "transparent_huge_pages": "always",
+        "huge_pages": "512",
+        "rmem_max": "212992",
+        "congestion_control": "cubic",
+        "interfaces": "eno1: 10000 Mbit/s, 4 receive and 4 send queues",
+    },
+    "bare-metal-amd": {
+        "cpus": "0-7",
+        "cores": "8, each with one CPU",
+        "nodes": "0-3; 4-7",
+        "isolated": "none",
+        "quota_cpus": UNKNOWN,
+        "driver": "amd-pstate-epp",
+        "governor": "performance, powersave",
+        "boost": "yes",
+        "hypervisor": "none",
+        "huge_pages": UNKNOWN,
+        "tcp_rmem_max": "1048576",
+        "interfaces": UNKNOWN,
+    },
+    "virtual-machine": {
+        "cpu_model": "AMD EPYC",
+        "cpus": "0-1",
+        "cpuset": "0-1",
+        "cores": "2, each with one CPU",
+        "quota_cpus": "none",
+        "governor": UNKNOWN,
+        "boost": UNKNOWN,
+        "frequency_mhz": UNKNOWN,
+        "hypervisor": "KVM",
+        "swap_used_bytes": "0",
+        "interfaces": "eth0: speed not known, 1 receive and 1 send queues",
+    },
+    "container": {
+        "cpus": "0-7",
+        "allowed": "1-3,5-7",
+        "cpuset": "1-3,5-7",
+        "quota_cpus": "1.5",
+        "hypervisor": "Amazon EC2",
+        "mitigations": UNKNOWN,
+        "clock_source": "kvm-clock",
+        "interfaces": "eth0: 10000 Mbit/s, 1 receive and 1 send queues",
+    },
+}
+
+
+@pytest.mark.parametrize("name", FACTS)
+def test_the_record_of_a_machine(name: str, tmp_path: Path) -> None:
+    facts = facts_of(machine(name, tmp_path))
+    assert {fact: facts[fact] for fact in FACTS[name]} == FACTS[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "judgements"),
+    {
+        "bare-metal-intel": {"governor", "boost", "cores", "isolated", "swap_used_bytes", "transparent_huge_pages"},
+        "bare-metal-amd": {"governor", "boost", "nodes", "tcp_rmem_max"},
+        "virtual-machine": {"hypervisor"},
+        "container": {"quota_cpus", "cpuset", "cores", "hypervisor"},
+    }.items(),
+)
+def test_what_is_judged_on_a_machine(name: str, judgements: set[str], tmp_path: Path) -> None:
+    found = judged(machine(name, tmp_path))
+    assert {judgement.fact for judgement in found} == judgements
+    assert all(judgement.text and judgement.remedy for judgement in found)
+
+
+def test_nothing_is_known_of_an_empty_folder_and_nothing_is_judged(tmp_path: Path) -> None:
+    record = record_of(texts_of(tmp_path))
+    assert record == MachineRecord()
+    assert set(facts_of(record).values()) == {UNKNOWN}
+    assert judged(record) == []
+
+
+def test_other_processes_are_judged_from_5_percent_on() -> None:
+    assert judged_others(5.0, {"make": 5.0}) == []
+    (judgement,) = judged_others(5.1, {"make": 4.0, "sshd": 1.1})
+    assert "make 4 %, sshd 1 %" in str(judgement)
+
+
+def test_heat_and_used_up_quotas_are_counted_where_the_kernel_shows_them(tmp_path: Path) -> None:
+    counts = {name: throttle_count(texts_of(unpacked(name, tmp_path / name))) for name in FACTS}
+    assert counts == {"bare-metal-intel": 9, "bare-metal-amd": None, "virtual-machine": 0, "container": 41}
+    fastest = {name: fastest_mhz(texts_of(tmp_path / name)) for name in FACTS}
+    assert fastest == {"bare-metal-intel": 4100.0, "bare-metal-amd": None, "virtual-machine": None, "container": None}
+
+
+def test_control_groups_are_read_with_their_parents_and_none_outside() -> None:
+    assert group_files({"/proc/self/cgroup": "0::/a/b\n"})[::3] == (
+        *("/sys/fs/cgroup/a/b/cpu.max", "/sys/fs/cgroup/a/cpu.max", "/sys/fs/cgroup/cpu.max"),
+    )
+    assert group_files({"/proc/self/cgroup": "0::/../../etc\n"})[0] == "/sys/fs/cgroup/cpu.max"
+    assert group_files({"/proc/self/cgroup": "4:cpu,cpuacct:/x\n3:cpuset:/\n"}) == (
+        *(f"/sys/fs/cgroup/cpu/x/{name}" for name in ("cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.stat")),
+        *(f"/sys/fs/cgroup/cpu/{name}" for name in ("cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.stat")),
+        "/sys/fs/cgroup/cpuset/cpuset.effective_cpus",
+    )
+    assert group_files({}) == ()
+
+
+def test_a_change_of_the_machine_is_found_but_none_of_what_changes_by_itself(tmp_path: Path) -> None:
+    before = machine("bare-metal-intel", tmp_path)
+    assert changes(before, replace(before, swap_used_bytes=0, allowed=(0,), interfaces={})) == ()
+    assert changes(before, replace(before, governor="performance", boost=None)) == (
+        FactChange("governor", "powersave", "performance"),
+        FactChange("boost", "yes", UNKNOWN),
+    )
+
+
+def test_the_facts_of_several_hosts_are_those_that_they_share_and_all_others(tmp_path: Path) -> None:
+    one = machine("bare-metal-intel", tmp_path)
+    facts = common_facts([one, replace(one, governor="performance"), one])
+    assert (facts["governor"], facts["driver"]) == ("performance / powersave", "intel_pstate")
+    assert "swap_used_bytes" not in facts
+
+
+def test_only_files_of_the_kernel_are_read(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/passwd").write_text("secret")
+    root = unpacked("virtual-machine", tmp_path)
+    assert read_texts(["/etc/passwd", "/proc/../etc/passwd", "etc/passwd", "/sys/*/../etc/passwd"], 10, root) == {}
+    assert read_texts(["/proc/sys/kernel/os*"], 3, root) == {"/proc/sys/kernel/osrelease": "6.1"}
+    assert read_texts(["/proc/cmdline", "/proc/none"], 3, root, skipped={"/proc/cmdline"}) == {}
+
+
+@pytest.mark.parametrize(("text", "cpus"), [("", ()), ("3", (3,)), ("0-2,8", (0, 1, 2, 8)), (" 4-5,0 ", (0, 4, 5))])
+def test_a_list_of_cpus(text: str, cpus: tuple[int, ...]) -> None:
+    assert parse_cpus(text) == cpus
+    assert parse_cpus(format_cpus(cpus)) == cpus
+
+
+@pytest.mark.parametrize("text", ["a", "1,,2", "3-1", "-1", "1-", "9999", "1;2"])
+def test_a_text_that_is_no_list_of_cpus(text: str) -> None:
+    with pytest.raises(ValueError, match="no list of CPUs"):
+        parse_cpus(text)
