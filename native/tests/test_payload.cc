@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -52,6 +54,17 @@ std::string hex(std::span<const char> bytes) {
     return text;
 }
 
+Traffic sizes_of(const json& value) {
+    Traffic it{.seed = value["seed"]};
+    for (const json& range : value["sizes"]) {
+        it.sizes.push_back({range[0], range[1]});
+    }
+    for (const json& slot : value["size_table"]) {
+        it.size_table.push_back({slot[0], slot[1]});
+    }
+    return it;
+}
+
 void payload(const json& it) {
     const File lines(it["lines"].get<std::string>());
     Configure command;
@@ -68,15 +81,20 @@ void payload(const json& it) {
     command.payload_share = it["share"];
     PayloadBlock block;
     block.set(command, 4096);
+    std::optional<PublisherTraffic> traffic;
+    if (it.contains("traffic")) {
+        traffic.emplace(std::make_shared<const Traffic>(sizes_of(it["traffic"])), it["publisher"]);
+    }
+    const PublisherTraffic* const sized = traffic ? &*traffic : nullptr;
     json messages = json::array();
-    PayloadBlock::Rooms rooms = block.from(0);
+    PayloadBlock::Rooms rooms = block.from(0, sized);
     for (std::size_t i = 0; i < it["messages"].size(); ++i) {
         messages.push_back(hex(rooms.next().subspan(kHeaderBytes)));
     }
     CHECK(messages == it["messages"]);
     json bytes = json::array();
     for (std::uint64_t i = 0; i < it["bytes"].size(); ++i) {
-        bytes.push_back(block.total_bytes(i));
+        bytes.push_back(block.total_bytes(i, [](std::uint64_t size) { return size; }, sized));
     }
     CHECK(bytes == it["bytes"]);
 }

@@ -1,3 +1,4 @@
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -7,6 +8,8 @@
 #include "common/ledger.h"
 #include "common/load.h"
 #include "common/pacer.h"
+#include "common/reader.h"
+#include "common/topic_account.h"
 #include "common/writer.h"
 #include "vectors.h"
 
@@ -82,6 +85,52 @@ Batch batch_of(const json& runs) {
     return batch;
 }
 
+Traffic traffic_of(const json& value) {
+    Traffic it;
+    Reader fields(value);
+    Traffic::describe(it, fields);
+    fields.nothing_else();
+    return it;
+}
+
+void traffic(const json& it) {
+    json map = json::object();
+    for (const char* name :
+         {"seed", "topics", "topic_table", "topics_per_client", "keys", "key_table", "sizes", "size_table"}) {
+        map[name] = it[name];
+    }
+    map["wildcard"] = false;
+    const auto whole = std::make_shared<const Traffic>(traffic_of(map));
+    REQUIRE(no_traffic(*whole).empty());
+    const Id publisher = it["publisher"];
+    const PublisherTraffic traffic(whole, publisher);
+    for (const json& row : it["messages"]) {
+        CAPTURE(row.dump());
+        const std::uint64_t n = row[0];
+        CHECK(traffic.topic(n) == row[1].get<std::uint32_t>());
+        CHECK((whole->keys > 0 ? std::int64_t{traffic.key(n)} : -1) == row[2].get<std::int64_t>());
+        CHECK((traffic.has_sizes() ? static_cast<std::int64_t>(traffic.size(n)) : -1) ==
+              row[3].get<std::int64_t>());
+    }
+    for (const json& row : it["clients"]) {
+        CHECK(topics_of(*whole, row[0]) == row[1].get<std::vector<std::uint32_t>>());
+    }
+    if (it["ranks"].empty()) {
+        return;
+    }
+    const auto own = std::make_shared<const TopicSet>(whole->topics, topics_of(*whole, it["clients"][0][0]));
+    TopicSequences sequences(traffic.topics(), own);
+    for (const json& row : it["ranks"]) {
+        CAPTURE(row.dump());
+        CHECK(sequences.own(row[0]) == (row[1] == 1));
+        CHECK(sequences.own_below(row[0]) == row[2].get<std::uint64_t>());
+    }
+    for (const json& row : it["own"]) {
+        CAPTURE(row.dump());
+        CHECK(sequences.at_rank(row[0]) == row[1].get<std::uint64_t>());
+    }
+}
+
 void ledger(const json& it) {
     std::vector<PublisherEndpoint> publishers;
     for (const json& publisher : it["publishers"]) {
@@ -96,16 +145,36 @@ void ledger(const json& it) {
         sent.push_back(std::move(told));
     }
     Ledger ledger(it["epoch"], publishers);
+    std::unique_ptr<TopicAccount> topics;
+    if (it.contains("traffic")) {
+        const Configure command{.epoch = it["epoch"], .publishers = publishers};
+        topics = std::make_unique<TopicAccount>(std::make_shared<SharedTraffic>(traffic_of(it["traffic"])),
+                                                it["client"], command);
+    }
     for (const json& batch : it["batches"]) {
-        ledger.record(batch_of(batch["runs"]), batch["now_ns"], it["window_end_ns"], nullptr);
+        const Batch whole = batch_of(batch["runs"]);
+        ledger.record(topics ? topics->enter(whole, batch["now_ns"], false) : whole, batch["now_ns"],
+                      it["window_end_ns"], nullptr);
+    }
+    if (topics) {
+        sent = topics->expect(sent);
     }
     CHECK(ledger.messages() == it["messages"].get<std::uint64_t>());
     CHECK(ledger.stale() == it["stale"].get<std::uint64_t>());
     CHECK(ledger.proven() == it["proven"].get<bool>());
     CHECK(ledger.marked(sent) == it["marked"].get<bool>());
     CHECK(ledger.has_last(sent) == it["has_last"].get<bool>());
+    SubscriberReport report;
+    report.ledgers = ledger.close(sent, it["member"]);
+    if (topics) {
+        topics->complete(report, ledger, sent);
+    }
+    if (report.hot) {
+        CHECK(report.hot->expected == it["hot"]["expected"].get<std::uint64_t>());
+        CHECK(report.hot->missing == it["hot"]["missing"].get<std::uint64_t>());
+    }
     json found = json::array();
-    for (const LedgerCounts& counts : ledger.close(sent, it["member"])) {
+    for (const LedgerCounts& counts : report.ledgers) {
         Writer::json object = Writer::json::object();
         Writer fields(object);
         LedgerCounts::describe(counts, fields);
@@ -161,6 +230,10 @@ TEST_CASE("the load's vectors") {
 
 TEST_CASE("the ledger's vectors") {
     for_each_vector("ledger", ledger);
+}
+
+TEST_CASE("the traffic's vectors") {
+    for_each_vector("traffic", traffic);
 }
 
 TEST_CASE("the lag's vectors") {

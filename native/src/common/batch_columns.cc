@@ -18,6 +18,7 @@ constexpr std::size_t kWord = 8;
 // ledgers and `system`; words of a ledger besides its numbers: the lengths of its ranges and bitmap.
 constexpr std::size_t kWordsBesideRow = 5 + kLagBins + 3;
 constexpr std::size_t kWordsBesideLedger = 2;
+constexpr std::size_t kWordsOfHotTopics = 2;
 
 static_assert(std::endian::native == std::endian::little, "columns are written as they lie in memory");
 
@@ -78,6 +79,7 @@ class Scalars {
     }
 
     void optional(const char* name, const auto& value, const auto&...) { required(name, value); }
+    void present(const char*, const auto&) {}
 
     [[nodiscard]] std::size_t size() const { return numbers.size() + choices.size() + fractions.size(); }
 };
@@ -206,6 +208,18 @@ void write_ledgers(ColumnWriter& columns, const Rows& rows) {
 }
 
 template <std::ranges::range Rows>
+void write_hot_topics(ColumnWriter& columns, const Rows& rows) {
+    Words expected;
+    Words missing;
+    for (const SubscriberReport& report : rows) {
+        expected.push_back(report.hot ? word(report.hot->expected) : 0);
+        missing.push_back(report.hot ? word(report.hot->missing) : 0);
+    }
+    columns.words("hot_expected", expected);
+    columns.words("hot_missing", missing);
+}
+
+template <std::ranges::range Rows>
 void write_systems(ColumnWriter& columns, const Rows& rows) {
     Words lengths;
     std::string texts;
@@ -224,6 +238,7 @@ std::size_t batch_bytes(const SubscriberReport& report) {
     std::size_t words =
         width<SubscriberReport>() + width<Usage>() + kWordsBesideRow + 2 * report.absent.size();
     std::size_t bytes = system_text(report).size();
+    words += report.hot ? kWordsOfHotTopics : 0;
     for (const LedgerCounts& ledger : report.ledgers) {
         words += width<LedgerCounts>() + kWordsBesideLedger + 2 * ledger.missing_ranges.size();
         bytes += ledger.received_bits.size() / 4 * 3;
@@ -245,6 +260,9 @@ void BatchBuilder::Sum::add(const HistogramCounts& histogram) {
 
 void BatchBuilder::add(Id id, SubscriberReport report, bool cohort) {
     (cohort ? cohort_ : all_).add(report.latency);
+    if (report.hot && !cohort) {
+        hot_.add(report.hot->latency);
+    }
     bytes_ += batch_bytes(report);
     rows_.push_back({id, std::move(report)});
 }
@@ -277,6 +295,10 @@ BatchColumns BatchBuilder::take() {
     };
     write_sum("latency_bounds", "latency_counts", all_);
     write_sum("cohort_latency_bounds", "cohort_latency_counts", cohort_);
+    if (std::ranges::any_of(rows, [](const auto& it) { return it.hot.has_value(); })) {
+        write_hot_topics(columns, rows);
+        write_sum("hot_latency_bounds", "hot_latency_counts", hot_);
+    }
     clear();
     return it;
 }

@@ -56,6 +56,7 @@ class BatchBuilder {
     std::vector<Row> rows_;
     Sum all_;  // of the clients outside the cohort
     Sum cohort_;
+    Sum hot_;  // of the hot topics, of the clients outside the cohort
     std::size_t bytes_ = 0;
 };
 

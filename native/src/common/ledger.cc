@@ -11,25 +11,6 @@
 namespace hydra {
 namespace {
 
-// 0 … sent − 1 without the unacknowledged sequences.
-std::vector<Range> expected_ranges(const PublisherTotal& sent) {
-    std::vector<Range> ranges;
-    std::uint64_t first = 0;
-    for (const Range& hole : sent.unacknowledged) {
-        if (hole.first >= sent.sent) {
-            break;
-        }
-        if (hole.first > first) {
-            ranges.push_back({first, hole.first - 1});
-        }
-        first = hole.last + 1;
-    }
-    if (first < sent.sent) {
-        ranges.push_back({first, sent.sent - 1});
-    }
-    return ranges;
-}
-
 std::uint64_t size(const std::vector<Range>& ranges) {
     return std::accumulate(
         ranges.begin(), ranges.end(), std::uint64_t{0},
@@ -37,13 +18,14 @@ std::uint64_t size(const std::vector<Range>& ranges) {
 }
 
 struct Missing {
+    std::size_t most_ranges = kMaxMissingRanges;
     std::uint64_t count = 0;
-    std::vector<Range> ranges;
+    std::vector<Range> ranges{};
     bool truncated = false;
 
     void add(std::uint64_t first, std::uint64_t last) {
         count += last - first + 1;
-        if (ranges.size() < kMaxMissingRanges) {
+        if (ranges.size() < most_ranges) {
             ranges.push_back({first, last});
         } else {
             truncated = true;
@@ -53,8 +35,9 @@ struct Missing {
 
 // Expected sequences that were not received. Missing sequences below next and from next on are two ranges
 // even if they are adjacent, in every implementation: `gaps` ends below next − 1, which was received.
-Missing missing(const SequenceSet& received, const std::vector<Range>& expected) {
-    Missing them;
+Missing missing(const SequenceSet& received, const std::vector<Range>& expected,
+                std::size_t most_ranges = kMaxMissingRanges) {
+    Missing them{.most_ranges = most_ranges};
     const std::vector<Range> gaps = received.gaps();
     auto gap = gaps.begin();
     for (const Range& range : expected) {
@@ -73,6 +56,24 @@ Missing missing(const SequenceSet& received, const std::vector<Range>& expected)
 }
 
 }  // namespace
+
+std::vector<Range> expected_ranges(const PublisherTotal& sent) {
+    std::vector<Range> ranges;
+    std::uint64_t first = 0;
+    for (const Range& hole : sent.unacknowledged) {
+        if (hole.first >= sent.sent) {
+            break;
+        }
+        if (hole.first > first) {
+            ranges.push_back({first, hole.first - 1});
+        }
+        first = hole.last + 1;
+    }
+    if (first < sent.sent) {
+        ranges.push_back({first, sent.sent - 1});
+    }
+    return ranges;
+}
 
 Ledger::Ledger(std::uint32_t epoch, const std::vector<PublisherEndpoint>& publishers) : epoch_(epoch) {
     for (const PublisherEndpoint& it : publishers) {
@@ -217,6 +218,12 @@ std::vector<LedgerCounts> Ledger::close(const std::vector<PublisherTotal>& sent,
         all.push_back(std::move(counts));
     }
     return all;
+}
+
+std::vector<Range> Ledger::all_missing(const PublisherTotal& sent) const {
+    const Account* account = find(accounts_, sent.publisher);
+    const SequenceSet received = account != nullptr ? account->received : SequenceSet();
+    return missing(received, expected_ranges(sent), SIZE_MAX).ranges;
 }
 
 }  // namespace hydra

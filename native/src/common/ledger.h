@@ -17,6 +17,9 @@
 
 namespace hydra {
 
+// The sequences 0 … sent − 1 without the unacknowledged ones.
+std::vector<Range> expected_ranges(const PublisherTotal& sent);
+
 class Ledger {
   public:
     Ledger(std::uint32_t epoch, const std::vector<PublisherEndpoint>& publishers);
@@ -42,6 +45,9 @@ class Ledger {
     // received sequences, expected or not.
     [[nodiscard]] std::vector<LedgerCounts> close(const std::vector<PublisherTotal>& sent,
                                                   bool member = false) const;
+
+    // The expected sequences that were not received, all of them.
+    [[nodiscard]] std::vector<Range> all_missing(const PublisherTotal& sent) const;
 
     [[nodiscard]] std::uint64_t messages() const { return messages_; }  // of the epoch, with duplicates
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }

@@ -172,10 +172,17 @@ void PayloadBlock::take_lines() {
 }
 
 std::uint64_t PayloadBlock::total_bytes(std::uint64_t messages,
-                                        const std::function<std::uint64_t(std::uint64_t size)>& of) const {
+                                        const std::function<std::uint64_t(std::uint64_t size)>& of,
+                                        const PublisherTraffic* traffic) const {
     const std::uint64_t rounds = messages / this->messages();
     const std::uint64_t rest = messages % this->messages();
     std::uint64_t total = 0;
+    if (traffic != nullptr && traffic->has_sizes()) {
+        for (std::uint64_t n = 0; n < messages; ++n) {
+            total += of(traffic->size(n));
+        }
+        return total;
+    }
     for (std::uint64_t i = 0; i < this->messages(); ++i) {
         total += (rounds + (i < rest ? 1 : 0)) * of(begins_[i + 1] - begins_[i]);
     }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/messages/from_controller.h"
+#include "common/traffic.h"
 
 namespace hydra {
 
@@ -24,7 +25,8 @@ class PayloadBlock {
       public:
         [[nodiscard]] std::span<char> next() {
             const std::uint64_t begin = *at_++;
-            const std::span<char> room(block_.bytes_.data() + begin, *at_ - begin);
+            const std::uint64_t size = traffic_ == nullptr ? *at_ - begin : traffic_->size(sequence_++);
+            const std::span<char> room(block_.bytes_.data() + begin, size);
             if (at_ == end_) {
                 at_ = block_.begins_.data();
             }
@@ -33,16 +35,23 @@ class PayloadBlock {
 
       private:
         friend PayloadBlock;
-        Rooms(PayloadBlock& block, std::uint64_t sequence)
+        Rooms(PayloadBlock& block, std::uint64_t sequence, const PublisherTraffic* traffic)
             : block_(block),
+              traffic_(traffic),
+              sequence_(sequence),
               at_(block.begins_.data() + sequence % block.messages()),
               end_(block.begins_.data() + block.messages()) {}
 
         PayloadBlock& block_;
+        const PublisherTraffic* traffic_;  // null: it has no sizes
+        std::uint64_t sequence_;           // of the next message, with traffic
         const std::uint64_t* at_;
         const std::uint64_t* end_;
     };
-    [[nodiscard]] Rooms from(std::uint64_t sequence) { return {*this, sequence}; }
+    // If the traffic has sizes, a message has the beginning of its payload.
+    [[nodiscard]] Rooms from(std::uint64_t sequence, const PublisherTraffic* traffic = nullptr) {
+        return {*this, sequence, traffic != nullptr && traffic->has_sizes() ? traffic : nullptr};
+    }
 
     // The number of different messages in the block.
     [[nodiscard]] std::uint64_t messages() const { return begins_.size() - 1; }
@@ -52,7 +61,8 @@ class PayloadBlock {
     // The bytes of the first messages of a step together; `of` returns the bytes of a message from its size.
     [[nodiscard]] std::uint64_t total_bytes(
         std::uint64_t messages,
-        const std::function<std::uint64_t(std::uint64_t size)>& of = [](auto size) { return size; }) const;
+        const std::function<std::uint64_t(std::uint64_t size)>& of = [](auto size) { return size; },
+        const PublisherTraffic* traffic = nullptr) const;
 
   private:
     void prepare();

@@ -158,6 +158,9 @@ void Publisher::obey(const Configure& command) {
             if (const std::string why = no_load(command.load); !why.empty()) {
                 throw TransportError(why);
             }
+            if (const std::string why = command.traffic ? no_traffic(*command.traffic) : ""; !why.empty()) {
+                throw TransportError(why);
+            }
             payload_.set(command, transport_.block_bytes());
             endpoint_ = transport_.configure(command);
         } catch (const TransportError& e) {

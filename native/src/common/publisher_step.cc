@@ -1,6 +1,7 @@
 #include "common/publisher_step.h"
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "common/clock.h"
@@ -24,6 +25,13 @@ std::uint64_t chunk_limit(const Settings& settings) {
     return std::min({settings.burst, kLongestChunk, fit});
 }
 
+std::optional<PublisherTraffic> traffic_of(const Configure& command, Id publisher) {
+    if (!command.traffic) {
+        return std::nullopt;
+    }
+    return PublisherTraffic(std::make_shared<const Traffic>(*command.traffic), publisher);
+}
+
 }  // namespace
 
 PublisherStep::PublisherStep(Id publisher, const Configure& command, const Start& start,
@@ -33,6 +41,7 @@ PublisherStep::PublisherStep(Id publisher, const Configure& command, const Start
       epoch_(command.epoch),
       transport_(transport),
       payload_(payload),
+      traffic_(traffic_of(command, publisher)),
       memory_(memory),
       clock_(start.clock),
       pacer_(command.settings.rate, start.start_at_ns, start.stop_at_ns, chunk_limit(command.settings),
@@ -91,7 +100,8 @@ void PublisherStep::send_chunk(std::uint64_t count, std::int64_t now_ns) {
         pacer_.times(times, now_ns);
         refused_ = times;
     }
-    const std::size_t accepted = transport_.send({epoch_, publisher_, pacer_.sent(), refused_, payload_});
+    const std::size_t accepted =
+        transport_.send({epoch_, publisher_, pacer_.sent(), refused_, payload_, traffic()});
     const std::int64_t after_ns = step_ns(monotonic_ns());
     if (pacer_.paced()) {
         for (const std::uint64_t due_ns : refused_.first(accepted)) {
@@ -164,7 +174,8 @@ SystemObject PublisherStep::report_system() const {
     }
     nlohmann::json object = told ? told.json() : nlohmann::json::object();
     object["wire_bytes"] = payload_.total_bytes(
-        pacer_.sent(), [this](std::uint64_t size) { return transport_.framed_bytes(size).value_or(0); });
+        pacer_.sent(), [this](std::uint64_t size) { return transport_.framed_bytes(size).value_or(0); },
+        traffic());
     return SystemObject(object);
 }
 
@@ -182,7 +193,7 @@ PublisherReport PublisherStep::report() {
         it.unacknowledged_joined = join_beyond(it.unacknowledged, kMaxUnacknowledgedRanges);
         it.last_ns = end_ns(delivery->last_ack_ns);
     }
-    it.bytes = payload_.total_bytes(it.sent);
+    it.bytes = payload_.total_bytes(it.sent, [](std::uint64_t size) { return size; }, traffic());
     it.lag = lag_.histogram();
     it.usage = usage_.read();
     it.blocked_ns = blocked_ns_;

@@ -56,6 +56,7 @@ class PublisherStep {
   private:
     bool exhausted(std::int64_t now_ns);
     [[nodiscard]] SystemObject report_system() const;
+    [[nodiscard]] const PublisherTraffic* traffic() const { return traffic_ ? &*traffic_ : nullptr; }
     void send_chunk(std::uint64_t count, std::int64_t now_ns);
     [[nodiscard]] bool answers_awaited(std::int64_t now_ns);
     [[nodiscard]] std::int64_t end_ns(std::int64_t last_ack_ns) const;
@@ -64,6 +65,7 @@ class PublisherStep {
     std::uint32_t epoch_;
     PublisherTransport& transport_;
     PayloadBlock& payload_;
+    std::optional<PublisherTraffic> traffic_;
     MemoryLimit& memory_;
     StepClock clock_;
     Pacer pacer_;

@@ -42,6 +42,15 @@ class Reader {
         return true;
     }
 
+    // A field that is missing if it has no value; it is never null.
+    template <typename T>
+    void present(const char* name, std::optional<T>& into) {
+        T value;
+        if (optional(name, value)) {
+            into = std::move(value);
+        }
+    }
+
     // One field for each type, of which exactly one is there and not null.
     template <typename... Types>
     void either(const std::array<const char*, sizeof...(Types)>& names, std::variant<Types...>& into) {

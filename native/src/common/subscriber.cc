@@ -15,6 +15,15 @@ constexpr std::size_t kMostReports = 400;
 // Number of different moments in the interval at which processes send their time series.
 constexpr std::int64_t kTurns = 97;
 
+// Why no client can count the step's traffic, or "".
+std::string unusable(const Configure& command) {
+    const std::string why = command.traffic ? no_traffic(*command.traffic) : "";
+    if (why.empty() && topics_of(command) > 1 && !command.group.empty()) {
+        return "the members of a consumer group cannot share several topics";
+    }
+    return why;
+}
+
 }  // namespace
 
 Subscriber::Subscriber(Channel& channel, std::int64_t gather_ns,
@@ -103,8 +112,16 @@ void Subscriber::obey(const Configure& command) {
         course_at_ns_ = kNeverNs;
         courses_ = {};
     }
+    std::shared_ptr<SharedTraffic> traffic;
+    if (const std::string why = unusable(command); !why.empty()) {
+        channel_.complain(channel_.ours(command.ids), command.epoch, why);
+        return;
+    }
+    if (command.traffic) {
+        traffic = std::make_shared<SharedTraffic>(*command.traffic);
+    }
     for (const Id id : channel_.ours(command.ids)) {
-        configure(client(id), command, acknowledged);
+        configure(client(id), command, traffic, acknowledged);
     }
     std::erase_if(acknowledged, [this](Id id) { return !settle(client(id)); });
     tend_at_ns_ = 0;  // the new settings may change the times
@@ -113,7 +130,8 @@ void Subscriber::obey(const Configure& command) {
     }
 }
 
-void Subscriber::configure(Client& client, const Configure& command, Ids& acknowledged) {
+void Subscriber::configure(Client& client, const Configure& command,
+                           const std::shared_ptr<SharedTraffic>& traffic, Ids& acknowledged) {
     if (command.epoch < client.epoch) {
         return;
     }
@@ -127,12 +145,18 @@ void Subscriber::configure(Client& client, const Configure& command, Ids& acknow
         client.report.reset();
         unwatch(client);
         try {
+            client.transport->choose(topic_filter(command, client.id));
             client.transport->configure(command);
         } catch (const TransportError& e) {
             channel_.complain({client.id}, command.epoch, e.what());
             return;
         }
-        client.step = std::make_unique<SubscriberStep>(command, *client.transport, client.latency);
+        std::unique_ptr<TopicAccount> topics;
+        if (traffic != nullptr && (traffic->traffic()->topics > 1 || traffic->traffic()->keys > 0)) {
+            topics = std::make_unique<TopicAccount>(traffic, client.id, command);
+        }
+        client.step =
+            std::make_unique<SubscriberStep>(command, *client.transport, client.latency, std::move(topics));
         watch_anew(client);
     } else if (client.step->proven()) {
         channel_.send(Ready{.ids = {client.id}, .epoch = command.epoch, .endpoint = ""});

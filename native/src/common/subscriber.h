@@ -53,7 +53,8 @@ class Subscriber {
     void obey(const Finish& command);
     template <typename Other>
     void obey(const Other&) {}
-    void configure(Client& client, const Configure& command, Ids& acknowledged);
+    void configure(Client& client, const Configure& command, const std::shared_ptr<SharedTraffic>& traffic,
+                   Ids& acknowledged);
     bool settle(Client& client);
 
     template <typename Each>

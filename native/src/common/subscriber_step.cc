@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
 namespace hydra {
 namespace {
@@ -16,7 +17,7 @@ constexpr std::int64_t kQuietGaps = 4;
 }  // namespace
 
 SubscriberStep::SubscriberStep(const Configure& command, SubscriberTransport& transport,
-                               LatencyRecorder& latency)
+                               LatencyRecorder& latency, std::unique_ptr<TopicAccount> topics)
     : epoch_(command.epoch),
       paced_(command.settings.rate.has_value()),
       member_(!command.group.empty()),
@@ -25,6 +26,7 @@ SubscriberStep::SubscriberStep(const Configure& command, SubscriberTransport& tr
       spells_(command.spells),
       transport_(transport),
       ledger_(command.epoch, command.publishers),
+      topics_(std::move(topics)),
       latency_(latency),
       ready_(!command.probe),
       has_course_(command.course_s > 0),
@@ -41,7 +43,8 @@ bool SubscriberStep::take(Batch& batch, ReceivedTimeSeries& course) {
     // If the publishers started first, data arrives before the start command, which brings the step's clock.
     const std::int64_t now_ns = clock_ ? step_ns(monotonic) : 0;
     LatencyRecorder* const also = clock_ && has_course_ ? &course.at(now_ns - start_ns_) : nullptr;
-    const std::size_t count = ledger_.record(batch, now_ns, stop_ns_, clock_ ? &latency_ : nullptr, also);
+    const Batch& own = topics_ ? topics_->enter(batch, now_ns, clock_.has_value()) : batch;
+    const std::size_t count = ledger_.record(own, now_ns, stop_ns_, clock_ ? &latency_ : nullptr, also);
     if (count == 0) {
         return more;
     }
@@ -209,7 +212,7 @@ bool SubscriberStep::finish(const Finish& command, std::int64_t now_ns) {
         spells_.end();
         // Without the ids: each of thousands of clients in one process would keep all of them.
         finish_ = Finish{.epoch = command.epoch,
-                         .publishers = command.publishers,
+                         .publishers = topics_ ? topics_->expect(command.publishers) : command.publishers,
                          .drain_max_s = command.drain_max_s,
                          .quiet_s = command.quiet_s,
                          .system = command.system};
@@ -275,6 +278,9 @@ SubscriberReport SubscriberStep::report() {
         it.lag_bins_us = lag_->means_us();
     }
     it.system = transport_.report_system();
+    if (topics_) {
+        topics_->complete(it, ledger_, finish_->publishers);
+    }
     return it;
 }
 

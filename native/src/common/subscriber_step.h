@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "common/messages/from_controller.h"
 #include "common/messages/reports.h"
 #include "common/time_series.h"
+#include "common/topic_account.h"
 #include "common/transport.h"
 #include "common/usage.h"
 
@@ -22,7 +24,8 @@ namespace hydra {
 class SubscriberStep {
   public:
     // `latency` is emptied; it outlives the step, so its memory can be used again.
-    SubscriberStep(const Configure& command, SubscriberTransport& transport, LatencyRecorder& latency);
+    SubscriberStep(const Configure& command, SubscriberTransport& transport, LatencyRecorder& latency,
+                   std::unique_ptr<TopicAccount> topics = nullptr);
 
     // Takes at most one batch. Returns whether there may be more to take, now or when a slow reader may read
     // again. Messages after the start are also counted in `course`, if the step has a time series.
@@ -85,6 +88,7 @@ class SubscriberStep {
     Impairments spells_;
     SubscriberTransport& transport_;
     Ledger ledger_;
+    std::unique_ptr<TopicAccount> topics_;  // null: one topic and no keys
     LatencyRecorder& latency_;
     std::optional<LagBins> lag_;  // none at "max"
     UsageMeter usage_;

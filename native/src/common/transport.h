@@ -17,6 +17,7 @@
 #include "common/messages/from_controller.h"
 #include "common/messages/reports.h"
 #include "common/payload.h"
+#include "common/traffic.h"
 #include "common/waiter.h"
 
 namespace hydra {
@@ -36,13 +37,18 @@ struct Chunk {
     std::uint64_t first_sequence;
     std::span<const std::uint64_t> times_ns;
     PayloadBlock& payload;
+    const PublisherTraffic* traffic = nullptr;  // null: one topic, no keys, and the sizes of the payloads
 
     [[nodiscard]] std::size_t count() const { return times_ns.size(); }
     [[nodiscard]] Header header(std::size_t i) const {
         return {epoch, publisher, first_sequence + i, times_ns[i]};
     }
     [[nodiscard]] PayloadBlock::Rooms rooms(std::size_t from = 0) const {
-        return payload.from(first_sequence + from);
+        return payload.from(first_sequence + from, traffic);
+    }
+    // The topic of message i.
+    [[nodiscard]] std::uint32_t topic(std::size_t i) const {
+        return traffic == nullptr ? 0 : traffic->topic(first_sequence + i);
     }
 };
 
@@ -75,7 +81,8 @@ class PublisherTransport {
         return std::nullopt;
     }
 
-    // Sends one probe or end marker, without a guarantee; `delivery` does not count them.
+    // Sends one probe or end marker to each of the signalled topics (traffic.h), without a guarantee;
+    // `delivery` does not count them.
     virtual void probe(const Header& header) = 0;
 
     // Whether an end marker informs a subscriber: it does if a connection keeps the order and nothing else
@@ -113,6 +120,14 @@ class PublisherTransport {
 class SubscriberTransport {
   public:
     virtual ~SubscriberTransport() = default;
+
+    // The topics of the next step; called before `configure`. TransportError: this client has only one.
+    virtual void choose(const TopicFilter& filter) {
+        if (filter.numbered()) {
+            throw TransportError(
+                "this client cannot subscribe to several topics; take another implementation");
+        }
+    }
 
     // Applies the settings; connects to the publishers or seeks to the start offsets.
     virtual void configure(const Configure& command) = 0;

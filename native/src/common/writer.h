@@ -26,6 +26,14 @@ class Writer {
         object_[name] = value ? json(*value) : json("max");
     }
 
+    // A field that is left out if it has no value.
+    template <typename T>
+    void present(const char* name, const std::optional<T>& value) {
+        if (value) {
+            required(name, *value);
+        }
+    }
+
     template <typename... Types>
     void either(const std::array<const char*, sizeof...(Types)>& names, const std::variant<Types...>& value) {
         for (const char* name : names) {

@@ -19,6 +19,13 @@ Destination& ZmtpProcess::destination(const std::string& endpoint) {
                : destinations.try_emplace(endpoint, endpoint, tend_at_ns).first->second;
 }
 
+void ZmtpSubscriber::choose(const TopicFilter& filter) {
+    if (filter.numbered()) {
+        throw TransportError(
+            "a zmtp subscriber has one topic; take another implementation for several topics");
+    }
+}
+
 void ZmtpSubscriber::configure(const Configure& command) {
     static_cast<void>(read_system<ZmtpSettings>(command.system));
     if (command.settings.receive_rate || std::ranges::any_of(command.spells, [](const Impairment& spell) {

@@ -32,6 +32,7 @@ class ZmtpSubscriber final : public SubscriberTransport {
   public:
     explicit ZmtpSubscriber(ZmtpProcess& process) : process_(process) {}
 
+    void choose(const TopicFilter& filter) override;
     void configure(const Configure& command) override;
     bool receive(Batch& batch) override;
     void watch(Waiter& waiter, std::uint64_t token) override;

@@ -108,6 +108,59 @@ struct Impairment {
     }
 };
 
+// A slot of an alias table: it is itself if the low half of a draw is below `threshold`, else `alias`.
+struct AliasSlot {
+    std::uint32_t threshold = 0;
+    std::uint32_t alias = 0;
+    bool operator==(const AliasSlot&) const = default;
+
+    static constexpr std::size_t kItems = 2;
+    static void items(auto& it, const auto& each) {
+        each(it.threshold);
+        each(it.alias);
+    }
+};
+
+// Sizes of messages in bytes, with the header; both ends included.
+struct SizeRange {
+    std::uint64_t least = kHeaderBytes;
+    std::uint64_t most = kHeaderBytes;
+    bool operator==(const SizeRange&) const = default;
+
+    static constexpr std::size_t kItems = 2;
+    static void items(auto& it, const auto& each) {
+        each(it.least, Whole{kHeaderBytes, kMaxDataMessageBytes});
+        each(it.most, Whole{kHeaderBytes, kMaxDataMessageBytes});
+    }
+};
+
+// Which messages go to which topic, their keys and their sizes; traffic.h computes them. A choice without a
+// table is even.
+struct Traffic {
+    std::uint64_t seed = 1;
+    std::uint32_t topics = 1;
+    std::vector<AliasSlot> topic_table;
+    std::uint32_t topics_per_client = 0;  // 0: all
+    bool wildcard = false;                // a subscriber takes all topics by one pattern
+    std::uint32_t keys = 0;
+    std::vector<AliasSlot> key_table;
+    std::vector<SizeRange> sizes;  // none: all messages have the sizes of the settings
+    std::vector<AliasSlot> size_table;
+    bool operator==(const Traffic&) const = default;
+
+    static void describe(auto& it, auto& fields) {
+        fields.required("seed", it.seed);
+        fields.required("topics", it.topics, Whole{1, kMaxTopics});
+        fields.required("topic_table", it.topic_table);
+        fields.required("topics_per_client", it.topics_per_client, Whole{0, kMaxTopics});
+        fields.required("wildcard", it.wildcard);
+        fields.required("keys", it.keys, Whole{0, kMaxKeys});
+        fields.required("key_table", it.key_table);
+        fields.required("sizes", it.sizes);
+        fields.required("size_table", it.size_table);
+    }
+};
+
 // The commands of a step, in their order. Each has its step's word; relays forward them and await an answer.
 enum class Step { configure, start, stop, finish };
 
@@ -129,6 +182,7 @@ struct Configure {
     double course_s = 0;              // interval of `course`; 0: never
     std::vector<Impairment> spells;
     SystemObject system;
+    std::optional<Traffic> traffic;  // none: one topic, no keys, and the sizes of the settings
 
     static constexpr const char* kType = "configure";
     static constexpr Step kStep = Step::configure;
@@ -145,6 +199,7 @@ struct Configure {
         fields.optional("course_s", it.course_s, kSeconds);
         fields.optional("spells", it.spells);
         fields.optional("system", it.system);
+        fields.present("traffic", it.traffic);
     }
 };
 

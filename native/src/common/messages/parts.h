@@ -3,9 +3,9 @@
 //
 // `describe(it, fields)` names every field in the order in which it is written: `required`, or `optional`,
 // which keeps the member's default if the field is missing. The member's type decides how it is written; a
-// std::optional may be null. Whole numbers are at least 0 and at most what their type and 63 bits hold,
-// unless a limit is given; numbers with a fraction always have a limit. encode.cc and decode.cc handle
-// `type`, `v`, `ids` and `seq`, which all messages have.
+// std::optional may be null; with `present` it is left out instead. Whole numbers are at least 0 and at most
+// what their type and 63 bits hold, unless a limit is given; numbers with a fraction always have a limit.
+// encode.cc and decode.cc handle `type`, `v`, `ids` and `seq`, which all messages have.
 //
 // A type that is written as an array of a few different values has their number in `kItems`, and names them
 // in order with `items(it, each)`.
@@ -35,6 +35,8 @@ inline constexpr std::size_t kLagBins = 20;
 inline constexpr std::int64_t kMaxFileBytes = 65'536;
 inline constexpr std::size_t kMaxTextBytes = 256 * 1024;
 inline constexpr std::int64_t kMaxDataMessageBytes = 64 * 1024 * 1024;
+inline constexpr std::int64_t kMaxTopics = 10'000;
+inline constexpr std::int64_t kMaxKeys = 10'000;
 inline constexpr std::int64_t kMaxRatePpb = 10'000'000;
 inline constexpr std::uint32_t kProbeEpoch = 0;
 

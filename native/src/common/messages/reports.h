@@ -115,6 +115,19 @@ struct Interval {
     }
 };
 
+// A subscriber's account of the tenth of the topics that have most messages.
+struct HotTopics {
+    std::uint64_t expected = 0;
+    std::uint64_t missing = 0;
+    HistogramCounts latency;
+
+    static void describe(auto& it, auto& fields) {
+        fields.required("expected", it.expected);
+        fields.required("missing", it.missing);
+        fields.required("latency", it.latency);
+    }
+};
+
 struct SubscriberReport {
     std::vector<LedgerCounts> ledgers;
     std::uint64_t batches = 0;
@@ -132,6 +145,7 @@ struct SubscriberReport {
     DrainEnd drain = DrainEnd::complete;
     std::vector<std::optional<std::uint64_t>> lag_bins_us;
     SystemObject system;
+    std::optional<HotTopics> hot;  // none with one topic
 
     static void describe(auto& it, auto& fields) {
         fields.required("ledgers", it.ledgers);
@@ -150,6 +164,7 @@ struct SubscriberReport {
         fields.optional("drain", it.drain);
         fields.optional("lag_bins_us", it.lag_bins_us);
         fields.optional("system", it.system);
+        fields.present("hot", it.hot);
     }
 };
 
