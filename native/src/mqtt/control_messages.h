@@ -8,13 +8,14 @@
 
 #include "common/client_tls.h"
 #include "common/messages/from_controller.h"
+#include "common/traffic.h"
 
 namespace hydra {
 
 struct MqttStep {
     std::string host;
     std::uint32_t port = 0;
-    std::string topic;  // a publisher's messages go to topic/ID, so the server keeps their order
+    std::string topic;  // messages go to topic/ID of their publisher; with several topics, to topic/NUMBER
     std::uint32_t qos = 0;
     bool retain = false;
     bool shared = false;  // in a consumer group; probes and end markers then have their own topic
@@ -55,14 +56,19 @@ struct MqttReport {
 // TransportError: the command has no such object, or an invalid one; the text names the field.
 MqttStep step_of(const Configure& command);
 
-[[nodiscard]] std::string topic_of(const MqttStep& step, Id publisher);
+// The topics of a publisher's messages, by number.
+[[nodiscard]] std::vector<std::string> topics_of(const MqttStep& step, Id publisher, std::uint32_t topics);
 
-// The topic of a publisher's probes and end markers.
-[[nodiscard]] std::string signals_of(const MqttStep& step, Id publisher);
+// The topics of a publisher's probes and end markers: the signalled ones of its messages, or one of their
+// own.
+[[nodiscard]] std::vector<std::string> signals_of(const MqttStep& step, Id publisher,
+                                                  const std::vector<std::string>& topics,
+                                                  std::uint32_t signalled);
 
 // The filters of a subscriber. TransportError: subscriptions are shared, but it is in no consumer group.
 [[nodiscard]] std::vector<std::string> filters(const MqttStep& step, const std::string& group,
-                                               const std::vector<PublisherEndpoint>& publishers);
+                                               const std::vector<PublisherEndpoint>& publishers,
+                                               const TopicFilter& topics);
 
 // A new name under which the server knows a client; no other client of any process or run has it.
 [[nodiscard]] std::string new_client_name(const MqttStep& step);

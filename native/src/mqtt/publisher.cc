@@ -19,6 +19,10 @@ constexpr std::int64_t kFree = -2;    // no message on its way has this message 
 constexpr std::int64_t kNoData = -1;  // a probe, or a message of an earlier step
 constexpr int kFullWaitMs = 5;
 constexpr int kFlushStepMs = 5;
+constexpr int kSignalWaits = 10;  // of kFullWaitMs, for the signals of one call
+// A server delivers a round of signals to thousands of topics for seconds: it gets several times as long for
+// the subscribers that still connect.
+constexpr std::int64_t kSignalRests = 4;
 
 }  // namespace
 
@@ -41,9 +45,13 @@ std::string MqttPublisher::configure(const Configure& command) {
     if (session_ == nullptr || !session_->lost().empty() || step != step_) {
         close();
         step_ = step;
-        topic_.clear();
         connect();
     }
+    topics_.clear();
+    signals_.clear();
+    rested_ns_ = 0;
+    topic_count_ = topics_of(command);
+    signalled_ = signalled_topics(command);
     retain_ = retain;
     for (std::int64_t& sequence : sequences_) {
         sequence = sequence == kFree ? kFree : kNoData;
@@ -73,21 +81,40 @@ void MqttPublisher::close() {
 // With the same QoS as the data; otherwise the server could change the order. Not while the last one is on
 // its way.
 void MqttPublisher::probe(const Header& header) {
-    if (session_ == nullptr || !has_room()) {
+    if (session_ == nullptr || !has_room() || next_signal_ < signals_.size() || session_->asked() ||
+        monotonic_ns() < rested_ns_) {
         return;
     }
-    char message[kHeaderBytes];
-    write_header(message, header);
     name_topics(header.publisher);
-    note(session_->publish(signals_, message, sizeof message, step_.qos, false), kNoData);
+    signal_ = header;
+    next_signal_ = 0;
+    signalled_ns_ = monotonic_ns();
+    send_signals();
+    for (int waits = 0; waits < kSignalWaits && next_signal_ < signals_.size(); ++waits) {
+        session_->wait(kFullWaitMs);
+        poll();
+    }
+}
+
+// Sends the probe or end marker to the topics that do not have it yet, as many as there is space for.
+void MqttPublisher::send_signals() {
+    char message[kHeaderBytes];
+    write_header(message, signal_);
+    while (next_signal_ < signals_.size() && has_room()) {
+        note(session_->publish(signals_[next_signal_++], message, sizeof message, step_.qos, false), kNoData);
+        if (signals_.size() > 1 && next_signal_ == signals_.size()) {
+            session_->ask(signals_.front());
+        }
+    }
 }
 
 // Names the topics: only a publisher's messages have its id.
 void MqttPublisher::name_topics(Id publisher) {
-    if (topic_.empty() || publisher != publisher_) {
+    if (topics_.empty() || publisher != publisher_) {
         publisher_ = publisher;
-        topic_ = topic_of(step_, publisher);
-        signals_ = signals_of(step_, publisher);
+        topics_ = topics_of(step_, publisher, topic_count_);
+        signals_ = signals_of(step_, publisher, topics_, signalled_);
+        next_signal_ = signals_.size();
     }
 }
 
@@ -108,7 +135,8 @@ std::size_t MqttPublisher::send(const Chunk& chunk) {
         const Header header = chunk.header(accepted);
         const std::span<char> message = rooms.next();
         write_header(message.data(), header);
-        const int id = session_->publish(topic_, message.data(), message.size(), step_.qos, retain_);
+        const int id = session_->publish(topics_[chunk.topic(accepted)], message.data(), message.size(),
+                                         step_.qos, retain_);
         if (id < 0) {
             break;
         }
@@ -156,15 +184,25 @@ void MqttPublisher::answer(int message_id, bool refused) {
 void MqttPublisher::poll() {
     if (session_ != nullptr) {
         session_->write();
+        const bool asked = session_->asked();
         while (session_->read()) {
         }
+        if (asked && !session_->asked()) {
+            rested_ns_ = monotonic_ns() + kSignalRests * (monotonic_ns() - signalled_ns_);
+        }
+        send_signals();
     }
 }
 
 // A PUBLISH packet: its type, its length, the topic, the message id for QoS 1 and 2, MQTT 5's properties.
+// Several topics have names of different lengths.
 std::optional<std::uint64_t> MqttPublisher::framed_bytes(std::uint64_t message_size) const {
+    if (topic_count_ > 1) {
+        return std::nullopt;
+    }
+    const std::uint64_t name = topics_.empty() ? 0 : topics_.front().size();
     const std::uint64_t rest =
-        2 + topic_.size() + (step_.qos > 0 ? 2 : 0) + (step_.protocol == "5" ? 1 : 0) + message_size;
+        2 + name + (step_.qos > 0 ? 2 : 0) + (step_.protocol == "5" ? 1 : 0) + message_size;
     std::uint64_t bytes = 2 + rest;
     for (std::uint64_t length = rest >> 7; length > 0; length >>= 7) {
         ++bytes;
@@ -177,6 +215,7 @@ bool MqttPublisher::flush(double timeout_s) {
         return true;
     }
     const std::int64_t deadline_ns = monotonic_ns() + to_ns(timeout_s);
+    next_signal_ = signals_.size();  // after this no probe may be on its way
     poll();
     while (under_way() && session_->lost().empty() && monotonic_ns() < deadline_ns) {
         session_->wait(kFlushStepMs);

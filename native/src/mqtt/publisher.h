@@ -1,4 +1,4 @@
-// A libmosquitto client that publishes to its own topic.
+// A libmosquitto client that publishes to its own topic, or to several numbered ones.
 #pragma once
 
 #include <cstdint>
@@ -35,17 +35,24 @@ class MqttPublisher final : public PublisherTransport {
 
   private:
     [[nodiscard]] bool has_room();
-    [[nodiscard]] bool under_way() const { return session_->unsent() || waiting_ > 0; }
+    [[nodiscard]] bool under_way() const { return session_->unsent() || session_->asked() || waiting_ > 0; }
     void connect();
     void name_topics(Id publisher);
+    void send_signals();
     void note(int message_id, std::int64_t sequence);
     void answer(int message_id, bool refused);
 
     int epoll_;  // has the socket, which changes: the loop waits for this descriptor
     MqttStep step_;
     std::unique_ptr<Session> session_;
-    std::string topic_;  // topic of publisher_, "" before it is known
-    std::string signals_;
+    std::vector<std::string> topics_;  // topics of publisher_ by number; empty before it is known
+    std::vector<std::string> signals_;
+    std::uint32_t topic_count_ = 1;
+    std::uint32_t signalled_ = 1;
+    Header signal_{};                // the last probe or end marker,
+    std::size_t next_signal_ = 0;    // and the first of signals_ that does not have it yet
+    std::int64_t signalled_ns_ = 0;  // when the last round of several signals began
+    std::int64_t rested_ns_ = 0;     // when the next one may begin
     Id publisher_ = 0;
     bool retain_ = false;
     std::vector<std::int64_t> sequences_;  // by message id; see the constants in publisher.cc

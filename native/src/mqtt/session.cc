@@ -68,6 +68,10 @@ Session::Session(const std::string& name, const MqttStep& step, Handlers handler
         mosq, [](mosquitto*, void* self, int message_id, int count, const int* codes) {
             static_cast<Session*>(self)->granted_ = {message_id, {codes, codes + count}};
         });
+    mosquitto_unsubscribe_callback_set(mosq, [](mosquitto*, void* self, int message_id) {
+        int& asked = static_cast<Session*>(self)->asked_;
+        asked = asked == message_id ? -1 : asked;
+    });
     mosquitto_message_callback_set(mosq, [](mosquitto*, void* self, const mosquitto_message* message) {
         const Handlers& handlers = static_cast<Session*>(self)->handlers_;
         if (handlers.message) {
@@ -154,6 +158,11 @@ int Session::publish(const std::string& topic, const void* payload, std::size_t 
                                        static_cast<int>(qos), retain);
     judge(code);
     return code == MOSQ_ERR_SUCCESS && lost_.empty() ? id : -1;
+}
+
+// By ending a subscription that a publisher does not have: libmosquitto sends no ping on request.
+void Session::ask(const std::string& topic) {
+    judge(mosquitto_unsubscribe(mosq_.get(), &asked_, topic.c_str()));
 }
 
 bool Session::read() {

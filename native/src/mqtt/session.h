@@ -35,6 +35,10 @@ class Session {
     int publish(const std::string& topic, const void* payload, std::size_t size, std::uint32_t qos,
                 bool retain);
 
+    // Asks the server for an answer, which shows that it has handled everything that was sent before.
+    void ask(const std::string& topic);
+    [[nodiscard]] bool asked() const { return asked_ >= 0; }
+
     // Reads one packet, or the part of it that has arrived; with TLS all packets of one record. False: no
     // data is left, or the connection is lost.
     bool read();
@@ -80,6 +84,7 @@ class Session {
     int fd_ = -1;
     int accepted_ = -1;  // the code of CONNACK
     Grant granted_;
+    int asked_ = -1;  // the message id of the question; -1: it was answered
     std::string lost_;
     std::int64_t ping_at_ns_ = 0;
 };

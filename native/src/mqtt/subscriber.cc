@@ -10,7 +10,7 @@ namespace hydra {
 void MqttSubscriber::configure(const Configure& command) {
     MqttStep step = step_of(command);
     step.retain = false;  // only for publishers
-    std::vector<std::string> subscriptions = filters(step, command.group, command.publishers);
+    std::vector<std::string> subscriptions = filters(step, command.group, command.publishers, chosen_);
     if (session_ != nullptr && step == step_ && subscriptions == filters_) {
         // A connection that the server has closed meanwhile shows it only when it is read.
         while (session_->read()) {

@@ -1,4 +1,4 @@
-// A libmosquitto client that is subscribed to the topic of every publisher.
+// A libmosquitto client that is subscribed to the topic of every publisher, or to numbered topics.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@ class MqttSubscriber final : public SubscriberTransport {
   public:
     MqttSubscriber() = default;
 
+    void choose(const TopicFilter& filter) override { chosen_ = filter; }
     void configure(const Configure& command) override;
     bool receive(Batch& batch) override;
     [[nodiscard]] int wake_fd() const override { return session_ == nullptr ? -1 : session_->fd(); }
@@ -32,6 +33,7 @@ class MqttSubscriber final : public SubscriberTransport {
 
     std::string name_;
     MqttStep step_;
+    TopicFilter chosen_;
     std::vector<std::string> filters_;
     // Messages that one read released beyond the batch: an answer of QoS 2 or a record of TLS may have
     // several.

@@ -32,7 +32,7 @@ bool NatsConnection::reaches(const NatsStep& step) const {
            step.tls == access_.tls;
 }
 
-bool NatsConnection::open(const NatsStep& step) {
+bool NatsConnection::open(const NatsStep& step, bool one_thread) {
     if (reaches(step)) {
         return false;
     }
@@ -56,6 +56,7 @@ bool NatsConnection::open(const NatsStep& step) {
     natsOptions_SetTimeout(made, kConnectTimeoutMs);
     natsOptions_SetMaxReconnect(made, kForever);
     natsOptions_SetWriteDeadline(made, kWriteWithinMs);
+    natsOptions_UseGlobalMessageDelivery(made, one_thread);
     auto* events = new Shared(events_);
     natsOptions_SetErrorHandler(
         made,

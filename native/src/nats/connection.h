@@ -21,8 +21,9 @@ class NatsConnection {
     NatsConnection& operator=(const NatsConnection&) = delete;
 
     // Connects unless it is connected to these servers already; returns whether the connection is new.
-    // TransportError: no server accepts the client.
-    bool open(const NatsStep& step);
+    // TransportError: no server accepts the client. With `one_thread`, one thread of the process delivers the
+    // messages of all its connections; otherwise each subscription has its own.
+    bool open(const NatsStep& step, bool one_thread = false);
     void close();
     // Whether it is connected to the servers of a step in the way that the step names.
     [[nodiscard]] bool reaches(const NatsStep& step) const;

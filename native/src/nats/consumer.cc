@@ -12,6 +12,20 @@ constexpr std::int64_t kAnswerMs = 5'000;
 // How long a pull request waits at the server if there is no message; then it is sent again.
 constexpr std::int64_t kFetchForMs = 1'000;
 
+std::vector<std::string> subjects(const NatsStep& step, const TopicFilter& topics) {
+    if (!topics.numbered()) {
+        return {step.subject};
+    }
+    if (topics.wildcard) {
+        return {step.subject + ".*"};
+    }
+    std::vector<std::string> all;
+    for (const std::uint32_t topic : topics.topics) {
+        all.push_back(step.subject + "." + std::to_string(topic));
+    }
+    return all;
+}
+
 void on_message(natsConnection*, natsSubscription*, natsMsg* message, void* closure) {
     // If acknowledgements are configured, libnats sends one when this returns.
     const NatsMessage owner(message);
@@ -24,33 +38,44 @@ void on_complete(void* closure) {
 
 }  // namespace
 
-NatsFeed::NatsFeed(natsConnection* connection, const NatsStep& step)
-    : connection_(connection), inbox_(std::make_shared<Inbox>()) {
-    if (step.stream.empty()) {
-        subscribe(step);
+NatsFeed::NatsFeed(natsConnection* connection, const NatsStep& step, const TopicFilter& topics)
+    : connection_(connection),
+      inbox_(std::make_shared<Inbox>(
+          topics.topics.empty() ? 0 : static_cast<std::size_t>(step.pending_messages))) {
+    const std::vector<std::string> all = subjects(step, topics);
+    if (!step.stream.empty()) {
+        if (all.size() > 1) {
+            throw TransportError(
+                "libnats has no consumer for several subjects of a stream; set wildcard = true, or take "
+                "another implementation");
+        }
+        consume(step, all.front());
     } else {
-        consume(step);
+        for (const std::string& subject : all) {
+            subscribe(subject);
+        }
+        // The server's answer to this shows that it has the subscriptions.
+        nats_check(natsConnection_FlushTimeout(connection_, kAnswerMs), "NATS does not answer");
     }
-    nats_check(
-        natsSubscription_SetPendingLimits(subscription_.get(), step.pending_messages, step.pending_bytes),
-        "the pending limits");
+    for (const NatsSubscriptionHandle& it : subscriptions_) {
+        nats_check(natsSubscription_SetPendingLimits(it.get(), step.pending_messages, step.pending_bytes),
+                   "the pending limits");
+    }
     if (!step.stream.empty() && step.consumer == NatsConsumer::pull) {
         fetching_ = std::thread([this, step] { fetch(step); });
     }
 }
 
-void NatsFeed::subscribe(const NatsStep& step) {
+void NatsFeed::subscribe(const std::string& subject) {
     natsSubscription* made = nullptr;
     auto closure = std::make_unique<SharedInbox>(inbox_);
-    nats_check(natsConnection_Subscribe(&made, connection_, step.subject.c_str(), on_message, closure.get()),
-               "NATS refuses a subscription to " + step.subject);
-    subscription_.reset(made);
+    nats_check(natsConnection_Subscribe(&made, connection_, subject.c_str(), on_message, closure.get()),
+               "NATS refuses a subscription to " + subject);
+    subscriptions_.emplace_back(made);
     natsSubscription_SetOnCompleteCB(made, on_complete, closure.release());
-    // The server's answer to this shows that it has the subscription.
-    nats_check(natsConnection_FlushTimeout(connection_, kAnswerMs), "NATS does not answer");
 }
 
-void NatsFeed::consume(const NatsStep& step) {
+void NatsFeed::consume(const NatsStep& step, const std::string& subject) {
     jsOptions options;
     jsOptions_Init(&options);
     options.Wait = kAnswerMs;
@@ -68,16 +93,16 @@ void NatsFeed::consume(const NatsStep& step) {
     natsSubscription* made = nullptr;
     const std::string what = "no consumer of the stream " + step.stream;
     if (step.consumer == NatsConsumer::pull) {
-        nats_check(js_PullSubscribe(&made, stream, step.subject.c_str(), nullptr, &options, &wanted, nullptr),
+        nats_check(js_PullSubscribe(&made, stream, subject.c_str(), nullptr, &options, &wanted, nullptr),
                    what);
-        subscription_.reset(made);
+        subscriptions_.emplace_back(made);
         return;
     }
     auto closure = std::make_unique<SharedInbox>(inbox_);
-    nats_check(js_Subscribe(&made, stream, step.subject.c_str(), on_message, closure.get(), &options, &wanted,
-                            nullptr),
-               what);
-    subscription_.reset(made);
+    nats_check(
+        js_Subscribe(&made, stream, subject.c_str(), on_message, closure.get(), &options, &wanted, nullptr),
+        what);
+    subscriptions_.emplace_back(made);
     natsSubscription_SetOnCompleteCB(made, on_complete, closure.release());
 }
 
@@ -86,7 +111,9 @@ NatsFeed::~NatsFeed() {
     // Unsubscribing also deletes the consumer. Unsubscribing asks the server, so it is not tried without a
     // connection.
     if (natsConnection_Status(connection_) == NATS_CONN_STATUS_CONNECTED) {
-        natsSubscription_Unsubscribe(subscription_.get());
+        for (const NatsSubscriptionHandle& it : subscriptions_) {
+            natsSubscription_Unsubscribe(it.get());
+        }
     }
     if (fetching_.joinable()) {
         fetching_.join();
@@ -98,8 +125,8 @@ void NatsFeed::fetch(const NatsStep& step) const {
     const bool acknowledged = step.ack_policy == NatsAckPolicy::explicit_;
     while (!inbox_->closed()) {
         natsMsgList messages{};
-        const natsStatus status =
-            natsSubscription_Fetch(&messages, subscription_.get(), step.fetch_batch, kFetchForMs, nullptr);
+        const natsStatus status = natsSubscription_Fetch(&messages, subscriptions_.front().get(),
+                                                         step.fetch_batch, kFetchForMs, nullptr);
         for (int i = 0; i < messages.Count; ++i) {
             if (inbox_->put(messages.Msgs[i]) && acknowledged) {
                 natsMsg_Ack(messages.Msgs[i], nullptr);
@@ -116,9 +143,13 @@ void NatsFeed::fetch(const NatsStep& step) const {
 }
 
 std::uint64_t NatsFeed::dropped() const {
-    std::int64_t dropped = 0;
-    natsSubscription_GetDropped(subscription_.get(), &dropped);
-    return static_cast<std::uint64_t>(std::max<std::int64_t>(dropped, 0));
+    std::uint64_t all = inbox_->dropped();
+    for (const NatsSubscriptionHandle& it : subscriptions_) {
+        std::int64_t dropped = 0;
+        natsSubscription_GetDropped(it.get(), &dropped);
+        all += static_cast<std::uint64_t>(std::max<std::int64_t>(dropped, 0));
+    }
+    return all;
 }
 
 }  // namespace hydra

@@ -1,8 +1,11 @@
-// A subscription with its inbox: core, or an ephemeral consumer of a stream, push or pull.
+// Subscriptions with their inbox: core, one for each topic, or an ephemeral consumer of a stream, push or
+// pull.
 #pragma once
 
 #include <memory>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "nats/control_messages.h"
 #include "nats/handles.h"
@@ -13,7 +16,7 @@ namespace hydra {
 class NatsFeed {
   public:
     // TransportError: the server rejects it.
-    NatsFeed(natsConnection* connection, const NatsStep& step);
+    NatsFeed(natsConnection* connection, const NatsStep& step, const TopicFilter& topics);
     ~NatsFeed();
     NatsFeed(const NatsFeed&) = delete;
     NatsFeed& operator=(const NatsFeed&) = delete;
@@ -23,14 +26,14 @@ class NatsFeed {
     [[nodiscard]] std::uint64_t dropped() const;
 
   private:
-    void subscribe(const NatsStep& step);
-    void consume(const NatsStep& step);
+    void subscribe(const std::string& subject);
+    void consume(const NatsStep& step, const std::string& subject);
     void fetch(const NatsStep& step) const;
 
     natsConnection* connection_;
     std::shared_ptr<Inbox> inbox_;  // libnats' threads share it
     JetStreamHandle stream_;
-    NatsSubscriptionHandle subscription_;
+    std::vector<NatsSubscriptionHandle> subscriptions_;
     std::thread fetching_;  // for a pull consumer
 };
 

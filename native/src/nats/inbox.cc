@@ -39,7 +39,7 @@ std::uint64_t stream_sequence(const char* reply) {
     return sequence;
 }
 
-Inbox::Inbox() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+Inbox::Inbox(std::size_t most) : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), most_(most) {
     if (fd_ < 0) {
         throw std::system_error(errno, std::generic_category(), "eventfd");
     }
@@ -56,7 +56,12 @@ bool Inbox::put(const natsMsg* message) {
         entry.header = read_header(natsMsg_GetData(message));
     }
     std::unique_lock lock(mutex_);
-    room_.wait(lock, [this] { return put_.size() < kBatchLimit || closed_; });
+    if (most_ == 0) {
+        room_.wait(lock, [this] { return put_.size() < kBatchLimit || closed_; });
+    } else if (put_.size() >= most_) {
+        ++dropped_;
+        return !closed_;
+    }
     if (closed_) {
         return false;
     }

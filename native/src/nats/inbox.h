@@ -2,12 +2,15 @@
 // client.
 //
 // It holds at most one batch: messages that the client does not take wait in the library, whose pending
-// limits decide when a consumer is slow.
+// limits decide when a consumer is slow. If one thread of libnats serves several clients, it must not wait
+// for one of them: then the inbox has the limit, and drops the messages beyond it.
 #pragma once
 
 #include <nats/nats.h>
 
+#include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -19,12 +22,14 @@ namespace hydra {
 
 class Inbox {
   public:
-    Inbox();
+    // `most`: the messages beyond which it drops; 0: it drops none.
+    explicit Inbox(std::size_t most = 0);
     ~Inbox();
     Inbox(const Inbox&) = delete;
     Inbox& operator=(const Inbox&) = delete;
 
-    // Called by libnats' thread; waits while the inbox is full. False: the inbox is closed.
+    // Called by libnats' thread; waits while the inbox is full, or drops the message. False: the inbox is
+    // closed.
     bool put(const natsMsg* message);
     // Called by libnats' thread with an error, which the client's next `take` throws.
     void fail(const std::string& what);
@@ -36,6 +41,8 @@ class Inbox {
     // Ends a wait in `put`, and all later ones.
     void close();
     [[nodiscard]] bool closed() const;
+
+    [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
 
     // Watched edge-triggered, so it is never read.
     [[nodiscard]] int fd() const { return fd_; }
@@ -52,6 +59,8 @@ class Inbox {
     void wake() const;
 
     int fd_;
+    std::size_t most_;
+    std::atomic<std::uint64_t> dropped_ = 0;
     mutable std::mutex mutex_;
     std::condition_variable room_;
     std::vector<Entry> put_;

@@ -11,6 +11,10 @@ namespace hydra {
 namespace {
 
 constexpr std::int64_t kAnswerMs = 5'000;
+constexpr std::int64_t kProbesOutMs = 50;
+// A server delivers the probes of thousands of topics for seconds: it gets several times as long for the
+// subscribers that still connect.
+constexpr std::int64_t kProbeRests = 4;
 constexpr std::int64_t kFullWaitNs = 5 * kMillisecondNs;
 
 // libnats does not report when it has handed over its last answer, so their receiver exists as long as the
@@ -60,6 +64,9 @@ std::string NatsPublisher::configure(const Configure& command) {
     connection_.begin_step();
     answers_->begin(command.epoch);
     step_ = std::move(step);
+    subjects_ = topic_names(step_->subject, '.', topics_of(command));
+    signalled_ = signalled_topics(command);
+    rested_ns_ = 0;
     return "";
 }
 
@@ -68,13 +75,21 @@ void NatsPublisher::probe(const Header& header) {
     if (!connection_.connected() || answers_->probes() > 0) {
         return;
     }
+    // The answer shows that the server has delivered the last ones.
+    if (signalled_ > 1 && (monotonic_ns() < rested_ns_ || !connection_.flush(kProbesOutMs))) {
+        return;
+    }
+    const std::int64_t begin_ns = monotonic_ns();
     char message[kHeaderBytes];
     write_header(message, header);
-    if (to_stream()) {
-        answers_->accept_probe();
+    for (std::uint32_t topic = 0; topic < signalled_; ++topic) {
+        if (to_stream()) {
+            answers_->accept_probe();
+        }
+        publish(subjects_[topic], message, sizeof message, to_stream());
     }
-    publish(message, sizeof message, to_stream());
-    natsConnection_FlushTimeout(connection_.get(), 50);
+    connection_.flush(kProbesOutMs);
+    rested_ns_ = monotonic_ns() + kProbeRests * (monotonic_ns() - begin_ns);
 }
 
 std::size_t NatsPublisher::send(const Chunk& chunk) {
@@ -97,7 +112,7 @@ std::size_t NatsPublisher::send(const Chunk& chunk) {
     for (; accepted < room; ++accepted) {
         const std::span<char> message = rooms.next();
         write_header(message.data(), chunk.header(accepted));
-        if (!publish(message.data(), message.size(), answered())) {
+        if (!publish(subjects_[chunk.topic(accepted)], message.data(), message.size(), answered())) {
             break;
         }
     }
@@ -106,22 +121,23 @@ std::size_t NatsPublisher::send(const Chunk& chunk) {
 }
 
 // False: no space while the connection is being restored. TransportError: the server rejects the message.
-bool NatsPublisher::publish(const char* message, std::uint64_t size, bool answered) {
-    const char* subject = step_->subject.c_str();
+bool NatsPublisher::publish(const std::string& subject, const char* message, std::uint64_t size,
+                            bool answered) {
+    const char* to = subject.c_str();
     const auto length = static_cast<int>(size);
-    const natsStatus status = answered ? js_PublishAsync(stream_.get(), subject, message, length, nullptr)
-                                       : natsConnection_Publish(connection_.get(), subject, message, length);
+    const natsStatus status = answered ? js_PublishAsync(stream_.get(), to, message, length, nullptr)
+                                       : natsConnection_Publish(connection_.get(), to, message, length);
     if (status == NATS_INSUFFICIENT_BUFFER || status == NATS_CONNECTION_DISCONNECTED) {
         return false;
     }
-    nats_check(status, std::string("NATS refuses a message for ") + subject);
+    nats_check(status, "NATS refuses a message for " + subject);
     return true;
 }
 
 // `PUB SUBJECT SIZE`, the message, and the two ends of lines; the length of the reply subjects for answers is
-// known only to the library.
+// known only to the library, and several subjects have different lengths.
 std::optional<std::uint64_t> NatsPublisher::framed_bytes(std::uint64_t message_size) const {
-    if (!step_ || answered()) {
+    if (!step_ || answered() || subjects_.size() > 1) {
         return std::nullopt;
     }
     const std::string line = "PUB " + step_->subject + " " + std::to_string(message_size) + "\r\n\r\n";

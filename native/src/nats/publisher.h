@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/transport.h"
 #include "nats/ack_inbox.h"
@@ -33,11 +34,14 @@ class NatsPublisher final : public PublisherTransport {
   private:
     [[nodiscard]] bool to_stream() const { return step_ && !step_->stream.empty(); }
     [[nodiscard]] bool answered() const { return to_stream() && step_->publish_acks; }
-    bool publish(const char* message, std::uint64_t size, bool answered);
+    bool publish(const std::string& subject, const char* message, std::uint64_t size, bool answered);
 
     NatsConnection connection_;
     JetStreamHandle stream_;
     std::optional<NatsStep> step_;
+    std::vector<std::string> subjects_;  // by topic
+    std::uint32_t signalled_ = 1;        // topics with probes and end markers
+    std::int64_t rested_ns_ = 0;         // when the next probes of several topics may be sent
     Answers* answers_;
 };
 

@@ -9,21 +9,28 @@ namespace hydra {
 
 void NatsSubscriber::configure(const Configure& command) {
     NatsStep step = nats_step(command);
-    if (!connection_.reaches(step)) {
+    if (!connection_.reaches(step) || chosen_.topics.empty() != topics_.topics.empty()) {
         consumer_.reset();
-        connection_.open(step);
+        connection_.close();
+        topics_ = chosen_;
+        open(step);
     }
     const bool stands_there = step.stream.empty() || position() + 1 == step.first;
     NatsStep before = step_.value_or(NatsStep{});
     before.first = step.first;
-    if (consumer_ == nullptr || before != step || !stands_there) {
+    if (consumer_ == nullptr || before != step || !stands_there || chosen_ != topics_) {
         consumer_.reset();
         step_.reset();  // so that a repeated command tries again after a failure
-        consumer_ = std::make_unique<NatsFeed>(connection_.get(), step);
+        topics_ = chosen_;
+        consumer_ = std::make_unique<NatsFeed>(connection_.get(), step, topics_);
         step_ = std::move(step);
     }
     connection_.begin_step();
     dropped_before_ = consumer_->dropped();
+}
+
+void NatsSubscriber::open(const NatsStep& step) {
+    connection_.open(step, !topics_.topics.empty());
 }
 
 bool NatsSubscriber::receive(Batch& batch) {
@@ -36,8 +43,8 @@ void NatsSubscriber::reconnect() {
     step.first = position() + 1;
     consumer_.reset();
     connection_.close();
-    connection_.open(step);
-    consumer_ = std::make_unique<NatsFeed>(connection_.get(), step);
+    open(step);
+    consumer_ = std::make_unique<NatsFeed>(connection_.get(), step, topics_);
     step_ = std::move(step);
     dropped_before_ = 0;
 }

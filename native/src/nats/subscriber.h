@@ -12,6 +12,7 @@ namespace hydra {
 
 class NatsSubscriber final : public SubscriberTransport {
   public:
+    void choose(const TopicFilter& filter) override { chosen_ = filter; }
     void configure(const Configure& command) override;
     bool receive(Batch& batch) override;
     [[nodiscard]] int wake_fd() const override { return consumer_ == nullptr ? -1 : consumer_->inbox().fd(); }
@@ -21,11 +22,14 @@ class NatsSubscriber final : public SubscriberTransport {
     [[nodiscard]] SystemObject report_system() const override;
 
   private:
+    void open(const NatsStep& step);
     [[nodiscard]] std::uint64_t position() const;
 
     NatsConnection connection_;
     std::unique_ptr<NatsFeed> consumer_;  // ends before its connection
     std::optional<NatsStep> step_;
+    TopicFilter chosen_;                // of the next consumer
+    TopicFilter topics_;                // of the consumer
     std::uint64_t dropped_before_ = 0;  // messages dropped by this consumer in earlier steps
 };
 

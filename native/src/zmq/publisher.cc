@@ -10,6 +10,7 @@
 #include "common/system_object.h"
 #include "zmq/settings.h"
 #include "zmq/sockets.h"
+#include "zmq/topic_prefix.h"
 
 namespace hydra {
 namespace {
@@ -44,6 +45,8 @@ std::string ZmqPublisher::configure(const Configure& command) {
         nodrop_ = settings.nodrop;
         open();
     }
+    prefix_bytes_ = topics_of(command) > 1 ? kTopicPrefixBytes : 0;
+    signalled_ = signalled_topics(command);
     return endpoint_;
 }
 
@@ -94,15 +97,16 @@ void ZmqPublisher::bind() {
 }
 
 void ZmqPublisher::probe(const Header& header) {
-    send_one(header, {}, true);
+    for (std::uint32_t topic = 0; topic < signalled_ && send_one(topic, header, {}, true); ++topic) {
+    }
 }
 
 std::size_t ZmqPublisher::send(const Chunk& chunk) {
     const bool zeros = chunk.payload.zeros();
     PayloadBlock::Rooms rooms = chunk.rooms();
     std::size_t accepted = 0;
-    while (accepted < chunk.count() &&
-           send_one(chunk.header(accepted), rooms.next().subspan(kHeaderBytes), zeros)) {
+    while (accepted < chunk.count() && send_one(chunk.topic(accepted), chunk.header(accepted),
+                                                rooms.next().subspan(kHeaderBytes), zeros)) {
         ++accepted;
     }
     return accepted;
@@ -110,12 +114,17 @@ std::size_t ZmqPublisher::send(const Chunk& chunk) {
 
 // Written into the library's memory: a message of up to 33 bytes is stored in zmq_msg_t itself, without an
 // allocation. False: the queue is full.
-bool ZmqPublisher::send_one(const Header& header, std::span<const char> payload, bool zeros) {
+bool ZmqPublisher::send_one(std::uint32_t topic, const Header& header, std::span<const char> payload,
+                            bool zeros) {
     zmq_msg_t message;
-    if (zmq_msg_init_size(&message, kHeaderBytes + payload.size()) != 0) {
+    if (zmq_msg_init_size(&message, prefix_bytes_ + kHeaderBytes + payload.size()) != 0) {
         throw zmq::error_t();
     }
     auto* bytes = static_cast<char*>(zmq_msg_data(&message));
+    if (prefix_bytes_ > 0) {
+        std::memcpy(bytes, topic_prefix(topic).data(), kTopicPrefixBytes);
+        bytes += kTopicPrefixBytes;
+    }
     write_header(bytes, header);
     if (zeros) {
         std::memset(bytes + kHeaderBytes, 0, payload.size());  // faster than copying zeros: it reads nothing
@@ -142,7 +151,8 @@ std::optional<std::uint64_t> ZmqPublisher::framed_bytes(std::uint64_t message_si
     if (options_.secure) {
         return std::nullopt;
     }
-    return message_size + (message_size <= 255 ? 2 : 9);
+    const std::uint64_t body = prefix_bytes_ + message_size;
+    return body + (body <= 255 ? 2 : 9);
 }
 
 // Discards the subscription messages that XPUB collects.

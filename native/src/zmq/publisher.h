@@ -27,7 +27,7 @@ class ZmqPublisher final : public PublisherTransport {
   private:
     void open();
     void bind();
-    bool send_one(const Header& header, std::span<const char> payload, bool zeros);
+    bool send_one(std::uint32_t topic, const Header& header, std::span<const char> payload, bool zeros);
 
     zmq::context_t& context_;
     ZmqOptions options_;
@@ -36,6 +36,8 @@ class ZmqPublisher final : public PublisherTransport {
     zmq::socket_t socket_;
     int sndhwm_ = 0;
     bool nodrop_ = false;
+    std::size_t prefix_bytes_ = 0;  // of the topic in front of the header; 0: one topic
+    std::uint32_t signalled_ = 1;   // topics with probes and end markers
     std::string endpoint_;
 };
 

@@ -1,11 +1,13 @@
 #include "zmq/subscriber.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
 #include "common/system_object.h"
 #include "zmq/settings.h"
 #include "zmq/sockets.h"
+#include "zmq/topic_prefix.h"
 
 namespace hydra {
 namespace {
@@ -28,9 +30,11 @@ void secure(zmq::socket_t& socket) {
 
 void ZmqSubscriber::configure(const Configure& command) {
     const int rcvhwm = read_system<ZmqSettings>(command.system).rcvhwm;
-    if (socket_ && rcvhwm == rcvhwm_ && command.publishers == publishers_) {
+    if (socket_ && rcvhwm == rcvhwm_ && command.publishers == publishers_ && chosen_ == topics_) {
         return;
     }
+    topics_ = chosen_;
+    prefix_bytes_ = topics_.numbered() ? kTopicPrefixBytes : 0;
     rcvhwm_ = rcvhwm;
     publishers_ = command.publishers;
     connect();
@@ -41,7 +45,12 @@ void ZmqSubscriber::connect() {
     try {
         open_data_socket(socket_, context_, zmq::socket_type::sub, options_);
         socket_.set(zmq::sockopt::rcvhwm, rcvhwm_);
-        socket_.set(zmq::sockopt::subscribe, "");
+        for (const std::uint32_t topic : topics_.topics) {
+            socket_.set(zmq::sockopt::subscribe, topic_prefix(topic));
+        }
+        if (topics_.topics.empty()) {
+            socket_.set(zmq::sockopt::subscribe, "");
+        }
         if (options_.secure) {
             secure(socket_);
         }
@@ -76,7 +85,9 @@ bool ZmqSubscriber::receive(Batch& batch) {
             }
             return false;
         }
-        batch.add(message.data(), static_cast<std::size_t>(size));
+        const auto whole = static_cast<std::size_t>(size);
+        batch.add(static_cast<const char*>(message.data()) + prefix_bytes_,
+                  whole - std::min(prefix_bytes_, whole));
     }
     return true;
 }

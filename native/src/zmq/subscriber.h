@@ -15,6 +15,7 @@ class ZmqSubscriber final : public SubscriberTransport {
     ZmqSubscriber(zmq::context_t& context, const ZmqOptions& options)
         : context_(context), options_(options) {}
 
+    void choose(const TopicFilter& filter) override { chosen_ = filter; }
     void configure(const Configure& command) override;
     bool receive(Batch& batch) override;
     [[nodiscard]] int wake_fd() const override { return fd_; }
@@ -30,6 +31,9 @@ class ZmqSubscriber final : public SubscriberTransport {
     int fd_ = -1;
     int rcvhwm_ = 0;
     std::vector<PublisherEndpoint> publishers_;
+    TopicFilter chosen_;            // of the next connection
+    TopicFilter topics_;            // of the connection
+    std::size_t prefix_bytes_ = 0;  // of the topic in front of the header; 0: one topic
 };
 
 }  // namespace hydra

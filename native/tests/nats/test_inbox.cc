@@ -24,13 +24,23 @@ TEST_CASE("a message that is not from a stream has no sequence") {
     CHECK(stream_sequence("$JS.ACK.stream.consumer.1.none.7.1.3") == 0);
 }
 
-TEST_CASE("an inbox gives what was put into it, and takes nothing more once it is closed") {
+namespace {
+
+using Message = std::unique_ptr<natsMsg, decltype(&natsMsg_Destroy)>;
+
+Message message_of_stream() {
     REQUIRE(nats_Open(-1) == NATS_OK);  // the library frees its messages
     natsMsg* made = nullptr;
     const std::vector<char> bytes(hydra::kHeaderBytes);
     REQUIRE(natsMsg_Create(&made, "topic", "$JS.ACK.stream.consumer.1.42.7.1.3", bytes.data(),
                            static_cast<int>(bytes.size())) == NATS_OK);
-    const std::unique_ptr<natsMsg, decltype(&natsMsg_Destroy)> message(made, natsMsg_Destroy);
+    return {made, natsMsg_Destroy};
+}
+
+}  // namespace
+
+TEST_CASE("an inbox gives what was put into it, and takes nothing more once it is closed") {
+    const Message message = message_of_stream();
     hydra::Inbox inbox;
     hydra::Batch batch;
     for (std::size_t i = 0; i < hydra::kBatchLimit; ++i) {
@@ -47,4 +57,18 @@ TEST_CASE("an inbox gives what was put into it, and takes nothing more once it i
     inbox.fail("the stream is gone");
     batch.reset(1);
     CHECK_THROWS_WITH(inbox.take(batch), "the stream is gone");
+}
+
+TEST_CASE("an inbox with a limit drops and counts the messages beyond it") {
+    const Message message = message_of_stream();
+    hydra::Inbox inbox(3);
+    for (int i = 0; i < 5; ++i) {
+        CHECK(inbox.put(message.get()));
+    }
+    CHECK(inbox.dropped() == 2);
+    hydra::Batch batch;
+    CHECK_FALSE(inbox.take(batch));
+    CHECK(batch.room() == hydra::kBatchLimit - 3);
+    CHECK(inbox.put(message.get()));
+    CHECK(inbox.dropped() == 2);
 }
