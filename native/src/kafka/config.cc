@@ -123,8 +123,12 @@ KafkaHandle open_kafka(rd_kafka_type_t type, const Properties& config,
     return kafka;
 }
 
-KafkaTopicHandle open_topic(rd_kafka_t* kafka, const std::string& name) {
-    KafkaTopicHandle topic(rd_kafka_topic_new(kafka, name.c_str(), nullptr));
+KafkaTopicHandle open_topic(rd_kafka_t* kafka, const std::string& name, void* opaque) {
+    rd_kafka_topic_conf_t* conf = opaque == nullptr ? nullptr : rd_kafka_default_topic_conf_dup(kafka);
+    if (conf != nullptr) {
+        rd_kafka_topic_conf_set_opaque(conf, opaque);
+    }
+    KafkaTopicHandle topic(rd_kafka_topic_new(kafka, name.c_str(), conf));
     if (topic == nullptr) {
         throw TransportError("librdkafka refuses the topic '" + name +
                              "': " + rd_kafka_err2str(rd_kafka_last_error()));

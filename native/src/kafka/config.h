@@ -16,6 +16,6 @@ Properties consumer_config(const KafkaSettings& kafka);
 KafkaHandle open_kafka(rd_kafka_type_t type, const Properties& config,
                        void (*prepare)(rd_kafka_conf_t*, void*), void* opaque);
 
-KafkaTopicHandle open_topic(rd_kafka_t* kafka, const std::string& name);
+KafkaTopicHandle open_topic(rd_kafka_t* kafka, const std::string& name, void* opaque = nullptr);
 
 }  // namespace hydra

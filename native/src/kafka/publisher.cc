@@ -1,6 +1,7 @@
 #include "kafka/publisher.h"
 
 #include <algorithm>
+#include <map>
 
 #include "common/clock.h"
 #include "common/system_object.h"
@@ -25,6 +26,11 @@ std::string with_complaint(const std::string& what, const std::string& complaint
     return complaint.empty() ? what : what + " (" + complaint + ")";
 }
 
+TransportError refused(const rd_kafka_topic_t* topic, rd_kafka_resp_err_t error) {
+    return TransportError(std::string("Kafka refuses a message for ") + rd_kafka_topic_name(topic) + ": " +
+                          rd_kafka_err2str(error));
+}
+
 }  // namespace
 
 KafkaPublisher::~KafkaPublisher() {
@@ -33,14 +39,19 @@ KafkaPublisher::~KafkaPublisher() {
 
 std::string KafkaPublisher::configure(const Configure& command) {
     const auto kafka = read_system<KafkaSettings>(command.system);
-    const Properties config = producer_config(kafka, command.settings.message_size);
+    keys_ = command.traffic ? command.traffic->keys : 0;
+    Properties config = producer_config(kafka, command.settings.message_size);
+    if (keys_ > 0) {
+        config["partitioner"] = "murmur2";  // that of Kafka's own producer
+    }
     if (kafka_ == nullptr || config != config_) {
         close();
         open(config);
     }
-    learn_partitions(kafka.topic);
+    learn_partitions(topic_names(kafka.topic, '-', topics_of(command)));
     offered_ = std::vector<rd_kafka_message_t>(
         std::clamp<std::uint64_t>(kMostOfferedBytes / command.settings.message_size, 1, kMostOffered));
+    signalled_ = signalled_topics(command);
     acknowledges_ = kafka.acks != "0";
     batch_bytes_ = batch_limits(kafka, command.settings.message_size).batch_bytes;
     reports_.begin(partitions_.size());
@@ -71,20 +82,24 @@ void KafkaPublisher::close() {
     rd_kafka_purge(kafka_.get(),
                    RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT | RD_KAFKA_PURGE_F_NON_BLOCKING);
     reports_.drain(queue_.get(), 0);
-    topic_.reset();
+    topics_.clear();
     WakeFd::let_go(queue_.get());
     queue_.reset();
     kafka_.reset();
 }
 
 // Requests the partitions, which also opens the connection before the first message.
-void KafkaPublisher::learn_partitions(const std::string& name) {
-    KafkaTopicHandle topic = open_topic(kafka_.get(), name);
+void KafkaPublisher::learn_partitions(const std::vector<std::string>& names) {
+    std::vector<KafkaTopicHandle> topics;
+    for (const std::string& name : names) {
+        topics.push_back(open_topic(kafka_.get(), name));
+    }
+    // Without a topic it answers for all that this client has opened, also in earlier steps.
+    rd_kafka_topic_t* const one = topics.size() == 1 ? topics.front().get() : nullptr;
     const rd_kafka_metadata_t* metadata = nullptr;
     const std::int64_t deadline_ns = monotonic_ns() + kConnectTimeoutNs;
     while (true) {
-        const rd_kafka_resp_err_t error =
-            rd_kafka_metadata(kafka_.get(), 0, topic.get(), &metadata, kAskForMs);
+        const rd_kafka_resp_err_t error = rd_kafka_metadata(kafka_.get(), 0, one, &metadata, kAskForMs);
         reports_.drain(queue_.get(), 0);
         if (error == RD_KAFKA_RESP_ERR_NO_ERROR) {
             break;
@@ -97,29 +112,39 @@ void KafkaPublisher::learn_partitions(const std::string& name) {
     }
     reports_.forget_complaint();
     const std::unique_ptr<const rd_kafka_metadata_t, Destroy<rd_kafka_metadata_destroy>> owner(metadata);
-    const rd_kafka_metadata_topic_t* found = metadata->topic_cnt > 0 ? metadata->topics : nullptr;
-    if (found == nullptr || found->err != RD_KAFKA_RESP_ERR_NO_ERROR || found->partition_cnt == 0) {
-        throw TransportError("Kafka does not know " + name + ": " +
-                             (found == nullptr ? "no answer" : rd_kafka_err2str(found->err)));
+    std::map<std::string, const rd_kafka_metadata_topic_t*> known;
+    for (int i = 0; i < metadata->topic_cnt; ++i) {
+        known[metadata->topics[i].topic] = &metadata->topics[i];
     }
-    topic_ = std::move(topic);
+    for (const std::string& name : names) {
+        const rd_kafka_metadata_topic_t* found = known[name];
+        if (found == nullptr || found->err != RD_KAFKA_RESP_ERR_NO_ERROR || found->partition_cnt == 0) {
+            throw TransportError("Kafka does not know " + name + ": " +
+                                 (found == nullptr ? "no answer" : rd_kafka_err2str(found->err)));
+        }
+    }
+    topics_ = std::move(topics);
     partitions_.clear();
-    for (int i = 0; i < found->partition_cnt; ++i) {
-        partitions_.push_back(found->partitions[i].id);
+    const rd_kafka_metadata_topic_t& first = *known[names.front()];
+    for (int i = 0; i < first.partition_cnt; ++i) {
+        partitions_.push_back(first.partitions[i].id);
     }
     std::ranges::sort(partitions_);
 }
 
-// A probe goes to every partition, so it proves all of them. It is not sent while earlier probes are on
-// their way: a broker that thousands of subscribers ask at once would be slower than the probes, and the next
-// configuration would wait for them.
+// A probe goes to every partition of the first topic, so it proves all of them; a subscriber without this
+// topic has one of the other signalled topics. It is not sent while earlier probes are on their way: a broker
+// that thousands of subscribers ask at once would be slower than the probes, and the next configuration would
+// wait for them.
 void KafkaPublisher::probe(const Header& header) {
     char message[kHeaderBytes];
     write_header(message, header);
     const bool idle = rd_kafka_outq_len(kafka_.get()) == 0;
-    for (std::size_t i = 0; idle && i < partitions_.size(); ++i) {
-        rd_kafka_produce(topic_.get(), partitions_[i], RD_KAFKA_MSG_F_COPY, message, sizeof message, nullptr,
-                         0, nullptr);
+    for (std::uint32_t topic = 0; idle && topic < signalled_; ++topic) {
+        for (const std::int32_t partition : partitions_) {
+            rd_kafka_produce(topics_[topic].get(), partition, RD_KAFKA_MSG_F_COPY, message, sizeof message,
+                             nullptr, 0, nullptr);
+        }
     }
     hurried_ = Backoff(0, kHurriedApartNs, kNeverNs);
     flush_until(monotonic_ns() + kProbeFlushNs);  // sends messages that would linger
@@ -136,7 +161,8 @@ std::size_t KafkaPublisher::send(const Chunk& chunk) {
         const std::size_t wanted =
             std::min({offered_.size(), chunk.count() - accepted, std::size_t{chunk.payload.messages()}});
         const std::int64_t now_ns = monotonic_ns();
-        const std::size_t taken = offer(chunk, accepted, wanted);
+        const std::size_t taken = topics_.size() > 1 || keys_ > 0 ? offer_each(chunk, accepted, wanted)
+                                                                  : offer(chunk, accepted, wanted);
         reports_.accept(taken, now_ns);
         accepted += taken;
         if (taken < wanted) {
@@ -145,6 +171,31 @@ std::size_t KafkaPublisher::send(const Chunk& chunk) {
         }
     }
     return accepted;
+}
+
+// As `offer`, each message to its topic, with its key if there are keys; then librdkafka chooses the
+// partition.
+std::size_t KafkaPublisher::offer_each(const Chunk& chunk, std::size_t from, std::size_t count) {
+    PayloadBlock::Rooms rooms = chunk.rooms(from);
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::uint64_t sequence = chunk.first_sequence + from + i;
+        const std::span<char> room = rooms.next();
+        write_header(room.data(), chunk.header(from + i));
+        const std::string key = keys_ > 0 ? std::to_string(chunk.traffic->key(sequence)) : "";
+        const std::int32_t partition =
+            keys_ > 0 ? RD_KAFKA_PARTITION_UA : partitions_[sequence % partitions_.size()];
+        rd_kafka_topic_t* const topic = topics_[chunk.topic(from + i)].get();
+        if (rd_kafka_produce(topic, partition, RD_KAFKA_MSG_F_COPY, room.data(), room.size(),
+                             keys_ > 0 ? key.data() : nullptr, key.size(), reports_.tag(sequence)) != 0) {
+            const rd_kafka_resp_err_t error = rd_kafka_last_error();
+            if (error != RD_KAFKA_RESP_ERR__QUEUE_FULL) {
+                throw refused(topic, error);
+            }
+            return i;
+        }
+        payload_bytes_ += room.size();
+    }
+    return count;
 }
 
 // Offers `count` messages; returns how many librdkafka took, from the front.
@@ -165,16 +216,15 @@ std::size_t KafkaPublisher::offer(const Chunk& chunk, std::size_t from, std::siz
     // librdkafka copies a message once, into memory that it keeps for retries and frees with the report.
     const int one = partitions_.size() == 1 ? 0 : RD_KAFKA_MSG_F_PARTITION;
     const auto taken = static_cast<std::size_t>(
-        rd_kafka_produce_batch(topic_.get(), partitions_.front(), RD_KAFKA_MSG_F_COPY | one, offered_.data(),
-                               static_cast<int>(count)));
+        rd_kafka_produce_batch(topics_.front().get(), partitions_.front(), RD_KAFKA_MSG_F_COPY | one,
+                               offered_.data(), static_cast<int>(count)));
     if (taken < count) {
         // After the queue is full it takes no more of the call, so the accepted messages are the first ones.
         const rd_kafka_resp_err_t error = std::ranges::find_if(offered_, [](const auto& m) {
                                               return m.err != RD_KAFKA_RESP_ERR_NO_ERROR;
                                           })->err;
         if (error != RD_KAFKA_RESP_ERR__QUEUE_FULL) {
-            throw TransportError(std::string("Kafka refuses a message for ") +
-                                 rd_kafka_topic_name(topic_.get()) + ": " + rd_kafka_err2str(error));
+            throw refused(topics_.front().get(), error);
         }
     }
     for (std::size_t i = 0; i < taken; ++i) {

@@ -38,17 +38,20 @@ class KafkaPublisher final : public PublisherTransport {
 
   private:
     void open(const Properties& config);
-    void learn_partitions(const std::string& name);
+    void learn_partitions(const std::vector<std::string>& names);
+    std::size_t offer_each(const Chunk& chunk, std::size_t from, std::size_t count);
     std::size_t offer(const Chunk& chunk, std::size_t from, std::size_t count);
     bool flush_until(std::int64_t deadline_ns);
 
     WakeFd wake_;
     Requests requests_;  // librdkafka's threads use it as long as kafka_ exists
     KafkaHandle kafka_;
-    KafkaQueue queue_;  // delivery reports and errors
-    KafkaTopicHandle topic_;
+    KafkaQueue queue_;                      // delivery reports and errors
+    std::vector<KafkaTopicHandle> topics_;  // by number
+    std::uint32_t keys_ = 0;                // number of different keys; 0: messages have none
     Properties config_;                     // what kafka_ was made from
-    std::vector<std::int32_t> partitions_;  // ascending
+    std::vector<std::int32_t> partitions_;  // of each topic; ascending
+    std::uint32_t signalled_ = 1;           // topics with probes
     bool acknowledges_ = true;
     std::uint64_t batch_bytes_ = 0;
     std::uint64_t payload_bytes_ = 0;  // payload bytes accepted in this epoch

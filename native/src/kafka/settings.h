@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/messages/parts.h"
 
@@ -40,6 +41,7 @@ struct KafkaSettings {
     std::string read = "live";
     bool keep = false;
     std::optional<double> kill_broker_at;
+    std::vector<Offsets> topic_offsets;  // with several topics, in place of `offsets`: by topic
 
     static void describe(auto& it, auto& fields) {
         fields.required("bootstrap", it.bootstrap);
@@ -68,14 +70,19 @@ struct KafkaSettings {
         fields.optional("read", it.read, OneOf{"live", "stored"});
         fields.optional("keep", it.keep);
         fields.optional("kill_broker_at", it.kill_broker_at, Number{0, 1});
+        fields.optional("topic_offsets", it.topic_offsets);
     }
 };
 
 // The object of `finish`.
 struct KafkaFinish {
     Offsets end_offsets;
+    std::vector<Offsets> topic_end_offsets;  // with several topics: by topic
 
-    static void describe(auto& it, auto& fields) { fields.optional("end_offsets", it.end_offsets); }
+    static void describe(auto& it, auto& fields) {
+        fields.optional("end_offsets", it.end_offsets);
+        fields.optional("topic_end_offsets", it.topic_end_offsets);
+    }
 };
 
 // The object of a publisher's report.

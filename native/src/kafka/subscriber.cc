@@ -1,6 +1,7 @@
 #include "kafka/subscriber.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "common/system_object.h"
@@ -13,20 +14,36 @@ namespace {
 
 constexpr std::int32_t kMostPartitions = 1'000'000;  // positions are kept by number
 
+void check(const Offsets& offsets, const std::string& name) {
+    if (offsets.empty()) {
+        throw TransportError("configure names no partition of " + name);
+    }
+    if (offsets.begin()->first < 0 || offsets.rbegin()->first >= kMostPartitions) {
+        throw TransportError("configure names a partition that " + name + " cannot have");
+    }
+}
+
+// What a topic carries through librdkafka, which keeps it as long as it knows the name.
+void* tag_of(std::uint32_t topic) {
+    return reinterpret_cast<void*>(std::uintptr_t{topic} + 1);
+}
+
 }  // namespace
 
 KafkaSubscriber::~KafkaSubscriber() {
     close();
 }
 
+void KafkaSubscriber::choose(const TopicFilter& filter) {
+    if (filter.wildcard) {
+        throw TransportError("a Kafka subscriber has no wildcard; leave it out to subscribe to all topics");
+    }
+    chosen_ = filter.topics;
+}
+
 void KafkaSubscriber::configure(const Configure& command) {
     const auto kafka = read_system<KafkaSettings>(command.system);
-    if (kafka.offsets.empty()) {
-        throw TransportError("configure names no partition of " + kafka.topic);
-    }
-    if (kafka.offsets.begin()->first < 0 || kafka.offsets.rbegin()->first >= kMostPartitions) {
-        throw TransportError("configure names a partition that " + kafka.topic + " cannot have");
-    }
+    std::vector<Source> sources = wanted(kafka);
     Properties config = consumer_config(kafka);
     const bool other_group =
         member_ != nullptr && (topic_name_ != kafka.topic || !member_->trouble().empty());
@@ -34,7 +51,7 @@ void KafkaSubscriber::configure(const Configure& command) {
         close();
         config_ = std::move(config);
         open();
-    } else if (member_ == nullptr && started_ && topic_name_ == kafka.topic && stands_at(kafka.offsets)) {
+    } else if (member_ == nullptr && started_ && stands_at(sources)) {
         return;  // a new start would discard fetched messages
     }
     trouble_.clear();
@@ -50,17 +67,40 @@ void KafkaSubscriber::configure(const Configure& command) {
         return;
     }
     stop();
-    if (topic_name_ != kafka.topic) {
-        topic_.reset();
-    }
     topic_name_ = kafka.topic;
-    partitions_.clear();
-    positions_.assign(static_cast<std::size_t>(kafka.offsets.rbegin()->first) + 1, 0);
-    for (const auto& [partition, offset] : kafka.offsets) {
-        partitions_.push_back(partition);
-        positions_[static_cast<std::size_t>(partition)] = offset;
+    for (std::size_t i = 0; i < std::min(sources.size(), sources_.size()); ++i) {
+        if (sources[i].name == sources_[i].name) {
+            sources[i].topic = std::move(sources_[i].topic);
+        }
+    }
+    sources_ = std::move(sources);
+    source_of_.assign(kafka.topic_offsets.size(), 0);
+    for (std::uint32_t i = 0; i < sources_.size() && !chosen_.empty(); ++i) {
+        source_of_[sources_[i].number] = i;
     }
     start();
+}
+
+// The topics of the command that this subscriber has, with where it starts.
+std::vector<KafkaSubscriber::Source> KafkaSubscriber::wanted(const KafkaSettings& kafka) const {
+    std::vector<Source> sources;
+    const auto add = [&](const Offsets& offsets, std::string name, std::uint32_t number) {
+        check(offsets, name);
+        Source& it = sources.emplace_back(Source{.name = std::move(name), .number = number});
+        it.positions.assign(static_cast<std::size_t>(offsets.rbegin()->first) + 1, 0);
+        for (const auto& [partition, offset] : offsets) {
+            it.partitions.push_back(partition);
+            it.positions[static_cast<std::size_t>(partition)] = offset;
+        }
+    };
+    if (chosen_.empty()) {
+        add(kafka.offsets, kafka.topic, 0);
+    }
+    for (const std::uint32_t topic : chosen_) {
+        const Offsets offsets = topic < kafka.topic_offsets.size() ? kafka.topic_offsets[topic] : Offsets();
+        add(offsets, kafka.topic + "-" + std::to_string(topic), topic);
+    }
+    return sources;
 }
 
 void KafkaSubscriber::settle() {
@@ -69,11 +109,10 @@ void KafkaSubscriber::settle() {
     }
 }
 
-bool KafkaSubscriber::stands_at(const Offsets& offsets) const {
-    return offsets.size() == partitions_.size() && std::ranges::all_of(offsets, [this](const auto& it) {
-               return std::ranges::binary_search(partitions_, it.first) &&
-                      positions_[static_cast<std::size_t>(it.first)] == it.second;
-           });
+bool KafkaSubscriber::stands_at(const std::vector<Source>& wanted) const {
+    return std::ranges::equal(wanted, sources_, [](const Source& a, const Source& b) {
+        return a.name == b.name && a.partitions == b.partitions && a.positions == b.positions;
+    });
 }
 
 void KafkaSubscriber::open() {
@@ -122,7 +161,9 @@ void KafkaSubscriber::close() {
         member_->leave();
     }
     stop();
-    topic_.reset();
+    for (Source& source : sources_) {
+        source.topic.reset();
+    }
     rd_kafka_queue_cb_event_enable(errors_.get(), nullptr, nullptr);
     WakeFd::let_go(messages_.get());
     messages_.reset();
@@ -133,17 +174,20 @@ void KafkaSubscriber::close() {
 
 // Starts at the positions. If connection and topic exist already, only the next fetch is different.
 void KafkaSubscriber::start() {
-    if (topic_ == nullptr) {
-        topic_ = open_topic(kafka_.get(), topic_name_);
-    }
     started_ = true;
-    for (const std::int32_t partition : partitions_) {
-        const std::int64_t position = positions_[static_cast<std::size_t>(partition)];
-        if (rd_kafka_consume_start_queue(topic_.get(), partition, position, messages_.get()) != 0) {
-            const std::string why = rd_kafka_err2str(rd_kafka_last_error());
-            stop();
-            throw TransportError("Kafka refuses partition " + std::to_string(partition) + " of " +
-                                 topic_name_ + ": " + why);
+    for (Source& source : sources_) {
+        if (source.topic == nullptr) {
+            source.topic =
+                open_topic(kafka_.get(), source.name, chosen_.empty() ? nullptr : tag_of(source.number));
+        }
+        for (const std::int32_t partition : source.partitions) {
+            const std::int64_t position = source.positions[static_cast<std::size_t>(partition)];
+            if (rd_kafka_consume_start_queue(source.topic.get(), partition, position, messages_.get()) != 0) {
+                const std::string why = rd_kafka_err2str(rd_kafka_last_error());
+                stop();
+                throw TransportError("Kafka refuses partition " + std::to_string(partition) + " of " +
+                                     source.name + ": " + why);
+            }
         }
     }
 }
@@ -154,8 +198,10 @@ void KafkaSubscriber::stop() {
         return;
     }
     started_ = false;
-    for (const std::int32_t partition : partitions_) {
-        rd_kafka_consume_stop(topic_.get(), partition);
+    for (const Source& source : sources_) {
+        for (std::size_t i = 0; source.topic != nullptr && i < source.partitions.size(); ++i) {
+            rd_kafka_consume_stop(source.topic.get(), source.partitions[i]);
+        }
     }
 }
 
@@ -185,6 +231,14 @@ bool KafkaSubscriber::receive(Batch& batch) {
     return taking.more;
 }
 
+KafkaSubscriber::Source& KafkaSubscriber::source_of(const rd_kafka_message_t& message) {
+    if (sources_.size() == 1) {
+        return sources_.front();
+    }
+    const auto tag = reinterpret_cast<std::uintptr_t>(rd_kafka_topic_opaque(message.rkt));
+    return sources_[source_of_[tag - 1]];
+}
+
 // The library destroys the message.
 void KafkaSubscriber::take(Taking& into, const rd_kafka_message_t& message) {
     if (message.err != RD_KAFKA_RESP_ERR_NO_ERROR) {
@@ -193,7 +247,7 @@ void KafkaSubscriber::take(Taking& into, const rd_kafka_message_t& message) {
     }
     into.batch.add(message.payload, message.len);
     if (member_ == nullptr) {
-        positions_[static_cast<std::size_t>(message.partition)] = message.offset + 1;
+        source_of(message).positions[static_cast<std::size_t>(message.partition)] = message.offset + 1;
     } else {
         if (message.partition != into.partition) {
             member_->read(into.partition, into.position);
@@ -255,10 +309,14 @@ std::uint64_t KafkaSubscriber::undrained(const SystemObject& system) {
         return member_->undrained(finish.end_offsets);
     }
     std::uint64_t waiting = 0;
-    for (const auto& [partition, end] : finish.end_offsets) {
-        const auto place = static_cast<std::size_t>(partition);
-        const std::int64_t position = place < positions_.size() ? positions_[place] : 0;
-        waiting += static_cast<std::uint64_t>(std::max<std::int64_t>(end - position, 0));
+    for (const Source& source : sources_) {
+        const bool listed = source.number < finish.topic_end_offsets.size();
+        for (const auto& [partition, end] :
+             listed ? finish.topic_end_offsets[source.number] : finish.end_offsets) {
+            const auto place = static_cast<std::size_t>(partition);
+            const std::int64_t position = place < source.positions.size() ? source.positions[place] : 0;
+            waiting += static_cast<std::uint64_t>(std::max<std::int64_t>(end - position, 0));
+        }
     }
     return waiting;
 }

@@ -1,4 +1,4 @@
-// A librdkafka consumer: of every partition of the topic, from the offsets in the command, or of its part as
+// A librdkafka consumer: of every partition of its topics, from the offsets in the command, or of its part as
 // a member of a consumer group.
 //
 // Without a consumer group it is the library's simple consumer, and nothing is committed. All partitions, and
@@ -29,6 +29,7 @@ class KafkaSubscriber final : public SubscriberTransport {
     KafkaSubscriber(const KafkaSubscriber&) = delete;
     KafkaSubscriber& operator=(const KafkaSubscriber&) = delete;
 
+    void choose(const TopicFilter& filter) override;
     void configure(const Configure& command) override;
     void settle() override;
     bool receive(Batch& batch) override;
@@ -48,6 +49,15 @@ class KafkaSubscriber final : public SubscriberTransport {
         std::int64_t position = 0;
     };
 
+    // A topic with its partitions and the positions in them, by partition number.
+    struct Source {
+        std::string name;
+        std::uint32_t number = 0;
+        KafkaTopicHandle topic{};
+        std::vector<std::int32_t> partitions{};
+        std::vector<std::int64_t> positions{};
+    };
+
     void open();
     void close();
     void start();
@@ -55,22 +65,24 @@ class KafkaSubscriber final : public SubscriberTransport {
     void take(Taking& into, const rd_kafka_message_t& message);
     void tend_member(Batch& batch);
     void note(rd_kafka_resp_err_t error, const char* what);
-    [[nodiscard]] bool stands_at(const Offsets& offsets) const;
+    [[nodiscard]] std::vector<Source> wanted(const KafkaSettings& kafka) const;
+    [[nodiscard]] Source& source_of(const rd_kafka_message_t& message);
+    [[nodiscard]] bool stands_at(const std::vector<Source>& wanted) const;
 
     WakeFd wake_;
     KafkaHandle kafka_;
     KafkaQueue errors_;
     std::atomic<bool> complained_ = false;  // errors_ has an event
     KafkaQueue messages_;                   // messages of all partitions
-    KafkaTopicHandle topic_;
-    std::unique_ptr<KafkaMember> member_;  // of a consumer group; ends after kafka_, whose thread calls it
-    std::vector<Header> probes_;           // stand for received ones if the member has no partition
+    std::unique_ptr<KafkaMember> member_;   // of a consumer group; ends after kafka_, whose thread calls it
+    std::vector<Header> probes_;            // stand for received ones if the member has no partition
     bool started_ = false;
-    Properties config_;  // the properties of kafka_
-    std::string topic_name_;
-    std::optional<Offsets> left_at_;  // where a member that has left continues
-    std::vector<std::int32_t> partitions_;
-    std::vector<std::int64_t> positions_;  // by partition number
+    Properties config_;                     // the properties of kafka_
+    std::string topic_name_;                // of a member's topic, or the beginning of the names of several
+    std::optional<Offsets> left_at_;        // where a member that has left continues
+    std::vector<std::uint32_t> chosen_;     // topics of the next step; empty: one topic without a number
+    std::vector<Source> sources_;           // none for a member
+    std::vector<std::uint32_t> source_of_;  // index in sources_, by topic number; only with several topics
     std::string trouble_;
 };
 
