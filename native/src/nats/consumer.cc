@@ -12,10 +12,10 @@ constexpr std::int64_t kAnswerMs = 5'000;
 // How long a pull request waits at the server if there is no message; then it is sent again.
 constexpr std::int64_t kFetchForMs = 1'000;
 
-void on_message(natsConnection*, natsSubscription*, natsMsg* message, void* closure) {
+void on_message(natsConnection*, natsSubscription* subscription, natsMsg* message, void* closure) {
     // If acknowledgements are configured, libnats sends one when this returns.
     const NatsMessage owner(message);
-    (*static_cast<SharedInbox*>(closure))->put(message);
+    (*static_cast<SharedInbox*>(closure))->put(message, subscription);
 }
 
 void on_complete(void* closure) {
