@@ -78,7 +78,8 @@ class Session {
     bool has_tls_;
     std::unique_ptr<mosquitto, Destroy> mosq_;
     int fd_ = -1;
-    int accepted_ = -1;  // the code of CONNACK
+    int accepted_ = -1;      // the code of CONNACK
+    bool received_ = false;  // whether the last read had a message
     Grant granted_;
     std::string lost_;
     std::int64_t ping_at_ns_ = 0;
