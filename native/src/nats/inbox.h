@@ -24,9 +24,9 @@ class Inbox {
     Inbox(const Inbox&) = delete;
     Inbox& operator=(const Inbox&) = delete;
 
-    // Called by libnats' thread; waits while the inbox is full. False: the inbox is closed. If the subscription
-    // is known and has more messages, the client is woken for several together: a wake-up costs as much as
-    // several messages.
+    // Called by libnats' thread; waits while the inbox is full. False: the inbox is closed. If the
+    // subscription is known and has more messages, the client is woken for several together: a wake-up costs
+    // as much as several messages.
     bool put(const natsMsg* message, natsSubscription* subscription = nullptr);
     // Called by libnats' thread with an error, which the client's next `take` throws.
     void fail(const std::string& what);
