@@ -198,7 +198,7 @@ def _kafka(broker: kafka.Kafka) -> Iterator[Line]:
             at_least(0.95),
             partial(broker.consumers, count),
             partial(broker.bare_consumers, count),
-            f"{_KAFKA}Forked consumers that are connected read the same log, {kafka.MANY_RECORDS:,} messages together, "
+            f"{_KAFKA}Forked consumers that wait at the end of a log read it, {kafka.MANY_RECORDS:,} messages in all, "
             "from the first message of any of them to the last.",
             (_CPU,),
             pairs=pairs,

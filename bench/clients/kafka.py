@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NamedTuple
@@ -112,7 +113,7 @@ class Kafka:
 
     def producer(self, implementation: str) -> Throughput:
         """Hydra's publisher: acknowledged messages/s."""
-        with self._topic() as kafka, _Clients(_program(implementation), "kafka-pub") as publisher:
+        with self._warm_topic() as kafka, _Clients(_program(implementation), "kafka-pub") as publisher:
             report = publisher.produce(kafka, 1, SECONDS)
         if report.acknowledged != report.sent:
             raise RuntimeError(f"{report.acknowledged} of {report.sent} messages acknowledged")
@@ -121,13 +122,13 @@ class Kafka:
 
     def bare_producer(self, implementation: str) -> Throughput:
         """The bare loop of the same library."""
-        with self._topic() as kafka:
+        with self._warm_topic() as kafka:
             return self._loop("producer", implementation, kafka["topic"], SECONDS, _PRODUCER)
 
     def tool_producer(self) -> float:
         """ProducerPerformance."""
         records, warmup = _JAVA_RECORDS
-        with self._topic() as kafka:
+        with self._warm_topic() as kafka:
             output = _java(
                 "ProducerPerformance",
                 *("--bootstrap-server", self._bootstrap, "--topic", kafka["topic"]),
@@ -193,6 +194,13 @@ class Kafka:
         return programs.numbers(program, count, self._bootstrap, log.kafka["topic"], log.records, *_CONSUMER)
 
     @contextmanager
+    def _warm_topic(self) -> Iterator[dict[str, Any]]:
+        """A new topic of a broker that has written a log before: Java compiles what a new broker does often."""
+        self._log(NATIVE, LOG_RECORDS[NATIVE])
+        with self._topic() as kafka:
+            yield kafka
+
+    @contextmanager
     def _topic(self) -> Iterator[dict[str, Any]]:
         """A new topic with one partition, which is deleted at the end."""
         assert self._topics is not None
@@ -210,7 +218,10 @@ class Kafka:
         return self._logs[name]
 
     def _written(self, records: int) -> _Log:
-        """A topic with at least this number of messages of Hydra's publisher, which subscribers' ledgers count."""
+        """A topic with this number of messages of Hydra's publisher, which subscribers' ledgers count.
+
+        With more, consumers would fetch more than they read, and those that wait at the end would not wait.
+        """
         epoch, seconds = 2, 0.2 if records < _FEW_RECORDS else 2 * SECONDS
         # A native publisher is the fastest.
         program = _program("confluent-kafka" if programs.lacks() else NATIVE)
@@ -218,7 +229,7 @@ class Kafka:
             while True:
                 with ExitStack() as topics:
                     kafka = topics.enter_context(self._topic())
-                    if publisher.produce(kafka, epoch, seconds).acknowledged >= records:
+                    if publisher.produce(kafka, epoch, seconds, records).acknowledged == records:
                         self._running.push(topics.pop_all())
                         return _Log(kafka, epoch, records)
                 epoch, seconds = epoch + 1, 2 * seconds
@@ -256,10 +267,12 @@ class _Clients:
         present = self._controller.roster.present
         self._await(lambda: len(present()) == count, "hello")
 
-    def produce(self, kafka: Mapping[str, Any], epoch: int, seconds: float) -> PublisherReport:
-        """Sends as fast as it can."""
+    def produce(
+        self, kafka: Mapping[str, Any], epoch: int, seconds: float, messages: int | None = None
+    ) -> PublisherReport:
+        """Sends as fast as it can, at most ``messages``."""
         answers = self._begin(epoch)
-        self._await(self._configured(answers), "the configuration", _configure(kafka, epoch, []))
+        self._await(self._configured(answers), "the configuration", _configure(kafka, epoch, [], messages))
         window = _window(epoch, seconds)
         end_ns = window.stop_at_ns - window.clock.step_ns
         self._await(lambda: time.monotonic_ns() > end_ns, "the end of the window", window)
@@ -313,8 +326,11 @@ class _Clients:
         self._controller.close()
 
 
-def _configure(kafka: Mapping[str, Any], epoch: int, publishers: list[PublisherEndpoint]) -> Configure:
-    return Configure(epoch=epoch, settings=_SHARED, publishers=publishers, probe=False, system={**OWN, **kafka})
+def _configure(
+    kafka: Mapping[str, Any], epoch: int, publishers: list[PublisherEndpoint], messages: int | None = None
+) -> Configure:
+    settings = replace(_SHARED, messages=messages)
+    return Configure(epoch=epoch, settings=settings, publishers=publishers, probe=False, system={**OWN, **kafka})
 
 
 def _window(epoch: int, seconds: float) -> Start:

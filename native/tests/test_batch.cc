@@ -21,6 +21,8 @@ TEST_CASE("short messages are left out but count against the limit") {
     CHECK(batch.runs()[0].size == 30);
     batch.reset(1);
     CHECK(batch.runs().empty());
+    batch.add(message.data(), 0);
+    CHECK(batch.runs().empty());
 }
 
 TEST_CASE("no batch is longer than the limit of all batches") {

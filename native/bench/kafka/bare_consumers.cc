@@ -1,9 +1,10 @@
 // Forked librdkafka consumers that only count, one to a process.
 //
-// bare-consumers PROCESSES BOOTSTRAP TOPIC MESSAGES [name=value …]   each consumer connects; when all are
-// connected, each reads the same MESSAGES messages of partition 0 from its beginning. Prints the messages/s
-// of all together, from the first message of any of them to the last, what a message took of a consumer's CPU
-// (µs), and the mean proportional set size of a connected process (bytes).
+// bare-consumers PROCESSES BOOTSTRAP TOPIC MESSAGES [name=value …]   each consumer connects and waits at the
+// end of partition 0, as Hydra's clients do before a step. When all wait, each reads the same MESSAGES
+// messages from the beginning. Prints the messages/s of all together, from the first message of any of them
+// to the last, what a message took of a consumer's CPU (µs), and the mean proportional set size of a waiting
+// process (bytes).
 #include <sys/wait.h>
 
 #include <atomic>
@@ -41,6 +42,10 @@ int consume(Shared& shared, int argc, char** argv) {
     if (rd_kafka_query_watermark_offsets(kafka, argv[2], 0, &low, &high, 60'000) != 0) {
         fail("not connected");
     }
+    rd_kafka_queue_t* queue = rd_kafka_queue_new(kafka);
+    if (rd_kafka_consume_start_queue(topic, 0, high, queue) != 0) {
+        fail("cannot wait");
+    }
     ++shared.connected;
     const timespec wait{.tv_sec = 0, .tv_nsec = 5'000'000};
     while (!shared.go) {
@@ -48,7 +53,7 @@ int consume(Shared& shared, int argc, char** argv) {
     }
     const std::int64_t begin_cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
     const std::int64_t deadline_ns = now_ns() + kWithinNs;
-    rd_kafka_queue_t* queue = rd_kafka_queue_new(kafka);
+    rd_kafka_consume_stop(topic, 0);
     if (rd_kafka_consume_start_queue(topic, 0, low, queue) != 0) {
         fail("cannot start");
     }

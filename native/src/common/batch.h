@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 
@@ -40,6 +41,7 @@ class Batch {
     void reset(std::size_t limit) {
         limit_ = limit < kBatchLimit ? limit : kBatchLimit;
         taken_ = count_ = 0;
+        next_size_ = SIZE_MAX;
     }
 
     [[nodiscard]] bool full() const { return taken_ == limit_; }
@@ -49,29 +51,27 @@ class Batch {
     // channel.
     void add(const void* message, std::size_t message_size) {
         ++taken_;
-        if (message_size >= kHeaderBytes) {
-            enter(read_header(message), static_cast<std::uint32_t>(message_size));
+        if (message_size == next_size_ && std::memcmp(message, &next_, kHeaderBytes) == 0) {
+            ++next_.sequence;
+            ++runs_[count_ - 1].count;
+        } else if (message_size >= kHeaderBytes) {
+            next_ = read_header(message);
+            next_size_ = message_size;
+            runs_[count_++] = {next_, 1, static_cast<std::uint32_t>(message_size)};
+            ++next_.sequence;
         }
     }
 
     [[nodiscard]] std::span<const Run> runs() const { return {runs_.get(), count_}; }
 
   private:
-    void enter(const Header& header, std::uint32_t size) {
-        if (count_ > 0) {
-            Run& last = runs_[count_ - 1];
-            if (last.continued_by(header) && last.first.time_ns == header.time_ns && last.size == size) {
-                ++last.count;
-                return;
-            }
-        }
-        runs_[count_++] = {header, 1, size};
-    }
-
     std::unique_ptr<Run[]> runs_;
     std::size_t limit_ = kBatchLimit;
     std::size_t taken_ = 0;
     std::size_t count_ = 0;
+    // Header and size of the message that would continue the last run; no message has the size without a run.
+    Header next_{};
+    std::size_t next_size_ = SIZE_MAX;
 };
 
 }  // namespace hydra

@@ -24,6 +24,8 @@ constexpr std::int64_t kErrorsApartNs = 2 * kSecondNs;
 constexpr double kProbesOutS = 1;
 constexpr std::int64_t kFreedWithinNs = 2 * kSecondNs;
 constexpr std::int64_t kIdleNs = 2 * kSecondNs;  // after this time the transport is polled
+// While chunk follows chunk, a command may wait for this long: looking costs a system call.
+constexpr std::int64_t kLookEveryNs = kMillisecondNs;
 constexpr std::uint64_t kChannelToken = 0;
 constexpr std::uint64_t kTransportToken = 1;
 constexpr unsigned long kTimerSlackNs =
@@ -47,6 +49,7 @@ Publisher::~Publisher() {
 }
 
 void Publisher::run() {
+    std::int64_t looked_ns = 0;
     while (true) {
         while (const auto message = channel_.receive()) {
             if (std::holds_alternative<Quit>(*message)) {
@@ -54,10 +57,12 @@ void Publisher::run() {
             }
             std::visit([this](const auto& command) { obey(command); }, *message);
         }
-        const std::int64_t until_ns = work(monotonic_ns());
-        if (channel_.stirred()) {
+        const std::int64_t now_ns = monotonic_ns();
+        const std::int64_t until_ns = work(now_ns);
+        if (channel_.stirred() || (until_ns == 0 && now_ns - looked_ns < kLookEveryNs)) {
             continue;
         }
+        looked_ns = now_ns;
         for (const Waiter::Wake& wake : waiter_.wait(until_ns)) {
             if (wake.token == kChannelToken) {
                 channel_.stir();

@@ -43,8 +43,8 @@ Subscriber::~Subscriber() {
 void Subscriber::run() {
     bool gathers = false;
     while (obey_all()) {
-        take_all();
         const std::int64_t now_ns = monotonic_ns();
+        take_all(now_ns);
         if (now_ns >= due_ns_) {
             do_what_is_due(now_ns);
         }
@@ -274,11 +274,10 @@ void Subscriber::watch_anew(Client& client) {
 }
 
 // Takes one batch for each client that may have arrivals.
-void Subscriber::take_all() {
+void Subscriber::take_all(std::int64_t now_ns) {
     if (queue_.empty()) {
         return;
     }
-    const std::int64_t now_ns = monotonic_ns();
     turn_.swap(queue_);
     for (Client* it : turn_) {
         it->queued = false;

@@ -61,7 +61,7 @@ class Subscriber {
     void for_step(const Ids& named, std::uint32_t epoch, Each each);
     Client& client(Id id);
 
-    void take_all();
+    void take_all(std::int64_t now_ns);
     void take(Client& client, std::int64_t now_ns);
     void follow_spells(Client& client, std::int64_t now_ns);
     void reconnect(Client& client);

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "common/clock.h"
 #include "common/transport.h"
@@ -73,9 +74,10 @@ Session::Session(const std::string& name, const MqttStep& step, Handlers handler
         asked = asked == message_id ? -1 : asked;
     });
     mosquitto_message_callback_set(mosq, [](mosquitto*, void* self, const mosquitto_message* message) {
-        const Handlers& handlers = static_cast<Session*>(self)->handlers_;
-        if (handlers.message) {
-            handlers.message(message->payload, static_cast<std::size_t>(message->payloadlen));
+        auto& it = *static_cast<Session*>(self);
+        it.received_ = true;
+        if (it.handlers_.message) {
+            it.handlers_.message(message->payload, static_cast<std::size_t>(message->payloadlen));
         }
     });
     mosquitto_publish_v5_callback_set(
@@ -166,7 +168,8 @@ void Session::ask(const std::string& topic) {
 }
 
 bool Session::read() {
-    const bool more = lost_.empty() && readable();
+    // Messages often follow each other: after one, reading finds out whether there is another.
+    const bool more = lost_.empty() && (std::exchange(received_, false) || readable());
     // TLS may have decrypted data that the socket no longer has: the library stops if it cannot write an
     // answer.
     if (more || (has_tls_ && lost_.empty())) {

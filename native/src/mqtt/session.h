@@ -82,7 +82,8 @@ class Session {
     bool has_tls_;
     std::unique_ptr<mosquitto, Destroy> mosq_;
     int fd_ = -1;
-    int accepted_ = -1;  // the code of CONNACK
+    int accepted_ = -1;      // the code of CONNACK
+    bool received_ = false;  // whether the last read had a message
     Grant granted_;
     int asked_ = -1;  // the message id of the question; -1: it was answered
     std::string lost_;

@@ -130,7 +130,9 @@ bool NatsPublisher::publish(const std::string& subject, const char* message, std
     if (status == NATS_INSUFFICIENT_BUFFER || status == NATS_CONNECTION_DISCONNECTED) {
         return false;
     }
-    nats_check(status, "NATS refuses a message for " + subject);
+    if (status != NATS_OK) {
+        throw TransportError("NATS refuses a message for " + subject + ": " + nats_words(status));
+    }
     return true;
 }
 
@@ -152,7 +154,8 @@ bool NatsPublisher::flush(double timeout_s) {
         return answers_->probes() > 0 || (answered() && answers_->ledger().pending() > 0);
     };
     while (outstanding() && monotonic_ns() < deadline_ns) {
-        answers_->wait(deadline_ns - monotonic_ns());
+        const std::uint64_t pending = answered() ? answers_->ledger().pending() : 0;
+        answers_->wait(deadline_ns - monotonic_ns(), std::max<std::uint64_t>(pending, 1));
     }
     return sent && !outstanding();
 }
