@@ -12,7 +12,6 @@ constexpr std::int64_t kAnswerMs = 5'000;
 // How long a pull request waits at the server if there is no message; then it is sent again.
 constexpr std::int64_t kFetchForMs = 1'000;
 
-<<<<<<< HEAD
 std::vector<std::string> subjects(const NatsStep& step, const TopicFilter& topics) {
     if (!topics.numbered()) {
         return {step.subject};
@@ -28,12 +27,9 @@ std::vector<std::string> subjects(const NatsStep& step, const TopicFilter& topic
 }
 
 void on_message(natsConnection*, natsSubscription*, natsMsg* message, void* closure) {
-=======
-void on_message(natsConnection*, natsSubscription* subscription, natsMsg* message, void* closure) {
->>>>>>> w-perf
     // If acknowledgements are configured, libnats sends one when this returns.
     const NatsMessage owner(message);
-    (*static_cast<SharedInbox*>(closure))->put(message, subscription);
+    (*static_cast<SharedInbox*>(closure))->put(message);
 }
 
 void on_complete(void* closure) {

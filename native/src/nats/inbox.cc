@@ -19,17 +19,6 @@ namespace {
 // more parts before the stream, and may have one more at the end.
 constexpr std::size_t kShortReply = 9;
 constexpr std::size_t kMostParts = 12;
-// Most messages for which a wake-up waits; libnats passes them on within some 10 µs.
-constexpr int kMostAwaited = 32;
-
-// The number of messages that libnats already has, and will pass on at once.
-std::size_t following(natsSubscription* subscription) {
-    int messages = 0;
-    if (subscription != nullptr) {
-        natsSubscription_GetPending(subscription, &messages, nullptr);
-    }
-    return static_cast<std::size_t>(std::clamp(messages, 0, kMostAwaited));
-}
 
 }  // namespace
 
@@ -60,7 +49,7 @@ Inbox::~Inbox() {
     ::close(fd_);
 }
 
-bool Inbox::put(const natsMsg* message, natsSubscription* subscription) {
+bool Inbox::put(const natsMsg* message) {
     const auto size = static_cast<std::uint32_t>(natsMsg_GetDataLength(message));
     Entry entry{.header = {}, .size = size, .stream_sequence = stream_sequence(natsMsg_GetReply(message))};
     if (size >= kHeaderBytes) {
@@ -78,9 +67,6 @@ bool Inbox::put(const natsMsg* message, natsSubscription* subscription) {
     }
     put_.push_back(entry);
     if (put_.size() == 1) {
-        wake_at_ = 1 + following(subscription);
-    }
-    if (put_.size() == wake_at_) {
         wake();
     }
     return true;

@@ -28,16 +28,9 @@ class Inbox {
     Inbox(const Inbox&) = delete;
     Inbox& operator=(const Inbox&) = delete;
 
-<<<<<<< HEAD
     // Called by libnats' thread; waits while the inbox is full, or drops the message. False: the inbox is
     // closed.
     bool put(const natsMsg* message);
-=======
-    // Called by libnats' thread; waits while the inbox is full. False: the inbox is closed. If the
-    // subscription is known and has more messages, the client is woken for several together: a wake-up costs
-    // as much as several messages.
-    bool put(const natsMsg* message, natsSubscription* subscription = nullptr);
->>>>>>> w-perf
     // Called by libnats' thread with an error, which the client's next `take` throws.
     void fail(const std::string& what);
 
@@ -71,7 +64,6 @@ class Inbox {
     mutable std::mutex mutex_;
     std::condition_variable room_;
     std::vector<Entry> put_;
-    std::size_t wake_at_ = 1;  // number of messages put at which the client is woken
     bool closed_ = false;
     std::string failure_;
     // Used only by the client's thread.
