@@ -119,6 +119,7 @@ class Daemons:
         within: Sequence[str] = (),
         password: bool = False,
         known: bool = True,
+        options: str = "",
         more: str = "",
     ) -> Daemon:
         """Starts a host; ``within`` is the command that enters its namespaces."""
@@ -138,21 +139,22 @@ class Daemons:
                 more=more,
             )
         )
-        self.configure(name, address, port)
+        self.configure(name, address, port, options=options)
         if known:
             self.trust(name, address, port)
-        daemon = psutil.Popen([*within, SSHD, "-D", "-e", "-f", str(config)], stderr=(folder / "log").open("w"))
+        with (folder / "log").open("w") as log:
+            daemon = psutil.Popen([*within, SSHD, "-D", "-e", "-f", str(config)], stderr=log)
         self._stack.callback(_end, daemon)
         self.hosts[name] = Daemon(name, daemon, folder / "tmp")
         wait_until(lambda: _greets(folder / "log"), f"sshd of {name}")
         return self.hosts[name]
 
-    def configure(self, name: str, address: str, port: int, key: Path | None = None) -> None:
+    def configure(self, name: str, address: str, port: int, key: Path | None = None, options: str = "") -> None:
         """What ssh is told of a host."""
         entry = _SSH_CONFIG.format(
             name=name, address=address, port=port, key=key or self.folder / "key", known=self.folder / "known_hosts"
         )
-        self._config.write_text(entry + self._config.read_text())
+        self._config.write_text(f"{entry}  {options}\n{self._config.read_text()}")
 
     def trust(self, name: str, address: str, port: int, key: str = "") -> None:
         """Has ssh know a host by this key, or by the one it has."""

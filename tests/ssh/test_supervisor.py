@@ -77,7 +77,8 @@ class Supervised:
         return found
 
     def close(self) -> None:
-        self.process.kill()
+        with contextlib.suppress(psutil.NoSuchProcess):
+            self.process.kill()
         wait_until(lambda: not self.left(), "the end of all that it started", saw=self.left)
         for stream in (self.process.stdin, self.process.stdout):
             stream.close()
@@ -115,9 +116,10 @@ def test_a_signal_reaches_the_whole_group_and_no_other(supervised: Supervised) -
     for name in ("g", "h"):
         supervised.say("start", name, "0", "sh", "-c", "sleep 1000 & wait")
         supervised.hear()
+    wait_until(lambda: supervised.commands().count("sleep 1000") == 2, "both groups", saw=supervised.commands)
     supervised.say("signal", "g", "TERM")
     assert supervised.hear()["status"] == "143"
-    assert supervised.commands().count("sleep 1000") == 1
+    wait_until(lambda: supervised.commands().count("sleep 1000") == 1, "one group", saw=supervised.commands)
 
 
 @pytest.mark.parametrize("end", ["end", "stdin", "killed", "watcher killed"])
