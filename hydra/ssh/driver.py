@@ -10,7 +10,7 @@ the controller, to which forwarded connections lead), ``start`` (host, group, en
 group, signal), ``stop``.
 This process sends, by ``kind``: ``listening`` (port, for forwarded connections), ``hello`` (host, facts, forwarded:
 the port of the host; 0 if none), ``ready`` (host, reach), ``refused`` (host, what), ``started`` and ``ended`` (host
-and the fields of the supervisor's reply), ``lost`` (host, said, status), ``stopped``.
+and the fields of the supervisor's reply), ``lost`` (host, stderr, status), ``stopped``.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class _Connection:
         self._host = host
         self._process = process
         self._driver = driver
-        self._said = b""
+        self._stderr = b""
         self._reach = ""
         self._stored = asyncio.Event()
         self.retired = False
@@ -62,9 +62,9 @@ class _Connection:
         self._reader = asyncio.create_task(self._read())
 
     @property
-    def said(self) -> str:
+    def stderr(self) -> str:
         """The end of what ssh has printed on standard error."""
-        return self._said.decode(errors="replace")
+        return self._stderr.decode(errors="replace")
 
     def send(self, *words: str) -> None:
         """Sends the supervisor a command."""
@@ -101,9 +101,9 @@ class _Connection:
 
     async def _greet(self) -> None:
         """Reports the first reply, with the forwarded port, which ssh prints on another stream."""
-        while self._forwards and not _FORWARDED.search(self.said):
+        while self._forwards and not _FORWARDED.search(self.stderr):
             await asyncio.sleep(_TICK_S)
-        port = _FORWARDED.search(self.said)
+        port = _FORWARDED.search(self.stderr)
         self._driver.report("hello", host=self._host, facts=self.facts, forwarded=int(port[1]) if port else 0)
 
     async def _keep(self) -> None:
@@ -114,7 +114,7 @@ class _Connection:
     async def _read_stderr(self) -> None:
         stream = self._process.stderr
         while stream is not None and (piece := await stream.read(4096)):
-            self._said = (self._said + piece)[-_KEPT_STDERR:]
+            self._stderr = (self._stderr + piece)[-_KEPT_STDERR:]
             sys.stderr.write(f"{self._host}: {piece.decode(errors='replace')}")
             sys.stderr.flush()
 
@@ -125,18 +125,18 @@ class _Connection:
                 if (found := supervisor.reply(line.decode(errors="replace").rstrip("\n"))) is not None:
                     self._heard(found)
         except ValueError as e:  # a line that is too long: no supervisor answers
-            self._said += f"\n{e}".encode()
+            self._stderr += f"\n{e}".encode()
         status = await self._process.wait()
         await asyncio.wait({self._tasks[0]}, timeout=1.0)  # the rest of standard error
         if not self.retired:
-            self._driver.report("lost", host=self._host, said=self.said, status=status)
+            self._driver.report("lost", host=self._host, stderr=self.stderr, status=status)
 
     def _heard(self, found: Message) -> None:
         match found.pop("kind"):
             case "fact":
                 self.facts[found["name"]] = found["value"]
-            case "hello" if CHANGED in self.said:  # ssh connects all the same with StrictHostKeyChecking=no
-                self._driver.report("lost", host=self._host, said=self.said, status=None)
+            case "hello" if CHANGED in self.stderr:  # ssh connects all the same with StrictHostKeyChecking=no
+                self._driver.report("lost", host=self._host, stderr=self.stderr, status=None)
             case "hello":
                 self._tasks.append(asyncio.create_task(self._greet()))
             case "stored":
@@ -222,7 +222,7 @@ class _Driver:
                 *command, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=_LONGEST_LINE
             )
         except OSError as e:
-            self.report("lost", host=host, said=str(e), status=_NOT_STARTED)
+            self.report("lost", host=host, stderr=str(e), status=_NOT_STARTED)
             return
         self._hosts[host] = connection = _Connection(host, process, self, forwards="-R" in command)
         connection.write(self._script.encode())

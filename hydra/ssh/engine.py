@@ -224,7 +224,7 @@ class _Opening:
                     case "listening":
                         self._port = message["port"]
                     case "lost":
-                        failures.setdefault(name, failure(message["said"], message["status"]))
+                        failures.setdefault(name, failure(message["stderr"], message["status"]))
                     case "refused":
                         failures[name] = _refused(message["what"])
                     case its if its == kind:

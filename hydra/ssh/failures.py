@@ -76,19 +76,19 @@ _TABLE: Final[Sequence[tuple[str, HostFailure]]] = (
 )
 
 
-def failure(said: str, status: int | None = None) -> HostFailure:
+def failure(stderr: str, status: int | None = None) -> HostFailure:
     """Why a host's connection failed or ended.
 
     Args:
-        said: what ssh or srun printed on standard error.
+        stderr: what ssh or srun printed on standard error.
         status: its exit status; None: it is still running.
     """
     for pattern, found in _TABLE:
-        if match := re.search(pattern, said):
+        if match := re.search(pattern, stderr):
             groups = match.groupdict()
             text = (groups.get("text") or groups.get("more") or "").strip().rstrip(".")
             return HostFailure(found.why.format(text=text), found.remedy)
-    last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "")
+    last = next((line.strip() for line in reversed(stderr.splitlines()) if line.strip()), "")
     how = "" if status is None else f"the connection ended with status {status}"
     return HostFailure(": ".join(filter(None, (how, last))) or "the connection ended", "try ssh HOST true")
 

@@ -121,7 +121,7 @@ def declared_hosts(rows: Sequence[Mapping[str, object]]) -> list[HostEntry]:
         texts = {name: str(value) for name, value in row.items()}
         for name in ("name", "address", "user"):
             if (name in row or name == "name") and not _NAME.fullmatch(texts.get(name, "")):
-                raise ValueError(f"{key}.{name} must be a word of letters, digits, ., - and _")
+                raise ValueError(f"{key}.{name} must have letters, digits, ., - and _ only")
         port = int(texts.get("port", "0"))
         if not 0 <= port <= _HIGHEST_PORT:
             raise ValueError(f"{key}.port must be 1 to {_HIGHEST_PORT}, not {port}")

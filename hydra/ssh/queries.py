@@ -47,11 +47,11 @@ def ask(hosts: Sequence[HostEntry], script: str) -> tuple[dict[str, Replies], di
             raise missing_program(host.via) from None
         except subprocess.TimeoutExpired:
             return HostFailure(f"it did not answer within {ANSWERS_WITHIN_S:g} s", "try ssh HOST true")
-        said = done.stderr.decode(errors="replace")
+        stderr = done.stderr.decode(errors="replace")
         lines = done.stdout.decode(errors="replace").splitlines()
         replies = [found for found in map(supervisor.reply, lines) if found is not None]
-        if CHANGED in said or not any(found["kind"] == "hello" for found in replies):
-            return failure(said, done.returncode)
+        if CHANGED in stderr or not any(found["kind"] == "hello" for found in replies):
+            return failure(stderr, done.returncode)
         return replies
 
     with ThreadPoolExecutor(min(len(hosts), _AT_ONCE)) as pool:

@@ -118,7 +118,7 @@ class HostsState:
                 started = self._groups[message["group"]]
                 self._end(started, _ending(started, int(message["status"]), message["text"]))
             case "lost":
-                self._lose([message["host"]], failure(message["said"], message["status"]).why)
+                self._lose([message["host"]], failure(message["stderr"], message["status"]).why)
 
     def tick(self, now: float) -> None:
         """Kills the groups whose grace period is over."""

@@ -67,12 +67,12 @@ SUPERVISOR: Final = (
     + """\
 trap '' HUP INT TERM PIPE
 refuse() { printf 'refused\\t%s\\n' "$(printf '%s' "$*" | tr '\\n\\t' '  ')"; }
-said=$(mktemp -d "$base/hydra-run-XXXXXX" 2>&1) || { refuse "$said"; exit 1; }
-work=$said
+output=$(mktemp -d "$base/hydra-run-XXXXXX" 2>&1) || { refuse "$output"; exit 1; }
+work=$output
 HYDRA_ARTIFACT=@digest@ HYDRA_LIFELINE=9
 export HYDRA_ARTIFACT HYDRA_LIFELINE
-{ printf '%s\\n' "$HYDRA_RUN" >"$work/run" && mkfifo "$work/lifeline"; } 2>"$work/said" || {
-    refuse "$(tail -n 1 "$work/said")"
+{ printf '%s\\n' "$HYDRA_RUN" >"$work/run" && mkfifo "$work/lifeline"; } 2>"$work/output" || {
+    refuse "$(tail -n 1 "$work/output")"
     rm -rf "$work"
     exit 1
 }
@@ -116,8 +116,8 @@ start() {
             shift
             count=$((count - 1))
         done
-        fail() { printf 'ended\\t%s\\t78\\t%s\\n' "$id" "$(tr '\\n\\t' '  ' <"$work/$id.said")"; exit; }
-        { mkdir -p "$work/$id" && cd "$work/$id" && : >>stdout && : >>stderr; } 2>"$work/$id.said" || fail
+        fail() { printf 'ended\\t%s\\t78\\t%s\\n' "$id" "$(tr '\\n\\t' '  ' <"$work/$id.output")"; exit; }
+        { mkdir -p "$work/$id" && cd "$work/$id" && : >>stdout && : >>stderr; } 2>"$work/$id.output" || fail
         setsid "$shared/hydra-run" "$@" >>stdout 2>>stderr &
         pid=$!
         echo "$pid" >"$work/$id.pid" || { kill -KILL "$pid"; fail; }
@@ -127,8 +127,8 @@ start() {
         status=$?
         rm -f "$work/$id.pid"
         kill -s KILL -- "-$pid" 2>/dev/null
-        said=$(tail -c 2000 stderr 2>/dev/null | tail -n 5 | tr '\\n\\t' '| ')
-        printf 'ended\\t%s\\t%s\\t%s\\n' "$id" "$status" "$said"
+        output=$(tail -c 2000 stderr 2>/dev/null | tail -n 5 | tr '\\n\\t' '| ')
+        printf 'ended\\t%s\\t%s\\t%s\\n' "$id" "$status" "$output"
     ) &
 }
 
@@ -137,9 +137,9 @@ prove() {
         runner=$shared/hydra-run
         [ -x "$runner" ] || runner=$work/hydra-run
         case $program in
-            python) said=$("$runner" python -c 'import hydra.control.control_client' 2>&1) ;;
-            *) said=$("$runner" "$program" --help 2>&1 >/dev/null) ;;
-        esac || { refuse "$(printf '%s' "$said" | tail -n 1)"; return; }
+            python) output=$("$runner" python -c 'import hydra.control.control_client' 2>&1) ;;
+            *) output=$("$runner" "$program" --help 2>&1 >/dev/null) ;;
+        esac || { refuse "$(printf '%s' "$output" | tail -n 1)"; return; }
         [ -x "$shared/hydra-run" ] || {
             [ -e "$shared/complete" ] && cp "$work/hydra-run" "$shared/.$$" && mv "$shared/.$$" "$shared/hydra-run"
         } 2>/dev/null || {
@@ -171,7 +171,7 @@ while IFS= read -r line; do
     case $word in
         ping) : >"$work/ping" ;;
         archive)
-            if said=$(head -c "$1" | tar -xf - -C "$work" 2>&1); then printf 'stored\\n'; else refuse "$said"; fi ;;
+            if output=$(head -c "$1" | tar -xf - -C "$work" 2>&1); then printf 'stored\\n'; else refuse "$output"; fi ;;
         prove) prove "$@" ;;
         reach) printf 'reach\\t%s\\n' "$(reach "$@")" ;;
         start) start "$@" ;;

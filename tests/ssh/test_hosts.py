@@ -45,9 +45,9 @@ def test_a_table_of_the_cluster_file_is_a_host() -> None:
 @pytest.mark.parametrize(
     ("rows", "says"),
     [
-        ([{}], r"hosts\.0\.name must be a word"),
+        ([{}], r"hosts\.0\.name must have letters"),
         ([{"name": "a"}, {"name": "a"}], r"hosts\.1\.name is a, which another host has"),
-        ([{"name": "a", "user": "-l"}], r"hosts\.0\.user must be a word"),
+        ([{"name": "a", "user": "-l"}], r"hosts\.0\.user must have letters"),
         ([{"name": "a", "port": "22"}], r"hosts\.0\.port must be a whole number"),
         ([{"name": "a", "port": 70000}], r"hosts\.0\.port must be 1 to 65535"),
         ([{"name": "a", "key": "x"}], r"hosts\.0\.key is no key of a host"),

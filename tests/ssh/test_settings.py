@@ -27,7 +27,7 @@ def test_the_hosts_of_a_cluster_file_are_settings_of_the_engine(cluster: Path) -
 @pytest.mark.parametrize(
     ("written", "says"),
     [
-        ("[[hosts]]\nport = 1\n", "hosts.0.name: must be a word"),
+        ("[[hosts]]\nport = 1\n", "hosts.0.name: must have letters"),
         ("[[hosts]]\nname = 'a'\n[[hosts]]\nname = 'b'\nuser = 1\n", "hosts.1.user: must be a text in quotes, not 1"),
         ("hosts = 'a'\n", "hosts: must be"),
         ("[ssh]\nhosts = []\n", "ssh.hosts: unknown key"),

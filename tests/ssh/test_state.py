@@ -100,14 +100,14 @@ def test_a_killed_group_gets_two_signals_at_most(run: Stated[HostsState]) -> Non
 
 def test_a_lost_host_takes_its_groups_and_no_others(run: Stated[HostsState]) -> None:
     run.state.launch([group("g", constraints=on("a")), group("h", constraints=on("b"))])
-    run.say("lost", host="a", said="Timeout, server 10.0.0.1 not responding.", status=255)
+    run.say("lost", host="a", stderr="Timeout, server 10.0.0.1 not responding.", status=255)
     (event,) = run.events()
     assert (event.group, event.state) == ("g", "lost")
     assert "silent for 30 s" in event.detail
     assert [agent.id for agent in run.state.agents()] == ["b"]
     run.say("ended", host="a", group="g", status="0", text="")  # it was on its way
     assert run.events() == []
-    run.say("lost", host="b", said="", status=255)
+    run.say("lost", host="b", stderr="", status=255)
     with pytest.raises(
         ClusterError, match=r"all hosts are lost \(a, b\): the connection was silent .*; .*status 255; "
     ):
