@@ -46,7 +46,7 @@ PURE = [
     *of("hydra.kubernetes", "settings run_health state pod_status"),
     *of("hydra.kubernetes.in_cluster", "job_state job_objects"),
     *of("hydra.mesos", "translate offers state settings"),
-    *of("hydra.ssh", "facts failures hosts settings state supervisor"),
+    *of("hydra.ssh", "facts failures hosts settings state"),
     *of("hydra.monitor", "run_snapshot metric_families"),
     *of("hydra.control", "list_limits clock_offset watch_assignment host_looks epoch_replies"),
     *of("hydra.client", "subscriber_state time_series pacing ledger ack_ledger relayed_replies"),
