@@ -33,7 +33,7 @@ class Supervised:
     def __init__(self, tmp: Path, shell: str) -> None:
         self.tmp = tmp
         kept = tmp / f"hydra-{os.getuid()}" / "abc"
-        kept.mkdir(parents=True)
+        kept.mkdir(parents=True, exist_ok=True)
         (kept / "complete").touch()
         (kept / "hydra-run").write_text(RUNNER)
         (kept / "hydra-run").chmod(0o755)
@@ -147,6 +147,24 @@ def test_nothing_is_left_however_it_ends(supervised: Supervised, end: str) -> No
         assert supervised.left() == []
     else:
         wait_until(lambda: not supervised.left(), "the end of all that it started", saw=supervised.left)
+
+
+def test_what_a_batch_system_has_left_is_removed_by_the_next_supervisor(supervised: Supervised) -> None:
+    supervised.say("start", "g", "0", "sleep", "1000")
+    supervised.hear()
+    another = Supervised(supervised.tmp, "sh")
+    assert len(list(supervised.tmp.glob("hydra-run-*"))) == 2  # it leaves those of other runs alone
+    another.process.kill()
+    wait_until(lambda: len(list(supervised.tmp.glob("hydra-run-*"))) == 1, "the end of its watcher")
+    for process in [*supervised.process.children(recursive=True), supervised.process]:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    supervised.process.wait(SOON_S)
+    (left,) = supervised.tmp.glob("hydra-run-*")
+    third = Supervised(supervised.tmp, "sh")
+    assert not left.exists()
+    for each in (third, another):
+        each.close()
 
 
 def test_a_run_is_listed_and_ended_by_its_name_only(supervised: Supervised) -> None:

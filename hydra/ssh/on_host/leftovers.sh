@@ -7,6 +7,6 @@ mine() {
 }
 folders() {
     for folder in "$base"/hydra-run-*; do
-        [ -O "$folder/run" ] && printf '%s\t%s\n' "$folder" "$(cat "$folder/run")"
+        [ -O "$folder/run" ] && printf '%s\t%s\n' "$folder" "$(tail -n 1 "$folder/run")"
     done
 }

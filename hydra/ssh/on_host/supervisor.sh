@@ -1,11 +1,19 @@
 # The supervisor of one run; hydra/ssh/supervisor.py describes its commands and replies. facts.sh precedes it.
 trap '' HUP INT TERM PIPE
 refuse() { printf 'refused\t%s\n' "$(printf '%s' "$*" | tr '\n\t' '  ')"; }
+
+# A batch system may end a supervisor together with its watcher; the next one removes the folder.
+namespace=$(readlink /proc/self/ns/pid)
+for folder in "$base"/hydra-run-*; do
+    [ -O "$folder/run" ] && { read -r pid its; } <"$folder/run" && [ "$its" = "$namespace" ] &&
+        ! grep -qs HYDRA_RUN= "/proc/$pid/environ" && rm -rf "$folder"
+done
+
 output=$(mktemp -d "$base/hydra-run-XXXXXX" 2>&1) || { refuse "$output"; exit 1; }
 work=$output
 HYDRA_ARTIFACT=@digest@ HYDRA_LIFELINE=9
 export HYDRA_ARTIFACT HYDRA_LIFELINE
-{ printf '%s\n' "$HYDRA_RUN" >"$work/run" && mkfifo "$work/lifeline"; } 2>"$work/output" || {
+{ printf '%s %s\n%s\n' "$$" "$namespace" "$HYDRA_RUN" >"$work/run" && mkfifo "$work/lifeline"; } 2>"$work/output" || {
     refuse "$(tail -n 1 "$work/output")"
     rm -rf "$work"
     exit 1
@@ -37,7 +45,6 @@ groups() {
     cd /
     rm -rf "$work" || { sleep 0.5; rm -rf "$work"; }
 ) &
-watcher=$!
 
 start() {
     id=$1 count=$2
@@ -113,4 +120,4 @@ while IFS= read -r line; do
     esac
 done
 exec 8>&-
-wait "$watcher"
+wait
