@@ -191,7 +191,7 @@ class EngineSpec:
             default, and ``__post_init__`` raises ValueError for a wrong value with a text that begins with the field's
             name. Hydra never shows the value of a field with ``repr=False``.
         bounds: the smallest and the largest value of the numbers, by field.
-        arrays: the fields of the settings that are arrays of tables at the top of the cluster file, as in ``[[hosts]]``.
+        arrays: the fields of the settings that are arrays of tables at the top of the cluster file (``[[hosts]]``).
         environment: the names of environment variables that can replace texts of the table, by field.
         shorthand: a click option whose value VALUE stands for ``--master NAME://VALUE``; None if the engine has none.
         cluster_flags: click options that select the cluster, or a part of it, for every command with ``--master``. Each

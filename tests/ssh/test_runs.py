@@ -140,8 +140,7 @@ def test_every_host_that_cannot_be_used_is_in_one_line(two_hosts: Daemons, tmp_p
         "no.such.host.invalid: its name cannot be resolved (",
     ):
         assert reason in line
-    for host in two_hosts.hosts.values():
-        wait_until(lambda host=host: not host.left(), f"{host.name} without a supervisor", saw=host.left)
+    nothing_is_left(two_hosts)
 
 
 def port_of(daemons: Daemons, name: str) -> str:
