@@ -66,7 +66,8 @@ class Daemon:
 
     def left(self) -> list[str]:
         """What a run has left there: folders, and processes with the folder's name in their environment."""
-        return [f.name for f in self.tmp.glob("hydra-run-*")] + [
+        # A search of all processes costs more than one of files.
+        return [f.name for f in self.tmp.glob("hydra-run-*")] or [
             f"{p.pid} {p.name()}"
             for p in _processes()
             if p.environ_of.get("TMPDIR") == str(self.tmp) and "HYDRA_RUN" in p.environ_of
