@@ -192,7 +192,7 @@ def test_nothing_is_left_whatever_dies(two_hosts: Daemons, run: Path, killed: st
     if killed in ("ssh", "supervisor"):
         (row,) = table(run)
         assert row["failed_dead"] == "4"
-        how = {"ssh": "its host is lost", "supervisor": "killed by SIG"}[killed]
+        how = {"ssh": "its host is lost", "supervisor": "subscribers-2 on b"}[killed]
         assert any(how in text for text in events(run, GroupExit))
 
 
