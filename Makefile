@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NOW := $(shell date +%Y%m%d-%H%M%S)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test test-all test-rest prices lint soak bench man clean install native tox java servers jars browser prometheus kubernetes-rig native-tests
+.PHONY: help demo quick test test-all test-rest prices lint soak bench man clean install native tox java servers jars browser prometheus sshd kubernetes-rig native-tests
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -30,15 +30,15 @@ demo: ## Five small measurements on four systems, and a report (two and a half m
 quick: $(VENV)/.tests-installed ## While writing: the tests that need no process, no socket and no server, of this tree (half a minute)
 	PYTHONDONTWRITEBYTECODE= PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/suite.py quick
 
-test: tox native-tests servers ## Before others build on it: lint, types, each command once on each system (four minutes)
+test: tox native-tests servers sshd ## Before others build on it: lint, types, each command once on each system (four minutes)
 	$(BIN)/tox run -e tests
 
 test-all: test test-rest ## Before it lands: all tests (20 minutes), on a real Kubernetes too where make kubernetes-rig has made one
 
-test-rest: tox browser prometheus
+test-rest: tox browser prometheus sshd
 	$(BIN)/tox run -e tests -- rest
 
-prices: tox native-tests servers browser prometheus ## Write what the tests cost into tests/prices.toml
+prices: tox native-tests servers browser prometheus sshd ## Write what the tests cost into tests/prices.toml
 	$(BIN)/tox run -e tests -- prices
 
 lint: tox ## Lint and strict types only
@@ -83,6 +83,9 @@ browser: ## Chromium, if it is missing (the tests of the report open it)
 
 prometheus: ## Prometheus, if it is missing (a test has it read what the dashboard shows)
 	@scripts/system-packages prometheus
+
+sshd: ## sshd, if it is missing (tests run hosts of their own)
+	@scripts/system-packages sshd
 
 kubernetes-rig: install native ## A Kubernetes for the tests, in the user's cache: compiled once, in about ten minutes (root)
 	@scripts/system-packages kubernetes

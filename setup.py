@@ -92,6 +92,7 @@ setup(
         "hydra": ["py.typed"],
         "hydra.jupyter": ["*.ipynb", "*.css", "*.j2"],
         "hydra.serve": ["*.css"],
+        "hydra.ssh": ["on_host/*.sh"],
     },
     distclass=PlatformDistribution,
     cmdclass={"build_py": BuildPython, "bdist_wheel": Wheel},

@@ -217,7 +217,7 @@ def checked(code: object, out: str, err: str) -> str:
             ("kill", "x", "--engine", "local"),
             "runs on --master local leave nothing behind, so there is nothing for hydra kill",
         ),
-        (("ps",), "Missing option '--master' / '--engine'"),
+        (("ps",), "runs on --master local leave nothing behind"),
         (("ps", "--master", "nowhere://"), "--master nowhere:// belongs to no installed engine"),
         (("check", "single-consumer"), "is a published experiment, and no scenario; run it with hydra run single-c"),
         ((*ZMQ, "--config", "../scenario.toml"), "is a scenario, and no cluster file; run it with hydra run"),

@@ -46,7 +46,9 @@ _F = TypeVar("_F", bound=Callable[..., Any])
     ),
     json_flag,
 )
-def agents(config: Path | None, master: str, scenario: str | None, as_json: bool, whole: bool, **flags: Any) -> None:
+def agents(
+    config: Path | None, master: str | None, scenario: str | None, as_json: bool, whole: bool, **flags: Any
+) -> None:
     """List a cluster's agents and their free resources."""
     from hydra.cli.cluster_operations import list_agents
 
@@ -59,7 +61,7 @@ def agents(config: Path | None, master: str, scenario: str | None, as_json: bool
 @config_flag
 @cluster_flag
 @json_flag
-def ps(config: Path | None, master: str, as_json: bool, **flags: Any) -> None:
+def ps(config: Path | None, master: str | None, as_json: bool, **flags: Any) -> None:
     """List the runs that have something on a cluster."""
     from hydra.cli.cluster_operations import list_leftovers
 
@@ -70,7 +72,7 @@ def ps(config: Path | None, master: str, as_json: bool, **flags: Any) -> None:
 @click.argument("run", type=WORD)
 @config_flag
 @cluster_flag
-def kill(run: str, config: Path | None, master: str, **flags: Any) -> None:
+def kill(run: str, config: Path | None, master: str | None, **flags: Any) -> None:
     """End and delete what RUN has left on a cluster."""
     from hydra.cli.cluster_operations import end_leftovers
 

@@ -22,13 +22,19 @@ if TYPE_CHECKING:
 
 
 def list_agents(
-    config: Path | None, master: str, flags: Mapping[str, Any], scenario: str | None, *, as_json: bool, whole: bool
+    config: Path | None,
+    master: str | None,
+    flags: Mapping[str, Any],
+    scenario: str | None,
+    *,
+    as_json: bool,
+    whole: bool,
 ) -> None:
     """Prints the agents of a cluster; for the local engine, prints the resources of this machine, too.
 
     Args:
         config: the cluster file; None is ``conf/hydra.toml``.
-        master: the value of ``--master``.
+        master: the value of ``--master``; None: it was not given.
         flags: the flags of the engines.
         scenario: the scenario whose roles are checked for each agent; None: no scenario was named.
         as_json: whether JSON is printed in place of a table.
@@ -125,12 +131,12 @@ def _declared(file: str, machine: MachineResources) -> str:
     )
 
 
-def list_leftovers(config: Path | None, master: str, flags: Mapping[str, Any], *, as_json: bool) -> None:
+def list_leftovers(config: Path | None, master: str | None, flags: Mapping[str, Any], *, as_json: bool) -> None:
     """Prints a row for each run that has left something on a cluster.
 
     Args:
         config: the cluster file; None is ``conf/hydra.toml``.
-        master: the value of ``--master``.
+        master: the value of ``--master``; None: it was not given.
         flags: the flags of the engines.
         as_json: whether JSON is printed in place of a table.
 
@@ -147,12 +153,12 @@ def list_leftovers(config: Path | None, master: str, flags: Mapping[str, Any], *
     rows = leftovers(engine.master, engine.settings)
     parts = ", ".join(flag.opts[0] for flag in engine.spec.cluster_flags)
     elsewhere = f"; {parts} names another part of the cluster" if parts else ""
-    none = f"the cluster of --master {master} knows no run of Hydra's{elsewhere}"
+    none = f"the cluster of --master {engine.master} knows no run of Hydra's{elsewhere}"
     text = tabled(rows, terminal_width()) if rows else none
     click.echo(json.dumps(rows, indent=2) if as_json else text)
 
 
-def end_leftovers(run: str, config: Path | None, master: str, flags: Mapping[str, Any]) -> None:
+def end_leftovers(run: str, config: Path | None, master: str | None, flags: Mapping[str, Any]) -> None:
     """Deletes what a run has left on a cluster, and prints each deleted thing; see :func:`list_leftovers`.
 
     Raises:

@@ -9,7 +9,6 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from hydra.config import plugins
 from hydra.config.fields import out_of_bounds
 from hydra.config.file_locations import conf_dir
 from hydra.config.plugins import engines
@@ -39,7 +38,8 @@ def load_cluster(path: Path | None = None) -> ClusterSpec:
     with refusals_in(source):
         if "system" in data:
             raise RefusedError((), "is a scenario, and no cluster file", f"run it with hydra run {quote(str(source))}")
-        known_keys((), data, ("cluster", "agents", *plugins.engines()))
+        arrays = (name for spec in engines().values() for name in spec.arrays)
+        known_keys((), data, ("cluster", "agents", *engines(), *arrays))
         cluster = table_of(("cluster",), data.get("cluster", {}))
         known_keys(("cluster",), cluster, _CLUSTER_KEYS)
         rows = data.get("agents", [])
@@ -120,7 +120,8 @@ def load_engine(name: str, path: Path | None = None, given: Mapping[str, object]
     source, data = read_cluster(path)
     with refusals_in(source):
         written = table_of((name,), data.get(name, {}))
-        known_keys((name,), written, field_names(spec.settings))
+        known_keys((name,), written, [key for key in field_names(spec.settings) if key not in spec.arrays])
+        written |= {key: data[key] for key in spec.arrays if key in data}
         surroundings = {key: os.environ[v] for key, v in spec.environment.items() if os.environ.get(v)}
     flags = {key: value for key, value in (given or {}).items() if value is not None}
     try:
@@ -135,13 +136,14 @@ def load_engine(name: str, path: Path | None = None, given: Mapping[str, object]
 
 def _built(spec: EngineSpec, values: Mapping[str, object]) -> Any:
     names = field_names(spec.settings)
+    homes = {name: spec.name for name in names if name not in spec.arrays}
     try:
-        return built(spec.settings, values, dict.fromkeys(names, spec.name), spec.bounds)
+        return built(spec.settings, values, homes, spec.bounds)
     except RefusedError as e:
         if e.key:
             raise
         # The settings' own check failed; its text begins with the field, if it is about one.
         field, _, what = e.what.partition(" ")
-        if field.partition(".")[0] in names:
-            raise RefusedError((spec.name, field), what, e.remedy) from e
+        if (top := field.partition(".")[0]) in names:
+            raise RefusedError((*(() if top in spec.arrays else (spec.name,)), field), what, e.remedy) from e
         raise RefusedError((spec.name,), e.what, e.remedy) from e

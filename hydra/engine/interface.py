@@ -191,7 +191,9 @@ class EngineSpec:
             default, and ``__post_init__`` raises ValueError for a wrong value with a text that begins with the field's
             name. Hydra never shows the value of a field with ``repr=False``.
         bounds: the smallest and the largest value of the numbers, by field.
+        arrays: the fields of the settings that are arrays of tables at the top of the cluster file (``[[hosts]]``).
         environment: the names of environment variables that can replace texts of the table, by field.
+        shorthand: a click option whose value VALUE stands for ``--master NAME://VALUE``; None if the engine has none.
         cluster_flags: click options that select the cluster, or a part of it, for every command with ``--master``. Each
             has the name of a field of the settings.
         flags: such options about how groups run, for commands that run or check a scenario.
@@ -217,7 +219,9 @@ class EngineSpec:
     handles: Callable[[str], bool] = lambda _: False
     settings: type = NoSettings
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    arrays: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    shorthand: click.Option | None = None
     cluster_flags: Sequence[click.Option] = ()
     flags: Sequence[click.Option] = ()
     run_flags: Sequence[click.Option] = ()

@@ -78,6 +78,7 @@ from hydra.options.shared_flags import (
     interleave_flag,
     json_flag,
     master_flag,
+    own_cluster_flag,
     pin_flags,
     rate_flag,
     run_flags,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from hydra.config.cluster import load_engine
 from hydra.config.plugins import engines
@@ -15,6 +15,9 @@ from hydra.errors import UsageError
 from hydra.model import Agent
 from hydra.options.plugin_commands import masters
 from hydra.system import Program
+
+DEFAULT_MASTER: Final = "local"
+"""The ``--master`` of a command that was given none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +66,23 @@ class SelectedEngine:
         return self.spec.secrets(self.settings), self.spec.users(self.settings)
 
 
-def choose(master: str, config: Path | None, flags: Mapping[str, object] | None = None) -> SelectedEngine:
+def choose(master: str | None, config: Path | None, flags: Mapping[str, object] | None = None) -> SelectedEngine:
     """The engine of a ``--master``, with the settings from its table, the environment and flags.
 
     The tables of the other engines are read, too: a mistake in one is found before that engine is needed.
 
     Args:
-        master: the value of ``--master``.
+        master: the value of ``--master``; None: it was not given.
         config: the cluster file; None is ``conf/hydra.toml``.
         flags: the flags of a command, by name; only the engines' flags are read.
 
     Raises:
-        UsageError: no engine accepts this master, or a flag of another engine was given.
+        UsageError: no engine accepts this master, a flag of another engine was given, or two flags name a cluster.
         ConfigError: a table of the cluster file cannot be used.
     """
-    spec = _engine_of(master)
     given = flags or {}
+    master = _spelled_out(master, given)
+    spec = _engine_of(master)
     own = {str(flag.name): given.get(str(flag.name)) for flag in spec.all_flags}
     owners: dict[str, list[str]] = {}
     for other in engines().values():
@@ -89,6 +93,18 @@ def choose(master: str, config: Path | None, flags: Mapping[str, object] | None 
         raise UsageError(f"{name} is for another --master: {', or '.join(theirs)}", f"name one, or leave out {name}")
     settings = {name: load_engine(name, config, own if name == spec.name else None) for name in engines()}
     return SelectedEngine(master, spec, settings[spec.name])
+
+
+def _spelled_out(master: str | None, given: Mapping[str, object]) -> str:
+    """The value of ``--master`` that these flags stand for."""
+    for spec in engines().values():
+        value = given.get(str(spec.shorthand.name)) if spec.shorthand is not None else None
+        if spec.shorthand is not None and value is not None:
+            flag = spec.shorthand.opts[0]
+            if master not in (None, spec.name):
+                raise UsageError(f"{flag} and --master {master} name two clusters", f"leave out {flag} or --master")
+            master = f"{spec.name}://{value}"
+    return master or DEFAULT_MASTER
 
 
 def _engine_of(master: str) -> EngineSpec:

@@ -68,7 +68,9 @@ def add_flags(command: click.Command, context: click.Context) -> None:
     names = {str(option.name) for option in options}
     if "master" not in names:
         return
-    brought = {name: _flags_for(names, spec) for name, spec in engines().items()}
+    # A command that requires --master is an engine's own.
+    of_any = not any(option.name == "master" and option.required for option in options)
+    brought = {name: _flags_for(names, spec, of_any=of_any) for name, spec in engines().items()}
     theirs = [flag for flags in brought.values() for flag in flags]
     for flag in theirs:
         put(flag, CLUSTER)
@@ -82,10 +84,17 @@ def add_flags(command: click.Command, context: click.Context) -> None:
             command.params.append(flag)
 
 
-def _flags_for(names: Set[str], spec: EngineSpec) -> list[click.Option]:
-    """The engine's flags for a command whose own flags have these names, ``master`` among them."""
+def _flags_for(names: Set[str], spec: EngineSpec, *, of_any: bool) -> list[click.Option]:
+    """The engine's flags for a command whose own flags have these names, ``master`` among them.
+
+    Args:
+        names: the names.
+        spec: the engine.
+        of_any: whether the command is for any engine.
+    """
     groups, whole = "sets" in names, "resume" in names
-    return [*spec.cluster_flags, *(spec.flags if groups else ()), *(spec.run_flags if whole else ())]
+    shorthand = (spec.shorthand,) if spec.shorthand is not None and of_any else ()
+    return [*shorthand, *spec.cluster_flags, *(spec.flags if groups else ()), *(spec.run_flags if whole else ())]
 
 
 def _taken(who: str, what: str) -> ConfigError:

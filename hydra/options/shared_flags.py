@@ -36,12 +36,13 @@ config_flag = grouped(CLUSTER, click.option("--config", type=PATH, help="Cluster
 
 _MASTER: Final = ("--master", "--engine")
 
-master_flag = grouped(CLUSTER, click.option(*_MASTER, type=WORD, default="local", show_default=True))
+master_flag = grouped(CLUSTER, click.option(*_MASTER, type=WORD, show_default="local"))
 """The flag ``--master`` of runs; its help lists the engines (``hydra.options.plugin_commands.add_flags``)."""
-cluster_flag = grouped(
-    CLUSTER, click.option(*_MASTER, type=WORD, required=True, help="Cluster, as named by --master of a run.")
-)
+_OF_A_RUN: Final = "Cluster, as named by --master of a run."
+cluster_flag = grouped(CLUSTER, click.option(*_MASTER, type=WORD, help=_OF_A_RUN))
 """The same flag for commands that list or delete what runs have left on a cluster."""
+own_cluster_flag = grouped(CLUSTER, click.option(*_MASTER, type=WORD, required=True, help=_OF_A_RUN))
+"""The same flag for an engine's own commands."""
 
 agents_flags: Final = (
     click.Option(["--advertise"], type=WORD, metavar="ADDRESS", help="Address at which agents reach this machine."),

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from hydra.options import PATH, RUN, WORD, Command, cluster_flag, config_flag, grouped
+from hydra.options import PATH, RUN, WORD, Command, config_flag, grouped, own_cluster_flag
 from hydra.options.help import MACHINE
 
 
@@ -22,7 +22,7 @@ from hydra.options.help import MACHINE
 )
 @click.argument("run", type=WORD)
 @config_flag
-@cluster_flag
+@own_cluster_flag
 @grouped(
     RUN,
     click.option("--out", type=PATH, help="Run directory to make (default: runs/RUN)."),

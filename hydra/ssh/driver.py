@@ -1,0 +1,274 @@
+"""The process with the connections to the hosts: it starts one ``ssh`` for each host, and a supervisor on it.
+
+A host may be slow, and ssh may hang: neither may hold up the process that serves the control channel. The engine
+starts this process as ``python -m hydra.ssh.driver FD``; FD is its end of a socket pair. If the engine is killed, this
+process ends all supervisors; if this process is killed, their standard input closes, and they end by themselves.
+
+The engine sends, by ``call``: ``open`` (run, script, hosts: name and command of each), ``prepare`` (archive,
+programs, reach: address and port), ``forward`` (host: the command with a forwarded port), ``relay`` (address, port of
+the controller, to which forwarded connections lead), ``start`` (host, group, environment, command), ``signal`` (host,
+group, signal), ``stop``.
+This process sends, by ``kind``: ``listening`` (port, for forwarded connections), ``hello`` (host, facts, forwarded:
+the port of the host; 0 if none), ``ready`` (host, reach), ``refused`` (host, what), ``started`` and ``ended`` (host
+and the fields of the supervisor's reply), ``lost`` (host, stderr, status), ``stopped``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import socket
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, Final
+
+from hydra.engine.driver_pipe import DriverPipe, Message
+from hydra.ssh import supervisor
+from hydra.ssh.failures import CHANGED
+
+_STOP_WITHIN_S: Final = 8.0
+"""The supervisor gives groups 2 s to end, and then removes its folder."""
+_TICK_S: Final = 0.05
+_PIECE: Final = 1 << 18
+_LONGEST_LINE: Final = 1 << 20
+_KEPT_STDERR: Final = 8192
+_FORWARDED: Final = re.compile(r"Allocated port (\d+) for remote forward")
+_NOT_STARTED: Final = 127
+
+
+class _Connection:
+    """The connection to one host.
+
+    Attributes:
+        facts: the facts that its supervisor reported.
+    """
+
+    def __init__(self, host: str, process: Process, driver: _Driver, *, forwards: bool) -> None:
+        self.facts: dict[str, str] = {}
+        self._forwards = forwards
+        self._host = host
+        self._process = process
+        self._driver = driver
+        self._stderr = b""
+        self._reach = ""
+        self._stored = asyncio.Event()
+        self.retired = False
+        self._tasks = [asyncio.create_task(work) for work in (self._read_stderr(), self._keep())]
+        self._reader = asyncio.create_task(self._read())
+
+    @property
+    def stderr(self) -> str:
+        """The end of what ssh has printed on standard error."""
+        return self._stderr.decode(errors="replace")
+
+    def send(self, *words: str) -> None:
+        """Sends the supervisor a command."""
+        self.write(supervisor.line(*words))
+
+    def write(self, data: bytes) -> None:
+        if self._process.stdin is not None and not self._process.stdin.is_closing():
+            self._process.stdin.write(data)
+
+    async def prepare(self, archive: Path, programs: list[str], reach: tuple[str, int] | None) -> None:
+        """Sends the archive unless the host has it; then proves the programs and the way to this machine."""
+        if self.facts.get("archive") != "kept":
+            self.send("archive", str(archive.stat().st_size))
+            with archive.open("rb") as file, contextlib.suppress(ConnectionError):
+                while piece := file.read(_PIECE):
+                    self.write(piece)
+                    if self._process.stdin is not None:
+                        await self._process.stdin.drain()
+            await self._stored.wait()
+        if reach is not None:
+            self.send("reach", reach[0], str(reach[1]))
+        self.send("prove", *programs)
+
+    async def close(self) -> None:
+        """Ends the supervisor and waits for it."""
+        self.send("end")
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(self._reader), _STOP_WITHIN_S)
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.terminate()
+        for task in (*self._tasks, self._reader):
+            task.cancel()
+
+    async def _greet(self) -> None:
+        """Reports the first reply, with the forwarded port, which ssh prints on another stream."""
+        while self._forwards and not _FORWARDED.search(self.stderr):
+            await asyncio.sleep(_TICK_S)
+        port = _FORWARDED.search(self.stderr)
+        self._driver.report("hello", host=self._host, facts=self.facts, forwarded=int(port[1]) if port else 0)
+
+    async def _keep(self) -> None:
+        while True:
+            self.send("ping")
+            await asyncio.sleep(supervisor.PING_EVERY_S)
+
+    async def _read_stderr(self) -> None:
+        stream = self._process.stderr
+        while stream is not None and (piece := await stream.read(4096)):
+            self._stderr = (self._stderr + piece)[-_KEPT_STDERR:]
+            sys.stderr.write(f"{self._host}: {piece.decode(errors='replace')}")
+            sys.stderr.flush()
+
+    async def _read(self) -> None:
+        stream = self._process.stdout
+        try:
+            while stream is not None and (line := await stream.readline()):
+                if (found := supervisor.reply(line.decode(errors="replace").rstrip("\n"))) is not None:
+                    self._heard(found)
+        except ValueError as e:  # a line that is too long: no supervisor answers
+            self._stderr += f"\n{e}".encode()
+        status = await self._process.wait()
+        await asyncio.wait({self._tasks[0]}, timeout=1.0)  # the rest of standard error
+        if not self.retired:
+            self._driver.report("lost", host=self._host, stderr=self.stderr, status=status)
+
+    def _heard(self, found: Message) -> None:
+        match found.pop("kind"):
+            case "fact":
+                self.facts[found["name"]] = found["value"]
+            case "hello" if CHANGED in self.stderr:  # ssh connects all the same with StrictHostKeyChecking=no
+                self._driver.report("lost", host=self._host, stderr=self.stderr, status=None)
+            case "hello":
+                self._tasks.append(asyncio.create_task(self._greet()))
+            case "stored":
+                self._stored.set()
+            case "reach":
+                self._reach = found["answer"]
+            case "proved":
+                self._driver.report("ready", host=self._host, reach=self._reach)
+            case "refused" | "started" | "ended" as kind:
+                self._driver.report(kind, host=self._host, **found)
+
+
+class _Driver:
+    """Moves messages between the engine and the supervisors until the engine stops this process or has ended."""
+
+    def __init__(self, channel: DriverPipe, end: socket.socket) -> None:
+        self._channel = channel
+        self._end = end
+        self._hosts: dict[str, _Connection] = {}
+        self._script = ""
+        self._controller: tuple[str, int] | None = None
+        self._background: set[asyncio.Task[None]] = set()
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> None:
+        """Serves both sides until the end."""
+        asyncio.get_running_loop().add_reader(self._end, self._receive)
+        while not self._channel.closed and not self._stopping.is_set():
+            self._channel.flush()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), _TICK_S)
+        asyncio.get_running_loop().remove_reader(self._end)
+        for task in self._background:
+            task.cancel()
+        for connection in self._hosts.values():
+            connection.retired = True
+        await asyncio.gather(*(connection.close() for connection in self._hosts.values()))
+        self.report("stopped")
+        self._channel.flush()
+
+    def report(self, kind: str, **fields: Any) -> None:
+        """Sends the engine a message."""
+        if not self._channel.closed:
+            self._channel.send({"kind": kind, **fields})
+
+    def _receive(self) -> None:
+        for message in self._channel.receive():
+            self._obey(message)
+
+    def _obey(self, message: Message) -> None:
+        match message["call"]:
+            case "open":
+                self._script = message["script"]
+                for name, command in message["hosts"].items():
+                    self._later(self._connect(name, command))
+                self._later(self._listen())
+            case "prepare":
+                reach = tuple(message["reach"]) if message["reach"] else None
+                for name in message["hosts"]:
+                    if (host := self._hosts.get(name)) is not None:
+                        self._later(host.prepare(Path(message["archive"]), message["programs"], reach))
+            case "forward":
+                self._later(self._connect_again(message["host"], message["command"]))
+            case "relay":
+                self._controller = message["address"], message["port"]
+            case "start":
+                variables = [f"{name}={value}" for name, value in message["environment"].items()]
+                words = (message["group"], str(len(variables)), *variables, *message["command"])
+                self._hosts[message["host"]].send("start", *words)
+            case "signal":
+                self._hosts[message["host"]].send("signal", message["group"], message["signal"])
+            case "stop":
+                self._stopping.set()
+
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    async def _connect(self, host: str, command: list[str]) -> None:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=_LONGEST_LINE
+            )
+        except OSError as e:
+            self.report("lost", host=host, stderr=str(e), status=_NOT_STARTED)
+            return
+        self._hosts[host] = connection = _Connection(host, process, self, forwards="-R" in command)
+        connection.write(self._script.encode())
+
+    async def _connect_again(self, host: str, command: list[str]) -> None:
+        self._hosts[host].retired = True
+        await self._hosts[host].close()
+        await self._connect(host, command)
+
+    # --- forwarded connections ----------------------------------------------------------------------------------------
+
+    async def _listen(self) -> None:
+        """Opens the port of this machine to which hosts forward; it leads to the controller, whose port comes later."""
+        server = await asyncio.start_server(self._lead, "127.0.0.1", 0)
+        self.report("listening", port=server.sockets[0].getsockname()[1])
+
+    async def _lead(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._controller is None:
+            writer.close()
+            return
+        with contextlib.suppress(OSError):
+            theirs, ours = await asyncio.open_connection(*self._controller)
+            await asyncio.gather(_copy(reader, ours), _copy(theirs, writer))
+
+
+async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    try:
+        while piece := await source.read(_PIECE):
+            target.write(piece)
+            await target.drain()
+    finally:
+        target.close()
+
+
+def main() -> None:
+    """Runs the process; its only argument is the number of its socket's file descriptor."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the engine handles Ctrl-C
+    end = socket.socket(fileno=int(sys.argv[1]))
+    asyncio.run(_run(end))
+    sys.stdout.flush()
+    os._exit(0)
+
+
+async def _run(end: socket.socket) -> None:
+    await _Driver(DriverPipe(end), end).run()
+
+
+if __name__ == "__main__":
+    main()

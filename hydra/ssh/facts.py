@@ -1,0 +1,184 @@
+"""Facts about a host, and whether a run can use it. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from hydra.engine.resources import without
+from hydra.model import Agent, Group, Resources
+from hydra.ssh.hosts import HostEntry
+
+PORTS: Final = (20_000, 32_000)
+"""The range from which servers get ports, below the ports that kernels choose."""
+_WINDOW: Final = 200
+"""The number of these ports that a run uses on a host; runs at the same time probably use others."""
+ROOM_MB: Final = 200.0
+"""The free space that programs, and what groups write, need on a host."""
+FILES_BESIDE: Final = 64
+"""The open files of a group's relay beside one for each client."""
+_MANY_FILES: Final = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    """What the supervisor reports about its host.
+
+    Attributes:
+        machine: the machine type, as ``uname -m`` prints it.
+        cpus: the number of CPUs that the user may use.
+        mem, disk: the available memory, and the free space in ``folder``, in MB.
+        folder: the folder for programs and groups.
+        nofile: the hard limit of open files of a process; None: none.
+        python: the path of the Python that the archive needs; "" if there is none.
+        addresses: the host's IPv4 addresses.
+        connection: the addresses of both ends of the connection, as the host sees them: this machine's, the host's.
+            Both are "" if the connection has none.
+        listening: the ports on which a process listens.
+        archive: whether the host has the archive.
+    """
+
+    machine: str = ""
+    cpus: float = 0.0
+    mem: float = 0.0
+    disk: float = 0.0
+    folder: str = "/tmp"  # noqa: S108  # the host's folder
+    nofile: int | None = None
+    python: str = ""
+    addresses: tuple[str, ...] = ()
+    connection: tuple[str, str] = ("", "")
+    listening: tuple[int, ...] = ()
+    archive: bool = False
+
+
+def host_facts(told: Mapping[str, str]) -> HostFacts:
+    """The facts from the texts that the supervisor reports, by name; a text that is no number counts as 0."""
+    ends = told.get("connection", "").split()
+    limit = told.get("nofile", "")
+    return HostFacts(
+        machine=told.get("machine", ""),
+        cpus=_number(told.get("cpus", "")),
+        mem=_number(told.get("mem", "")),
+        disk=_number(told.get("disk", "")),
+        folder=told.get("folder", ""),
+        nofile=int(limit) if limit.isdecimal() else None,
+        python=told.get("python", ""),
+        addresses=tuple(told.get("addresses", "").split()),
+        connection=(ends[0], ends[2]) if len(ends) == 4 else ("", ""),
+        listening=tuple(sorted({int(port, 16) for port in told.get("listening", "").split()})),
+        archive=told.get("archive") == "kept",
+    )
+
+
+def data_address(host: HostEntry, facts: HostFacts) -> str:
+    """The address of the host for clients of other hosts; "" if none of its addresses is known to be the right one.
+
+    It is the address that the user gave, or the one at which the connection arrived.
+    """
+    return next((each for each in (host.address, facts.connection[1]) if each in facts.addresses), "")
+
+
+def unusable(host: HostEntry, facts: HostFacts, machine: str) -> tuple[str, str]:
+    """Why a run cannot use the host, and what to do; two empty texts if it can.
+
+    Args:
+        host: the host as the user named it.
+        facts: what it reports.
+        machine: the machine type of the archive.
+    """
+    if facts.machine != machine:
+        return (
+            f"its machine type is {facts.machine}, and the programs are built for {machine}",
+            "run hydra on a machine like the hosts",
+        )
+    if facts.disk < ROOM_MB:
+        return (
+            f"its disk is full: {facts.disk:g} MB are free in {facts.folder}, and Hydra needs {ROOM_MB:g} MB",
+            "make room there, or set TMPDIR for commands over ssh",
+        )
+    if not data_address(host, facts):
+        asked = host.address or facts.connection[1] or host.name
+        return (
+            f"no server or publisher could bind {asked}, which is no IPv4 address of it "
+            f"({', '.join(facts.addresses) or 'none'})",
+            "give its own address as address under [[hosts]]",
+        )
+    return "", ""
+
+
+def alone(addresses: Mapping[str, str]) -> list[str]:
+    """The hosts that other hosts cannot reach, as only their loopback address is known; none if all are like that.
+
+    Args:
+        addresses: the data address of each host.
+    """
+    inside = [name for name, address in addresses.items() if ipaddress.ip_address(address).is_loopback]
+    return inside if len(inside) < len(addresses) else []
+
+
+def here(facts: Iterable[HostFacts]) -> list[str]:
+    """The addresses of the machine that connected, as hosts see it; those that most hosts see come first."""
+    return [address for address, _ in Counter(each.connection[0] for each in facts).most_common() if "." in address]
+
+
+def agent_of(host: HostEntry, facts: HostFacts, run: int) -> Agent:
+    """The host as an agent with its free resources.
+
+    Args:
+        host: the host as the user named it.
+        facts: what it reports.
+        run: a number of the run, which chooses its ports.
+    """
+    resources = host.resources
+    if resources is None:
+        first = PORTS[0] + run % ((PORTS[1] - PORTS[0]) // _WINDOW) * _WINDOW
+        resources = Resources(facts.cpus, facts.mem, facts.disk, ((first, first + _WINDOW - 1),))
+    ports = without(resources.ports, ((port, port) for port in facts.listening))
+    return Agent(host.name, host.name, host.attributes, replace(resources, ports=ports))
+
+
+def too_few_files(groups: Iterable[Group], facts: HostFacts) -> str:
+    """Why the host's limit of open files does not suffice for one of the groups; "" if it does."""
+    for group in groups:
+        need = group.count + FILES_BESIDE
+        if facts.nofile is not None and facts.nofile < need:
+            return f"a process may open {facts.nofile} files (ulimit -Hn), and group {group.id} needs {need}"
+    return ""
+
+
+def advice(facts: Mapping[str, HostFacts], python: str) -> list[str]:
+    """Lines for ``hydra check`` about hosts that limit runs.
+
+    Args:
+        facts: the facts of each host.
+        python: the name of the Python that the archive needs.
+    """
+    without_python = [name for name, each in facts.items() if not each.python]
+    few = [name for name, each in facts.items() if each.nofile is not None and each.nofile < _MANY_FILES]
+    lines = []
+    if without_python:
+        lines.append(f"{', '.join(without_python)}: no {python} is on PATH there, so only native clients run there.")
+    if few:
+        least = min(facts[name].nofile or 0 for name in few)
+        lines.append(
+            f"{', '.join(few)}: a process may open {least:,} files (ulimit -Hn); a publisher or server needs one for "
+            f"each subscriber: raise nofile in /etc/security/limits.conf there."
+        )
+    return lines
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
+
+
+def named(names: Sequence[str]) -> str:
+    """Names of hosts for a sentence; of many hosts, the first and the number of the others."""
+    most = 8
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -1,0 +1,110 @@
+"""Why hosts cannot be used: the messages of ssh and srun as reasons with remedies, in one line for all hosts. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from hydra.errors import ClusterError
+from hydra.ssh.facts import named
+
+CHANGED: Final = "REMOTE HOST IDENTIFICATION HAS CHANGED"
+"""Contained in ssh's message about a changed host key, with which ssh may connect all the same."""
+
+
+class HostFailure(NamedTuple):
+    """Why a host cannot be used, and what to do; ``HOST`` in the remedy is the host's name."""
+
+    why: str
+    remedy: str = ""
+
+
+_ONCE: Final = "compare the key's fingerprint and accept it once: ssh HOST"
+_KEYS: Final = "try ssh -o BatchMode=yes HOST true: install your key there (ssh-copy-id HOST), and load one with a "
+_KEYS_END: Final = "passphrase into your agent (ssh-add)"
+_TABLE: Final[Sequence[tuple[str, HostFailure]]] = (
+    (
+        CHANGED,
+        HostFailure(
+            "its host key has changed",
+            "if the host was installed again: ssh-keygen -R HOST, then ssh HOST; otherwise another host answers",
+        ),
+    ),
+    (r"Host key verification failed", HostFailure("its host key is not known here", _ONCE)),
+    (
+        r"Permission denied \((?P<text>[^)]*(?:password|keyboard-interactive)[^)]*)\)",
+        HostFailure("it refuses your keys and asks for a password, which Hydra has not", _KEYS + _KEYS_END),
+    ),
+    (r"Permission denied \(", HostFailure("it refuses your keys", _KEYS + _KEYS_END)),
+    (
+        r"Too many authentication failures",
+        HostFailure(
+            "it refuses your keys: too many were tried",
+            "name one in ~/.ssh/config: IdentityFile and IdentitiesOnly yes",
+        ),
+    ),
+    (
+        r"Could not resolve hostname [^:]*: (?P<text>.+)",
+        HostFailure("its name cannot be resolved ({text})", "check the name, or give address under [[hosts]]"),
+    ),
+    (
+        r"(?:ssh: connect to host .*|kex_exchange_identification): (?P<text>.+)"
+        r"|(?P<more>Connection (?:closed|reset) by .*|Connection timed out.*)",
+        HostFailure("it is not reachable ({text})", "try ssh HOST true"),
+    ),
+    (
+        r"Timeout, server .* not responding",
+        HostFailure("the connection was silent for 30 s", "look at the host and at the network"),
+    ),
+    (
+        r"remote port forwarding failed",
+        HostFailure(
+            "it cannot reach this machine, and allows no forwarded port (-R)",
+            "set AllowTcpForwarding yes in its sshd_config, or name another address of this machine (--advertise)",
+        ),
+    ),
+    (
+        r"Bad configuration option: (?P<text>.+)|(?P<more>Bad owner or permissions on .*)",
+        HostFailure("ssh rejects its configuration ({text})", "correct ~/.ssh/config"),
+    ),
+    (r"No space left on device", HostFailure("its disk is full", "make room in TMPDIR there, or set TMPDIR")),
+    (
+        r"srun: error: (?P<text>.+)",
+        HostFailure("srun cannot start a step there ({text})", "run hydra inside the allocation: salloc or sbatch"),
+    ),
+)
+
+
+def failure(stderr: str, status: int | None = None) -> HostFailure:
+    """Why a host's connection failed or ended.
+
+    Args:
+        stderr: what ssh or srun printed on standard error.
+        status: its exit status; None: it is still running.
+    """
+    for pattern, found in _TABLE:
+        if match := re.search(pattern, stderr):
+            groups = match.groupdict()
+            text = (groups.get("text") or groups.get("more") or "").strip().rstrip(".")
+            return HostFailure(found.why.format(text=text), found.remedy)
+    last = next((line.strip() for line in reversed(stderr.splitlines()) if line.strip()), "")
+    how = "" if status is None else f"the connection ended with status {status}"
+    return HostFailure(": ".join(filter(None, (how, last))) or "the connection ended", "try ssh HOST true")
+
+
+def refusal(failures: Mapping[str, HostFailure], total: int, *, doing: str = "be used") -> ClusterError:
+    """The error about all hosts that failed.
+
+    Args:
+        failures: why, by host; one or more.
+        total: the number of hosts that were tried.
+        doing: what these hosts cannot.
+    """
+    by_reason: dict[HostFailure, list[str]] = {}
+    for name, why in failures.items():
+        by_reason.setdefault(why, []).append(name)
+    parts = [f"{named(names)}: {why.why}" for why, names in by_reason.items()]
+    remedies = dict.fromkeys(why.remedy.replace("HOST", names[0]) for why, names in by_reason.items() if why.remedy)
+    hosts = "the host" if total == 1 else f"{len(failures)} of {total} hosts"
+    return ClusterError(f"{hosts} cannot {doing}: {'; '.join(parts)}", "; ".join(remedies))

@@ -1,0 +1,12 @@
+# What runs of this user have on a host: processes by their environment, and folders.
+mine() {
+    grep -sao 'HYDRA_RUN=[^[:cntrl:]]*' /proc/[0-9]*/environ | while IFS= read -r found; do
+        process=${found%%/environ:*}
+        [ -O "$process" ] && printf '%s\t%s\n' "${process#/proc/}" "${found#*=}"
+    done
+}
+folders() {
+    for folder in "$base"/hydra-run-*; do
+        [ -O "$folder/run" ] && printf '%s\t%s\n' "$folder" "$(tail -n 1 "$folder/run")"
+    done
+}

@@ -1,0 +1,3 @@
+mine | sed 's/^/process\t/'
+folders | sed 's/^/folder\t/'
+echo hello

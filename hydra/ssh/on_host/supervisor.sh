@@ -1,0 +1,123 @@
+# The supervisor of one run; hydra/ssh/supervisor.py describes its commands and replies. facts.sh precedes it.
+trap '' HUP INT TERM PIPE
+refuse() { printf 'refused\t%s\n' "$(printf '%s' "$*" | tr '\n\t' '  ')"; }
+
+# A batch system may end a supervisor together with its watcher; the next one removes the folder.
+namespace=$(readlink /proc/self/ns/pid)
+for folder in "$base"/hydra-run-*; do
+    [ -O "$folder/run" ] && { read -r pid its; } <"$folder/run" && [ "$its" = "$namespace" ] &&
+        ! grep -qs HYDRA_RUN= "/proc/$pid/environ" && rm -rf "$folder"
+done
+
+output=$(mktemp -d "$base/hydra-run-XXXXXX" 2>&1) || { refuse "$output"; exit 1; }
+work=$output
+HYDRA_ARTIFACT=@digest@ HYDRA_LIFELINE=9
+export HYDRA_ARTIFACT HYDRA_LIFELINE
+{ printf '%s %s\n%s\n' "$$" "$namespace" "$HYDRA_RUN" >"$work/run" && mkfifo "$work/lifeline"; } 2>"$work/output" || {
+    refuse "$(tail -n 1 "$work/output")"
+    rm -rf "$work"
+    exit 1
+}
+exec 7<>"$work/lifeline" 8>"$work/lifeline" 9<"$work/lifeline" 7>&-
+rm "$work/lifeline"
+
+setsid sh -c 'while sleep 30 && [ -e "$1/ping" ]; do rm -f "$1/ping"; done
+    grep -qs HYDRA_RUN "/proc/$2/environ" && kill -KILL "$2"' ticker "$work" $$ 8>&- 9<&- </dev/null >/dev/null 2>&1 &
+ticker=$!
+
+groups() {
+    for file in "$work"/*.pid; do
+        [ -e "$file" ] && kill -s "$1" -- "-$(cat "$file")" 2>/dev/null && found=yes
+    done
+}
+(
+    exec 8>&- </dev/null >/dev/null 2>&1
+    read -r _ <&9
+    kill -s KILL -- "-$ticker"
+    groups TERM
+    for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        found=
+        groups 0
+        [ "$found" ] || break
+        sleep 0.1
+    done
+    groups KILL
+    cd /
+    rm -rf "$work" || { sleep 0.5; rm -rf "$work"; }
+) &
+
+start() {
+    id=$1 count=$2
+    shift 2
+    (
+        exec 8>&- </dev/null
+        trap - HUP INT TERM PIPE
+        while [ "$count" -gt 0 ]; do
+            export "$1"
+            shift
+            count=$((count - 1))
+        done
+        fail() { printf 'ended\t%s\t78\t%s\n' "$id" "$(tr '\n\t' '  ' <"$work/$id.output")"; exit; }
+        { mkdir -p "$work/$id" && cd "$work/$id" && : >>stdout && : >>stderr; } 2>"$work/$id.output" || fail
+        setsid "$shared/hydra-run" "$@" >>stdout 2>>stderr &
+        pid=$!
+        echo "$pid" >"$work/$id.pid" || { kill -KILL "$pid"; fail; }
+        printf 'started\t%s\t%s\n' "$id" "$pid"
+        trap '' HUP INT TERM PIPE
+        wait "$pid"
+        status=$?
+        rm -f "$work/$id.pid"
+        kill -s KILL -- "-$pid" 2>/dev/null
+        output=$(tail -c 2000 stderr 2>/dev/null | tail -n 5 | tr '\n\t' '| ')
+        printf 'ended\t%s\t%s\t%s\n' "$id" "$status" "$output"
+    ) &
+}
+
+prove() {
+    for program in "$@"; do
+        runner=$shared/hydra-run
+        [ -x "$runner" ] || runner=$work/hydra-run
+        case $program in
+            python) output=$("$runner" python -c 'import hydra.control.control_client' 2>&1) ;;
+            *) output=$("$runner" "$program" --help 2>&1 >/dev/null) ;;
+        esac || { refuse "$(printf '%s' "$output" | tail -n 1)"; return; }
+        [ -x "$shared/hydra-run" ] || {
+            [ -e "$shared/complete" ] && cp "$work/hydra-run" "$shared/.$$" && mv "$shared/.$$" "$shared/hydra-run"
+        } 2>/dev/null || {
+            refuse "programs cannot be kept in $base: it is full, hydra-$(id -u) there belongs to another user, or "                 "programs may not run there"
+            return
+        }
+    done
+    rm -f "$work/hydra-run" "$work/program.tar.gz"
+    printf 'proved\n'
+}
+
+reach() {
+    if command -v bash >/dev/null && command -v timeout >/dev/null; then
+        timeout 5 bash -c 'exec 3<>"/dev/tcp/$0/$1"' "$1" "$2" 2>/dev/null && echo yes || echo no
+    elif command -v nc >/dev/null; then
+        nc -z -w 5 "$1" "$2" 2>/dev/null && echo yes || echo no
+    else
+        echo unknown
+    fi
+}
+
+facts
+printf 'hello\n'
+while IFS= read -r line; do
+    eval "set -- $line"
+    word=$1
+    shift
+    case $word in
+        ping) : >"$work/ping" ;;
+        archive)
+            if output=$(head -c "$1" | tar -xf - -C "$work" 2>&1); then printf 'stored\n'; else refuse "$output"; fi ;;
+        prove) prove "$@" ;;
+        reach) printf 'reach\t%s\n' "$(reach "$@")" ;;
+        start) start "$@" ;;
+        signal) [ -e "$work/$1.pid" ] && kill -s "$2" -- "-$(cat "$work/$1.pid")" 2>/dev/null ;;
+        end) break ;;
+    esac
+done
+exec 8>&-
+wait

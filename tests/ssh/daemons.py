@@ -1,0 +1,191 @@
+"""Real hosts on this machine: an sshd each, on a port or in a network namespace of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import socket
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+import pytest
+
+from hydra.client.server_interface import free_ports
+from tests.suite.waiting import SOON_S, wait_until
+
+SSHD = "/usr/sbin/sshd"
+_SSHD_CONFIG = """\
+Port {port}
+ListenAddress {address}
+HostKey {folder}/host_key
+PidFile none
+AuthorizedKeysFile {folder}/authorized_keys
+UsePAM no
+StrictModes no
+PermitRootLogin yes
+PasswordAuthentication {password}
+KbdInteractiveAuthentication no
+SetEnv TMPDIR={tmp}
+{more}
+"""
+_SSH_CONFIG = """\
+Host {name}
+  HostName {address}
+  Port {port}
+  IdentityFile {key}
+  IdentitiesOnly yes
+  IdentityAgent none
+  UserKnownHostsFile {known}
+  GlobalKnownHostsFile /dev/null
+"""
+
+
+def needs_sshd() -> None:
+    """Skips where no sshd is installed."""
+    if not Path(SSHD).exists():
+        pytest.skip("sshd is not installed: apt install openssh-server")
+    if os.geteuid():
+        pytest.skip("sshd with keys of a test needs root")
+
+
+@dataclass
+class Daemon:
+    """A host: ``name`` for ssh, its ``sshd``, and ``tmp``, its folder for temporary files."""
+
+    name: str
+    sshd: psutil.Popen
+    tmp: Path
+
+    def connections(self) -> list[psutil.Process]:
+        """The processes of sshd that serve one connection each."""
+        return [each for each in self.sshd.children(recursive=True) if each.name() == "sshd"]
+
+    def left(self) -> list[str]:
+        """What a run has left there: folders, and processes with the folder's name in their environment."""
+        # A search of all processes costs more than one of files.
+        return [f.name for f in self.tmp.glob("hydra-run-*")] or [
+            f"{p.pid} {p.name()}"
+            for p in _processes()
+            if p.environ_of.get("TMPDIR") == str(self.tmp) and "HYDRA_RUN" in p.environ_of
+        ]
+
+
+@dataclass
+class _Seen:
+    pid: int
+    environ_of: Mapping[str, str]
+    _name: str = field(default="")
+
+    def name(self) -> str:
+        return self._name
+
+
+def _processes() -> Iterator[_Seen]:
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            yield _Seen(process.pid, process.environ(), process.name())
+
+
+class Daemons:
+    """Hosts that a wrapper of ssh knows by name; the wrapper's folder is ``bin``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.bin = folder / "bin"
+        self.bin.mkdir(parents=True)
+        self._config = folder / "ssh_config"
+        self._config.touch()
+        self._stack = contextlib.ExitStack()
+        self.hosts: dict[str, Daemon] = {}
+        keygen(folder / "key")
+        wrapper = self.bin / "ssh"
+        wrapper.write_text(f'#!/bin/sh\nexec /usr/bin/ssh -F {shlex.quote(str(self._config))} "$@"\n')
+        wrapper.chmod(0o755)
+        Path("/run/sshd").mkdir(exist_ok=True)
+
+    @property
+    def path(self) -> str:
+        """``PATH`` with the wrapper."""
+        return f"{self.bin}:{os.environ['PATH']}"
+
+    def add(
+        self,
+        name: str,
+        address: str = "127.0.0.1",
+        *,
+        within: Sequence[str] = (),
+        password: bool = False,
+        known: bool = True,
+        options: str = "",
+        more: str = "",
+    ) -> Daemon:
+        """Starts a host; ``within`` is the command that enters its namespaces."""
+        folder = self.folder / name
+        (folder / "tmp").mkdir(parents=True)
+        keygen(folder / "host_key")
+        (folder / "authorized_keys").write_text((self.folder / "key.pub").read_text())
+        port = free_ports(address if not within else "127.0.0.1", 1)[0]
+        config = folder / "sshd_config"
+        config.write_text(
+            _SSHD_CONFIG.format(
+                port=port,
+                address=address,
+                folder=folder,
+                tmp=folder / "tmp",
+                password="yes" if password else "no",
+                more=more,
+            )
+        )
+        self.configure(name, address, port, options=options)
+        if known:
+            self.trust(name, address, port)
+        with (folder / "log").open("w") as log:
+            daemon = psutil.Popen([*within, SSHD, "-D", "-e", "-f", str(config)], stderr=log)
+        self._stack.callback(_end, daemon)
+        self.hosts[name] = Daemon(name, daemon, folder / "tmp")
+        wait_until(lambda: _greets(folder / "log"), f"sshd of {name}")
+        return self.hosts[name]
+
+    def configure(self, name: str, address: str, port: int, key: Path | None = None, options: str = "") -> None:
+        """What ssh is told of a host."""
+        entry = _SSH_CONFIG.format(
+            name=name, address=address, port=port, key=key or self.folder / "key", known=self.folder / "known_hosts"
+        )
+        self._config.write_text(f"{entry}  {options}\n{self._config.read_text()}")
+
+    def trust(self, name: str, address: str, port: int, key: str = "") -> None:
+        """Has ssh know a host by this key, or by the one it has."""
+        key = key or (self.folder / name / "host_key.pub").read_text()
+        with (self.folder / "known_hosts").open("a") as file:
+            file.write(f"[{address}]:{port} {key}")
+
+    def close(self) -> None:
+        """Ends all of them."""
+        self._stack.close()
+
+
+def keygen(path: Path) -> None:
+    """Makes a pair of keys."""
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", path], check=True)
+
+
+def closed_port() -> int:
+    """A port on which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _greets(log: Path) -> bool:
+    return "Server listening" in log.read_text()
+
+
+def _end(daemon: psutil.Popen) -> None:
+    for process in [*daemon.children(recursive=True), daemon]:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+    daemon.wait(SOON_S)

@@ -1,0 +1,266 @@
+"""Whole commands over a real sshd, and what a host may do to a run."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from click.testing import CliRunner
+
+import hydra as hydra_package
+from hydra.cli.main import cli
+from hydra.events.run_events import GroupExit, Launched, WindowOpened
+from hydra.store.database import RunStore
+from tests.integration.command import Background, assert_all_arrived, background, events, hydra, refusal, table
+from tests.mesos.namespaces import Hosts
+from tests.mesos.namespaces import hosts as network_hosts
+from tests.ssh.daemons import Daemons, closed_port, keygen
+from tests.suite.waiting import LONG_S, SOON_S, wait_until
+
+pytestmark = pytest.mark.tier("test")
+
+NATIVE = Path(hydra_package.__file__).parent / "native" / "hydra-client"
+needs_native = pytest.mark.skipif(not NATIVE.exists(), reason="the native client is not built")
+ANYWHERE = ("--set", "publisher.constraints=[]", "--set", "subscriber.constraints=[]")
+SPREAD = (
+    *("--set", 'publisher.constraints=[["hostname", "CLUSTER", "a"]]'),
+    *("--set", 'subscriber.constraints=[["hostname", "UNLIKE", "a"]]'),
+)
+"""Publishers on a, subscribers on the others."""
+FIXED = ("zmqfixed", "--implementation", "native", "--rate", 200, "--set", "warmup_s=0")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return tmp_path / "run"
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The archive of the native client is made once for all tests of this process."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+def said(*words: object) -> str:
+    """What a command prints, run in this process."""
+    done = CliRunner().invoke(cli, [*map(str, words)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@contextlib.contextmanager
+def measuring(run: Path, *words: object) -> Iterator[Background]:
+    with background(*FIXED, *words, "--out", run, log=run.with_name("log")) as command:
+        yield command
+
+
+def await_window(run: Path) -> None:
+    wait_until(lambda: events(run, WindowOpened), "the first step's window", LONG_S)
+
+
+def nothing_is_left(daemons: Daemons, within_s: float = SOON_S) -> None:
+    def left() -> list[str]:
+        return [f"{host.name}: {what}" for host in daemons.hosts.values() for what in host.left()]
+
+    wait_until(lambda: not left(), "hosts on which nothing is left", within_s, saw=left)
+
+
+def inventory(path: Path, *rows: str) -> Path:
+    path.write_text("".join(f"[[hosts]]\n{row}\n" for row in rows))
+    return path
+
+
+@needs_native
+def test_a_run_is_measured_on_two_hosts_and_leaves_the_programs_only(two_hosts: Daemons, run: Path) -> None:
+    done = hydra(*FIXED, *SPREAD, "--clients", "2,4", "--duration", 0.5, "--hosts", "a,b", "--out", run)
+    assert "copying the programs" in done.stderr
+    two, four = table(run)
+    for row in (two, four):
+        assert row["failed_clients"] == "0"
+        assert_all_arrived(row, 100)
+    assert [("publisher" in text, "on a" in text) for text in events(run, Launched)] == [
+        (True, True),
+        (False, False),
+        (False, False),
+    ]
+    with RunStore.open(run) as store:
+        assert store.meta("master", "") == "ssh://a,b"
+    nothing_is_left(two_hosts)
+    for host in two_hosts.hosts.values():
+        assert [path.name for path in host.tmp.iterdir()] == [f"hydra-{os.getuid()}"]
+        (program,) = (path for path in host.tmp.glob("*/*") if path.is_dir())
+        assert {path.name for path in program.iterdir()} == {"bin", "complete", "hydra-run", "probe"}
+
+
+@needs_native
+def test_what_is_left_when_all_of_hydra_is_dead_is_listed_and_ended(two_hosts: Daemons, run: Path) -> None:
+    """A killed controller ends the run; what does not end is what an administrator finds by the run's name."""
+    with measuring(run, *SPREAD, "--clients", 2, "--duration", 600, "--hosts", "a,b") as command:
+        await_window(run)
+        (row,) = json.loads(said("ps", "--hosts", "a,b", "--json"))
+        assert (row["run"], row["hosts"], row["folders"]) == ("run", "a,b", 2)
+        assert "no host has anything of a run 'another'" in refusal("kill", "another", "--hosts", "a,b")
+        ended = said("kill", "run", "--hosts", "a,b").splitlines()
+        assert [line.rpartition(" on ")[2] for line in ended] == ["a", "b"]
+        assert command.wait() == 1
+    assert "all hosts are lost (a, b)" in command.output()
+    nothing_is_left(two_hosts)
+    assert json.loads(said("ps", "--hosts", "a,b", "--json")) == []
+
+
+def test_every_host_that_cannot_be_used_is_in_one_line(two_hosts: Daemons, tmp_path: Path) -> None:
+    two_hosts.configure("closed", "127.0.0.1", closed_port())
+    keygen(tmp_path / "other")
+    two_hosts.configure("locked", "127.0.0.1", int(port_of(two_hosts, "a")), key=tmp_path / "other")
+    two_hosts.add("asks", password=True).sshd.name()
+    (two_hosts.folder / "asks" / "authorized_keys").write_text("")
+    two_hosts.add("unknown", known=False)
+    changed = two_hosts.add("changed", known=False)
+    other_key = (tmp_path / "other.pub").read_text()
+    two_hosts.trust(changed.name, "127.0.0.1", int(port_of(two_hosts, "changed")), other_key)
+    two_hosts.add("careless", known=False, options="StrictHostKeyChecking no")
+    two_hosts.trust("careless", "127.0.0.1", int(port_of(two_hosts, "careless")), other_key)
+    names = "a,closed,locked,asks,unknown,changed,careless,b,no.such.host.invalid"
+    line = refusal(*FIXED, "--hosts", names, "--out", tmp_path / "run")
+    assert line.startswith("7 of 9 hosts cannot be used: ")
+    for reason in (
+        "closed: it is not reachable (Connection refused)",
+        "locked: it refuses your keys",
+        "asks: it refuses your keys and asks for a password",
+        "unknown: its host key is not known here",
+        "changed, careless: its host key has changed",
+        "no.such.host.invalid: its name cannot be resolved (",
+    ):
+        assert reason in line
+    nothing_is_left(two_hosts)
+
+
+def port_of(daemons: Daemons, name: str) -> str:
+    return (daemons.folder / name / "sshd_config").read_text().split()[1]
+
+
+def test_hosts_are_listed_with_their_resources_and_checked(two_hosts: Daemons, tmp_path: Path) -> None:
+    config = inventory(
+        tmp_path / "c.toml", 'name = "a"', 'name = "b"\nattributes = "group:big"\nresources = "cpus:64;mem:1000"'
+    )
+    a, b = json.loads(said("agents", "--master", "ssh", "--config", config, "--json"))
+    assert a["resources"].startswith(f"cpus:{len(os.sched_getaffinity(0))};mem:")
+    assert (b["attributes"], b["resources"]) == ("group:big", "cpus:64;mem:1000")
+    checked = said("check", *FIXED[:1], *ANYWHERE, "--clients", 4, "--master", "ssh", "--config", config)
+    assert "a, b: a process may open" in " ".join(checked.split()) or hard_limit() >= 65_536
+
+
+def hard_limit() -> int:
+    return int(subprocess.run(["sh", "-c", "ulimit -Hn"], capture_output=True, text=True, check=True).stdout)
+
+
+# --- faults ----------------------------------------------------------------------------------------------------------
+
+
+@needs_native
+@pytest.mark.tier("all")
+@pytest.mark.parametrize("killed", ["controller", "driver", "controller and driver", "ssh", "supervisor"])
+def test_nothing_is_left_whatever_dies(two_hosts: Daemons, run: Path, killed: str) -> None:
+    with measuring(
+        run, *SPREAD, "--clients", 4, "--duration", 4 if killed in ("ssh", "supervisor") else 600, "--hosts", "a,b"
+    ) as command:
+        await_window(run)
+        driver = next(p for p in command.family() if "hydra.ssh.driver" in p.cmdline())
+        match killed:
+            case "ssh":
+                next(p for p in driver.children() if "b" in p.cmdline()).kill()
+            case "supervisor":
+                supervisor_of(two_hosts, "b").kill()
+            case _:
+                if "driver" in killed:
+                    driver.kill()
+                if "controller" in killed:
+                    command.process.kill()
+        if killed in ("ssh", "supervisor"):
+            assert command.wait() == 3, command.output()
+        elif killed == "driver":
+            assert command.wait() == 1, command.output()
+        nothing_is_left(two_hosts)
+    if killed in ("ssh", "supervisor"):
+        (row,) = table(run)
+        assert row["failed_dead"] == "4"
+        how = {"ssh": "its host is lost", "supervisor": "subscribers-2 on b"}[killed]
+        assert any(how in text for text in events(run, GroupExit))
+
+
+def supervisor_of(daemons: Daemons, name: str) -> psutil.Process:
+    """The supervisor's main process: the parent of all others there."""
+    found = [p for each in daemons.hosts[name].connections() for p in each.children() if p.name() in ("sh", "dash")]
+    return found[0]
+
+
+@needs_native
+@pytest.mark.tier("all")
+def test_a_host_that_cannot_reach_this_machine_uses_the_connection(daemons: Daemons, run: Path) -> None:
+    """b is in a network whose firewall lets nothing out but what ssh has opened."""
+    if shutil.which("iptables") is None:
+        pytest.skip("iptables is not installed: apt install iptables")
+    with in_networks(daemons, ["a", "b"]) as network:
+        closed = ("-A", "OUTPUT", "-p", "tcp", "--syn", "-d", network.here, "-j", "REJECT")
+        subprocess.run(["ip", "netns", "exec", network.names[1], "iptables", *closed], check=True, capture_output=True)
+        done = hydra(*FIXED, *SPREAD, "--clients", 4, "--duration", 1, "--hosts", "a,b", "--out", run)
+        assert "b cannot reach this machine at" in done.stderr
+        assert "a, b cannot" not in done.stderr
+        (row,) = table(run)
+        assert row["failed_clients"] == "0"
+        assert_all_arrived(row, 200)
+        nothing_is_left(daemons)
+
+
+@contextlib.contextmanager
+def in_networks(daemons: Daemons, names: list[str], ahead_s: tuple[int, ...] = ()) -> Iterator[Hosts]:
+    """Hosts with a network namespace each, and with a time namespace where one is asked for."""
+    with contextlib.ExitStack() as stack:
+        try:
+            network = stack.enter_context(network_hosts(len(names)))
+        except (OSError, subprocess.CalledProcessError) as e:
+            pytest.skip(f"no network namespaces here: {e}")
+        for n, (name, address, netns) in enumerate(zip(names, network.addresses, network.names, strict=True)):
+            ahead = ahead_s[n] if ahead_s else 0
+            clock = (
+                ["unshare", "--time", "--monotonic", str(ahead), "--boottime", str(ahead), "--fork"] if ahead else []
+            )
+            daemons.add(name, address, within=["nsenter", f"--net=/run/netns/{netns}", *clock])
+        yield network
+
+
+@needs_native
+@pytest.mark.tier("all")
+def test_a_host_that_vanishes_in_the_window_costs_its_clients_only(daemons: Daemons, run: Path) -> None:
+    """The link is cut for good: the others are measured, and what was there ends by itself."""
+    with in_networks(daemons, ["a", "b", "c"], (0, 0, 1000)) as network:
+        with measuring(run, *SPREAD, "--clients", 4, "--duration", 3, "--hosts", "a,b,c") as command:
+            await_window(run)
+            subprocess.run(["ip", "link", "set", network.links[2], "down"], check=True)
+            assert command.wait() == 3, command.output()
+            (row,) = table(run)
+            assert (row["clients"], row["failed_clients"]) == ("4", "2")
+        nothing_is_left(daemons, 90)
+
+
+@needs_native
+@pytest.mark.tier("all")
+def test_a_link_that_is_cut_for_a_moment_ends_nothing(daemons: Daemons, run: Path) -> None:
+    with in_networks(daemons, ["a", "b"]) as network:
+        with measuring(run, *SPREAD, "--clients", "2,3", "--duration", 5, "--hosts", "a,b") as command:
+            await_window(run)
+            subprocess.run(["ip", "link", "set", network.links[1], "down"], check=True)
+            back = time.monotonic() + 2
+            wait_until(lambda: time.monotonic() > back, "two seconds")
+            subprocess.run(["ip", "link", "set", network.links[1], "up"], check=True)
+            assert command.wait() in (0, 3), command.output()
+        assert [row["failed_dead"] for row in table(run)] == ["0", "0"]
+        nothing_is_left(daemons)

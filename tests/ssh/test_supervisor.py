@@ -1,0 +1,185 @@
+"""The supervisor itself, as a shell runs it: what it starts, and that nothing of it is left however it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from hydra.ssh import supervisor
+from tests.suite.waiting import SOON_S, wait_until
+
+pytestmark = pytest.mark.tier("test")
+
+RUNNER = '#!/bin/sh\n[ "$1" = python ] && { echo "hydra-run: this agent has no Python" >&2; exit 78; }\nexec "$@"\n'
+"""Stands for the archive's: it starts what it is given."""
+DEAF = "trap '' TERM; echo up; while :; do sleep 0.1; done"
+SHELLS = [
+    pytest.param(shell, marks=pytest.mark.skipif(shutil.which(shell) is None, reason=f"there is no {shell}"))
+    for shell in ("dash", "bash")
+]
+
+
+class Supervised:
+    """A supervisor of the run ``it's a run``, and both ends of its streams."""
+
+    def __init__(self, tmp: Path, shell: str) -> None:
+        self.tmp = tmp
+        kept = tmp / f"hydra-{os.getuid()}" / "abc"
+        kept.mkdir(parents=True, exist_ok=True)
+        (kept / "complete").touch()
+        (kept / "hydra-run").write_text(RUNNER)
+        (kept / "hydra-run").chmod(0o755)
+        script = supervisor.filled(supervisor.SUPERVISOR, digest="abc", python="python3.11")
+        words = [shell if word == "/bin/sh" else word for word in supervisor.started(script, "it's a run")]
+        around = {**os.environ, "TMPDIR": str(tmp)}
+        self.process = psutil.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=around)
+        self.process.stdin.write(script.encode())
+        self.facts = {}
+        while (found := self.hear())["kind"] == "fact":
+            self.facts[found["name"]] = found["value"]
+        assert found["kind"] == "hello"
+
+    def say(self, *words: str) -> None:
+        self.process.stdin.write(supervisor.line(*words))
+        self.process.stdin.flush()
+
+    def hear(self) -> dict[str, str]:
+        self.process.stdin.flush()
+        found = supervisor.reply(self.process.stdout.readline().decode().rstrip("\n"))
+        assert found is not None
+        return found
+
+    def left(self) -> list[object]:
+        """Its folders, and the processes with the run's name."""
+        marked: list[object] = [*self.tmp.glob("hydra-run-*")]
+        if marked:  # a search of all processes costs more than one of files
+            return marked
+        for process in psutil.process_iter():
+            try:
+                if process.environ().get("TMPDIR") == str(self.tmp) and "HYDRA_RUN" in process.environ():
+                    marked.append(process)
+            except psutil.Error:
+                pass
+        return marked
+
+    def commands(self) -> list[str]:
+        """The command lines of its processes."""
+        found = []
+        for process in self.process.children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                found.append(" ".join(process.cmdline()))
+        return found
+
+    def close(self) -> None:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            self.process.kill()
+        wait_until(lambda: not self.left(), "the end of all that it started", saw=self.left)
+        for stream in (self.process.stdin, self.process.stdout):
+            stream.close()
+        self.process.wait(SOON_S)
+
+
+@pytest.fixture(params=["sh"])
+def supervised(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Supervised]:
+    started = Supervised(tmp_path / "tmp", request.param)
+    yield started
+    started.close()
+
+
+@pytest.mark.parametrize("supervised", SHELLS, indirect=True)
+def test_a_group_has_its_words_its_environment_and_a_lifeline(supervised: Supervised) -> None:
+    assert supervised.facts["archive"] == "kept"
+    word = 'x y\'s\nz\\n$HOME `id` "ü"'
+    script = 'printf "%s|" "$A" "$HYDRA_RUN" "$HYDRA_LIFELINE" "$1" >&2; exit 3'
+    supervised.say("start", "g", "1", f"A={word}", "sh", "-c", script, "sh", "*")
+    started, ended = supervised.hear(), supervised.hear()
+    assert (started["kind"], started["group"]) == ("started", "g")
+    said = word.replace("\n", "|")
+    assert ended == {"kind": "ended", "group": "g", "status": "3", "text": f"{said}|it's a run|9|*|"}
+
+
+def test_a_program_that_does_not_start_there_is_refused_with_its_reason(supervised: Supervised) -> None:
+    supervised.say("prove", "true")
+    assert supervised.hear()["kind"] == "proved"
+    supervised.say("prove", "python")
+    assert supervised.hear() == {"kind": "refused", "what": "hydra-run: this agent has no Python"}
+    supervised.say("reach", "127.0.0.1", "1")
+    assert supervised.hear() == {"kind": "reach", "answer": "no"}
+
+
+def test_a_signal_reaches_the_whole_group_and_no_other(supervised: Supervised) -> None:
+    for name in ("g", "h"):
+        supervised.say("start", name, "0", "sh", "-c", "sleep 1000 & wait")
+        supervised.hear()
+    wait_until(lambda: supervised.commands().count("sleep 1000") == 2, "both groups", saw=supervised.commands)
+    supervised.say("signal", "g", "TERM")
+    assert supervised.hear()["status"] == "143"
+    wait_until(lambda: supervised.commands().count("sleep 1000") == 1, "one group", saw=supervised.commands)
+
+
+@pytest.mark.parametrize("end", ["end", "stdin", "killed", "watcher killed"])
+def test_nothing_is_left_however_it_ends(supervised: Supervised, end: str) -> None:
+    supervised.say("start", "g", "0", "sh", "-c", DEAF if end == "killed" else "exec sleep 1000")
+    supervised.hear()
+    match end:
+        case "end":
+            supervised.say("end")
+        case "stdin":
+            supervised.process.stdin.close()
+        case "killed":
+            supervised.process.send_signal(signal.SIGKILL)
+        case "watcher killed":  # what the user's own command then does
+            for process in [supervised.process, *supervised.process.children()]:
+                if process.name() != "setsid":
+                    process.kill()
+            script = supervisor.filled(supervisor.KILLED, run="it's a run")
+            around = {**os.environ, "TMPDIR": str(supervised.tmp)}
+            done = subprocess.run(["sh", "-c", script], env=around, capture_output=True, text=True, check=True)
+            kinds = {line.split("\t")[0] for line in done.stdout.splitlines()}
+            assert {"process", "folder", "hello"} == kinds
+    if end in ("end", "stdin"):
+        assert supervised.process.wait(SOON_S) == 0
+        assert supervised.left() == []
+    else:
+        wait_until(lambda: not supervised.left(), "the end of all that it started", saw=supervised.left)
+
+
+def test_what_a_batch_system_has_left_is_removed_by_the_next_supervisor(supervised: Supervised) -> None:
+    supervised.say("start", "g", "0", "sleep", "1000")
+    supervised.hear()
+    another = Supervised(supervised.tmp, "sh")
+    assert len(list(supervised.tmp.glob("hydra-run-*"))) == 2  # it leaves those of other runs alone
+    another.process.kill()
+    wait_until(lambda: len(list(supervised.tmp.glob("hydra-run-*"))) == 1, "the end of its watcher")
+    for process in [*supervised.process.children(recursive=True), supervised.process]:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    supervised.process.wait(SOON_S)
+    (left,) = supervised.tmp.glob("hydra-run-*")
+    third = Supervised(supervised.tmp, "sh")
+    assert not left.exists()
+    for each in (third, another):
+        each.close()
+
+
+def test_a_run_is_listed_and_ended_by_its_name_only(supervised: Supervised) -> None:
+    supervised.say("start", "g", "0", "sleep", "1000")
+    supervised.hear()
+    around = {**os.environ, "TMPDIR": str(supervised.tmp)}
+
+    def asked(script: str) -> list[list[str]]:
+        done = subprocess.run(["sh", "-c", script], env=around, capture_output=True, text=True, check=True)
+        return [line.split("\t") for line in done.stdout.splitlines()]
+
+    listed = asked(supervisor.LISTED)
+    assert {kind for kind, *rest in listed if "it's a run" in rest} == {"process", "folder"}
+    assert asked(supervisor.filled(supervisor.KILLED, run="another")) == [["hello"]]
+    assert supervised.process.is_running()
