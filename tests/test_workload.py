@@ -11,6 +11,7 @@ from hydra.config.scenario import load_scenario
 from hydra.errors import ConfigError
 
 KILL = {"at_s": 1.0, "kind": "kill_server"}
+RESTART = {"at_s": 1.0, "kind": "restart_server", "for_s": 1.0}
 
 
 def refused(name: str, **replaced: Any) -> str:
@@ -88,6 +89,17 @@ def test_what_is_no_record_is_refused(text: str, said: str, tmp_path: Path) -> N
         ("kafka-fixed", {"slo__loss_pct": 0.0, "settings__read": "stored"}, "messages in flight"),
         ("nats-fixed", {"events": [KILL]}, "is no event of system nats"),
         ("mqtt-fixed", {"events": [KILL]}, "is no event of system mqtt"),
+        ("zmqfixed", {"events": [RESTART]}, "is no event of system zmq"),
+        ("mqtt-fixed", {"events": [RESTART], "mqtt__broker": "h:1"}, "Hydra never ends your own servers"),
+        ("mqtt-fixed", {"events": [{**RESTART, "for_s": 4.0}]}, "the server would return 5 s after the start"),
+        ("mqtt-fixed", {"events": [RESTART, {**RESTART, "at_s": 1.5}]}, "two of them overlap"),
+        ("nats-fixed", {"events": [RESTART], "server__count": 2}, "it needs a single server"),
+        ("nats-fixed", {"events": [RESTART], "settings__mode": "jetstream"}, "use mode core"),
+        ("nats-connections", {"sweep__vary": {"connect_rate": [10, 0]}}, "connect_rate"),
+        ("nats-connections", {"sweep__vary": {"connect_rate": ["fast"]}}, "connect_rate"),
+        ("nats-fixed", {"settings__connect_within_s": 5.0, "table": "connections"}, "give --connect-rate"),
+        ("kafka-fixed", {"settings__connect_rate": 5.0, "settings__read": "stored"}, "before the step"),
+        ("kafka-fixed", {"settings__connect_rate": 5.0, "client": "kafka-tool"}, "does not report how it connects"),
     ],
 )
 def test_what_cannot_be_is_refused_before_the_run(name: str, replaced: dict[str, Any], said: str) -> None:

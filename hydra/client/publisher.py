@@ -24,6 +24,7 @@ from hydra.wire.load_schedule import LoadSchedule
 from hydra.wire.messages import (
     PROBE_EPOCH,
     Configure,
+    Connect,
     Progress,
     SecondCounts,
     Start,
@@ -134,6 +135,8 @@ class TransportPublisher(PublisherLoop):
         self._data_endpoint = self._transport.configure(command)
         if command.probe:
             apart_ns = GROUP_PROBES_APART_NS if command.group else PROBES_APART_NS
+            if isinstance(command.connect, Connect):
+                apart_ns = round(command.connect.probe_s * 1e9)
             self._probes = Backoff(time.monotonic_ns(), longest_ns=apart_ns)
 
     def _configure(self, command: Configure) -> None:

@@ -5,26 +5,31 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from operator import sub
 from typing import Final
 
 import numpy as np
 
+from hydra.client.client_connection import ClientConnection, ConnectPhases
 from hydra.client.control_loop import SubscriberLoop
 from hydra.client.ledger import Ledger
 from hydra.client.linux_process import UsageMeter
 from hydra.client.subscriber_state import MOST_MESSAGES, BufferedBatches, Impairments, LagBins, ReceiveBuffer
 from hydra.client.time_series import ReceivedTimeSeries, ReportTimer
 from hydra.client.topic_ledger import MessageTopics, TopicLedger, hot_counts
-from hydra.client.transport import BatchReader, SubscriberTransport
+from hydra.client.transport import BatchReader, ConnectingTransport, SubscriberTransport
 from hydra.control.control_client import ControlClient
 from hydra.control.list_limits import add_absence
+from hydra.errors import HydraError
 from hydra.model import DrainEnd, HotTopicCounts, SharedSettings, SubscriberReport
+from hydra.model.connections import CONNECTION
 from hydra.wire.clock import StepClock
 from hydra.wire.histogram import LatencyRecorder
 from hydra.wire.messages import (
     Configure,
+    Connect,
     Finish,
     Progress,
     Ready,
@@ -44,6 +49,7 @@ FLOWING_NS: Final = 200_000_000
 """Largest interval between batches at which a subscriber reads like that, ns: with longer ones it would often wait in
 vain, which costs more than it saves."""
 _WAIT_S: Final = 1.0
+_SOON_S: Final = 1e-6
 _DRAIN_WAIT_S: Final = 0.1
 _NEVER_NS: Final = 2**63 - 1
 _QUIET_GAPS: Final = 4
@@ -57,12 +63,16 @@ class TransportSubscriber(SubscriberLoop["_Receiving"]):
     def __init__(self, client: int, control: ControlClient, transport: SubscriberTransport) -> None:
         super().__init__(client, control)
         self._transport = transport
+        self._connection: ClientConnection | None = None  # only in a step that measures connecting
+        self._connecting = transport if isinstance(transport, ConnectingTransport) else None
 
     def _work(self) -> float:
         step = self._step
         if step is None or self._report is not None:
             return math.inf
-        wait_s = step.work()
+        wait_s = 0.0 if self._connection is None else self._connect(self._connection, step)
+        if not wait_s:
+            wait_s = step.work()
         if step.newly_ready():
             self._control.send(Ready(ids=[self._id], seq=1, epoch=step.epoch))
         if step.progress_due():
@@ -73,9 +83,53 @@ class TransportSubscriber(SubscriberLoop["_Receiving"]):
             self._send_time_series(step)
         if step.drained():
             self._send_time_series(step)
-            self._say_report(subscriber=step.report())
+            self._say_report(subscriber=self._with_connection(step.report()))
             return math.inf
         return wait_s
+
+    def _connect(self, connection: ClientConnection, step: _Receiving) -> float:
+        """Connects if it is due; returns the seconds until there is more to do, 0 if the subscriber is connected."""
+        now_ns = time.monotonic_ns()
+        if connection.connected and self._connecting is not None and self._connecting.lost():
+            connection.lose(now_ns)
+        elif connection.connected:
+            if step.heard_ns:
+                connection.receive(step.heard_ns)
+            return 0.0
+        wait_s = _WAIT_S if not step.draining else _DRAIN_WAIT_S
+        if connection.next_ns is None or step.draining:
+            return wait_s
+        if now_ns < connection.next_ns:
+            return min(wait_s, max((connection.next_ns - now_ns) / 1e9, _SOON_S))
+        if self._command is None:
+            return wait_s
+        limit_s = connection.begin(now_ns)
+        try:
+            phases = self._opened(self._command, limit_s)
+        except (HydraError, OSError):
+            # The report counts the attempt.
+            connection.fail(time.monotonic_ns())
+            self._transport.close()
+        except ValueError as e:
+            connection.next_ns = None
+            self._complain(str(e))
+        else:
+            connection.succeed(time.monotonic_ns(), phases)
+        return _SOON_S
+
+    def _opened(self, command: Configure, limit_s: float) -> ConnectPhases:
+        if self._connecting is not None:
+            return self._connecting.connect(command, limit_s)
+        self._transport.close()
+        self._transport.configure(command)
+        return ConnectPhases()
+
+    def _with_connection(self, report: SubscriberReport) -> SubscriberReport:
+        """The report with that of the connection, if the step measures connecting."""
+        if self._connection is None:
+            return report
+        told = self._connection.report([] if self._connecting is None else self._connecting.disconnections())
+        return replace(report, system={**(report.system or {}), CONNECTION: told})
 
     def _send_time_series(self, step: _Receiving) -> None:
         for seconds in parts(step.course()):
@@ -85,7 +139,13 @@ class TransportSubscriber(SubscriberLoop["_Receiving"]):
         self._step = None
 
     def _prepare(self, command: Configure) -> None:
-        self._transport.configure(command)
+        self._connection = None
+        if isinstance(command.connect, Connect):
+            self._connection = ClientConnection(command.connect, self._id)
+        if self._connection is None or self._connection.connected:
+            self._transport.configure(command)
+        else:
+            self._transport.close()
         self._step = _Receiving(command, self._transport, self._id)
 
     def _endpoint(self) -> str | None:
@@ -146,6 +206,13 @@ class _Receiving:
         self._telling: ReportTimer | None = None
         self.told_ns = 0
         """When progress was last due, on the step's clock."""
+        self.heard_ns = 0
+        """When the first message arrived, a probe or data of any epoch, CLOCK_MONOTONIC; 0: none has."""
+
+    @property
+    def draining(self) -> bool:
+        """Whether the window is over and the subscriber knows what to expect."""
+        return self._finish is not None
 
     @property
     def messages(self) -> int:
@@ -303,6 +370,8 @@ class _Receiving:
 
     def _take(self, messages: Sequence[bytes], batches: Sequence[tuple[int, int]]) -> None:
         """Takes batches: the time each was read at, and its number of messages."""
+        if not self.heard_ns:
+            self.heard_ns = batches[0][0]
         # Outside the window a batch is counted at once: the step may wait for its probe or its last message.
         if self._counts_later and self._time_of(batches[-1][0]) <= self._stop_ns:
             # A stop may have arrived meanwhile, so they are not counted before the control channel was read.

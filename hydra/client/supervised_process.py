@@ -76,6 +76,15 @@ class SupervisedProcess:
         """Lets supervisor and command outlive this process: from now on SIGTERM to the supervisor ends them."""
         self._say(b"D")
 
+    def abandon(self) -> None:
+        """Kills command and supervisor at once by SIGKILL, and keeps the folder."""
+        # PR_SET_PDEATHSIG ends the command too.
+        self._guard.kill()
+        self._guard.wait()
+        for pipe in (self._guard.stdin, self._guard.stdout):
+            if pipe is not None:
+                pipe.close()
+
     def stop(self) -> None:
         """Ends command and supervisor, with SIGKILL after the grace; may be called twice."""
         if self._guard.poll() is None:

@@ -15,8 +15,10 @@ import msgspec
 import numpy as np
 
 from hydra.client.ack_ledger import AckLedger
+from hydra.client.client_connection import ConnectPhases
 from hydra.control.control_client import ControlClient
 from hydra.model import Histogram, Role, SequenceRange
+from hydra.model.connections import Disconnection
 from hydra.wire.messages import Configure, SystemObject
 
 DEAF_AT_MOST_S: Final = 0.1
@@ -188,6 +190,25 @@ class SubscriberTransport(Protocol):
 
     def close(self) -> None:
         """Closes the connection at once; may be called twice."""
+
+
+@runtime_checkable
+class ConnectingTransport(Protocol):
+    """A subscriber's transport that reveals how it connects; of others, only the first message shows it."""
+
+    def connect(self, command: Configure, limit_s: float) -> ConnectPhases:
+        """Closes the connection and opens another for these settings: one attempt; returns what is known of it.
+
+        Args:
+            command: the settings, as for ``configure``, with the same errors.
+            limit_s: the time limit of the attempt in seconds.
+        """
+
+    def lost(self) -> bool:
+        """Whether the connection was lost and the library does not open another; returns at once."""
+
+    def disconnections(self) -> list[Disconnection]:
+        """The disconnections since ``configure`` that the library ended by itself, ns on CLOCK_MONOTONIC."""
 
 
 @runtime_checkable

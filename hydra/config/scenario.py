@@ -32,7 +32,7 @@ from hydra.config.validation import (
     refusals_in,
     specs_of,
 )
-from hydra.config.workload import check_workload, with_recorded
+from hydra.config.workload import check_connections, check_workload, with_recorded
 from hydra.engine.placement import parse_constraint
 from hydra.errors import ConfigError, Key, RefusedError, RefusedKeyError
 from hydra.model import (
@@ -206,6 +206,7 @@ def _scenario(spec: SystemSpec, data: Toml) -> Scenario:
     _consistent(spec, scenario, table)
     scenario = with_recorded(scenario)
     check_workload(spec, scenario)
+    check_connections(spec, scenario)
     sweep = kind_of(scenario)
     _given(spec, sweep, data.get("settings", {}), tables[("settings",)])
     for key_, what, remedy in sweep.refusals(scenario):

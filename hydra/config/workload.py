@@ -14,6 +14,8 @@ from hydra.model import EVENT_KINDS, IMPAIRMENTS, MAX_IMPAIRMENTS, MAX_POINTS, S
 from hydra.sweep import kind_of
 from hydra.system import SystemSpec
 
+MOST_CONNECTS: Final = 1e6
+"""The highest connect rate, clients a second."""
 _BINS: Final = MAX_POINTS // 2
 """The maximum number of bins of recorded times; each bin becomes two points."""
 
@@ -105,6 +107,30 @@ def _numbers(line: list[str]) -> list[float]:
     except ValueError:
         return []
     return found if all(map(math.isfinite, found)) else []
+
+
+def check_connections(spec: SystemSpec, scenario: Scenario) -> None:
+    """Rejects a connect rate that this scenario cannot have.
+
+    Raises:
+        RefusedError: the scenario is rejected; the text gives the reason.
+    """
+    rates = scenario.values_of("connect_rate")
+    if rates == (None,):
+        if scenario.table == "connections":
+            raise RefusedError(("settings", "connect_rate"), "is missing", "give --connect-rate")
+        return
+    place = scenario.sweep.key_of("connect_rate")
+    if any(not (rate is None or rate == "max" or _is_rate(rate)) for rate in rates):
+        raise RefusedError(place, "must be clients a second above 0, or 'max'", 'write a number, or "max"')
+    if scenario.client in spec.tools:
+        raise RefusedError(place, f"client {scenario.client} does not report how it connects", "use another client")
+    if any(value == "stored" for value in scenario.values_of("read")):
+        raise RefusedError(place, "is of subscribers that connect before the step", "use read = 'live'")
+
+
+def _is_rate(rate: object) -> bool:
+    return isinstance(rate, int | float) and not isinstance(rate, bool) and 0 < rate <= MOST_CONNECTS
 
 
 def check_workload(spec: SystemSpec, scenario: Scenario) -> None:

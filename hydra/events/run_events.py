@@ -275,6 +275,19 @@ class ServerKilled(Event):
     when: str
 
 
+class ServerRestarted(Event):
+    """A server was killed on purpose, by the event ``restart_server`` of the scenario."""
+
+    level = Level.NOTE
+    summary = "servers that were killed and started again on purpose"
+    template = (
+        "the server at {address} was killed with SIGKILL {at_s:.1f} s into the window, to return after {for_s:g} s"
+    )
+    address: str
+    at_s: float
+    for_s: float
+
+
 class Launched(Event):
     """A group was launched on an agent; :meth:`of` leaves out its command and environment, which may hold secrets."""
 

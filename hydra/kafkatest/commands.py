@@ -16,6 +16,8 @@ from hydra.options import (
     WORKLOAD,
     Command,
     CommandGroup,
+    connect_flag,
+    connect_rates_flag,
     duration_flag,
     experiment_command,
     flags,
@@ -96,6 +98,7 @@ def kafka_batch(**_: Any) -> None:
     _kafka_flags,
     duration_flag,
     rate_flag,
+    connect_flag,
     examples=(
         "hydra kafka-fixed --clients 10,30 --rate 1000 --duration 2",
         "hydra kafka-fixed --clients 10 --servers 10.0.0.5:9092 --json",
@@ -103,6 +106,17 @@ def kafka_batch(**_: Any) -> None:
 )
 def kafka_fixed(**_: Any) -> None:
     """Measure Kafka at a fixed rate."""
+
+
+@scenario_command(
+    "kafka-connections",
+    "kafka-connections",
+    _kafka_flags,
+    connect_rates_flag,
+    examples=("hydra kafka-connections --clients 100 --connect-rate 50,max",),
+)
+def kafka_connections(**_: Any) -> None:
+    """Measure how fast Kafka lets consumers in."""
 
 
 @scenario_command(

@@ -43,6 +43,7 @@ from hydra.measure.column_names import (
     STEADY,
     UNSTEADY,
 )
+from hydra.measure.connections import connection_figures, reports_of
 from hydra.measure.headerless_steps import only_counts
 from hydra.measure.lag import BacklogGrowth, growth
 from hydra.measure.latency import latency_bound_ns
@@ -159,6 +160,9 @@ def figures(o: Observation, histograms: MergedHistograms | None = None) -> dict[
     columns |= _counts(o, asked, accounts)
     columns |= hot_topics.figures(asked, accounts, o.plan.settings.topics)
     columns |= _cohort(o, asked, accounts)
+    if o.connecting is not None:
+        told = reports_of(o.subscriber_reports.systems())
+        columns |= connection_figures(o.connecting, told, len(asked.ids))
     if o.group:
         columns[GROUP] = o.group
     if words := payload(o.plan.settings):

@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import Final
 
 from hydra.measure import rates
+from hydra.measure.connections import ConnectFacts
 from hydra.measure.step_columns import SystemColumns
 from hydra.measure.verdict import Ceiling
 from hydra.model import AgentClock, Figure, HostSample, MachineActivity, PublisherReport, Role, StepPlan, ThreadSample
@@ -131,6 +132,7 @@ class Observation:
         servers: the servers' figures in the window, see :func:`hydra.measure.observation.between`.
         ceilings: the measured ceilings of clients on this host; empty if clients are on other hosts.
         languages: the language of the clients of each role, as in ceilings.
+        connecting: how the subscribers connected; None: the step did not measure it.
     """
 
     plan: StepPlan
@@ -166,6 +168,7 @@ class Observation:
     servers: ServerFigures = field(default_factory=dict)
     ceilings: Sequence[Ceiling] = ()
     languages: Mapping[Role, str] = field(default_factory=dict)
+    connecting: ConnectFacts | None = None
 
     @property
     def stored(self) -> bool:

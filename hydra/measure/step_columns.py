@@ -60,6 +60,7 @@ from hydra.measure.column_names import (
     VERDICT,
     VERDICT_EVIDENCE,
 )
+from hydra.measure.connections import OF_CONNECTING
 from hydra.model import PERCENTILES as KEPT
 
 PERCENTILES: Final = {name: KEPT[name] for name in ("p50", "p90", "p99", "p999", "max")}
@@ -625,7 +626,11 @@ def published(system: SystemColumns) -> tuple[Column, ...]:
 
 
 def step_columns(
-    latencies: Iterable[str] = (DUE, SENT), cohort: bool = True, system: SystemColumns | None = None
+    latencies: Iterable[str] = (DUE, SENT),
+    cohort: bool = True,
+    system: SystemColumns | None = None,
+    *,
+    connecting: bool = True,
 ) -> tuple[Column, ...]:
     """The columns of a step in their order, by default all that any step can have.
 
@@ -633,14 +638,12 @@ def step_columns(
         latencies: the starts from which the steps count latency.
         cohort: whether the steps have a cohort.
         system: the columns that the system adds; None: those that all systems share.
+        connecting: whether the steps measure how subscribers connect.
     """
     system = system or SystemColumns()
     of_latency = [column for prefix in latencies for column in latency_columns(prefix)]
-    first, others = (
-        (*published(system), *_ACCOUNT, *of_latency),
-        (*_COUNTS, *_OF_TOPICS, *(_OF_COHORT if cohort else ()), *_LAST),
-    )
-    return (*first, *_CLOCKS, *_STEP, *system.reported, *others)
+    first = (*published(system), *_ACCOUNT, *of_latency, *_CLOCKS, *_STEP, *system.reported, *_COUNTS, *_OF_TOPICS)
+    return (*first, *(_OF_COHORT if cohort else ()), *(OF_CONNECTING if connecting else ()), *_LAST)
 
 
 EARLIER: Final[Mapping[str, Column]] = {

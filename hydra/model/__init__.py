@@ -50,6 +50,7 @@ from hydra.model.load import (
     IMPAIRMENTS,
     MAX_IMPAIRMENTS,
     MAX_POINTS,
+    RESTART,
     EventSpec,
     LoadShape,
     LoadSpec,
@@ -79,5 +80,15 @@ from hydra.model.reports import (
 )
 from hydra.model.scenario import APART, NativeSpec, RoleSpec, Scenario, ServerSpec, TableKind
 from hydra.model.settings import PUBLISHERS, SHARED, Payload, Settings, SharedSettings, shared_of, value_of, with_values
-from hydra.model.step import SKIPPED_BY, USER, Cohort, CohortKind, ImpairmentSpec, StepPlan, StepResult, StepStatus
+from hydra.model.step import (
+    SKIPPED_BY,
+    USER,
+    Cohort,
+    CohortKind,
+    ImpairmentSpec,
+    ServerRestart,
+    StepPlan,
+    StepResult,
+    StepStatus,
+)
 from hydra.model.sweep import SweepSpec

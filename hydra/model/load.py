@@ -16,6 +16,8 @@ Points = Sequence[tuple[float, float]]
 MAX_POINTS: Final = 8192
 
 BURST: Final = "burst"
+RESTART: Final = "restart_server"
+"""The event that kills a server started by Hydra and starts it again."""
 IMPAIRMENTS: Final = ("slow", "gone")
 """The kinds of events that impair a part of the subscribers."""
 MAX_IMPAIRMENTS: Final = 64

@@ -13,7 +13,7 @@ from hydra.model.load import EventSpec, LoadSpec, SloSpec
 from hydra.model.settings import Settings, value_of
 from hydra.model.sweep import SweepSpec
 
-TableKind = Literal["rates", "rate", "fixed", "batch"]
+TableKind = Literal["rates", "rate", "fixed", "batch", "connections"]
 
 
 APART: Final = "apart"
@@ -90,8 +90,8 @@ class Scenario:
     Attributes:
         system: the system under test.
         client: the implementation of the clients.
-        table: the kind of the result table: ``"rates"`` and ``"rate"`` (searches), ``"fixed"``, or ``"batch"`` (client
-            count × ``msg_batch``).
+        table: the kind of the result table: ``"rates"`` and ``"rate"`` (searches), ``"fixed"``, ``"batch"`` (client
+            count × ``msg_batch``), or ``"connections"`` (client count × ``connect_rate``).
         name: the name of run directories: at most 100 characters, no slash, no dot at the beginning.
         description: one line for lists of scenarios.
         published: whether the values of the file's table ``[published]`` replace the others of the file; in a file it

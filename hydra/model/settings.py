@@ -23,7 +23,7 @@ _DRAWN: Final = replace(_TOPICS, other=replace(_KEYS, other=Need("settings.messa
 
 @dataclass(frozen=True, slots=True)
 class SharedSettings:
-    """The settings that every system has.
+    """The settings that every system has and that every client gets.
 
     Attributes:
         rate: messages/s of each publisher, or ``"max"``: as fast as the library accepts them.
@@ -137,6 +137,10 @@ class Settings(SharedSettings):
         message_sizes: sizes of messages in place of ``message_size``: lists of smallest size, largest size (bytes,
             headers included) and weight, such as ``[[24, 256, 70], [256, 4096, 30]]``. A flag has them as
             ``24-256:70,256-4096:30``.
+        connect_rate: all subscribers open new connections before the step, and this many of them are due per second;
+            ``"max"``: all are due at once. Unset: subscribers keep their connections, and no column is about
+            connecting.
+        connect_within_s: a subscriber that is not ready this many seconds after it was due to connect is not let in.
     """
 
     topics: int = setting(
@@ -160,10 +164,23 @@ class Settings(SharedSettings):
     message_sizes: str = setting(
         "", "Ranges of message sizes and their weights, such as 24-256:70,256-4096:30.", metavar="FROM-TO:WEIGHT,…"
     )
+    connect_rate: Rate | None = setting(
+        None,
+        "Before each step all subscribers open new connections: this many a second, or max.",
+        metavar="CLIENTS|max",
+        least=0.001,
+        most=1e6,
+    )
+    connect_within_s: float = setting(10.0, least=0.1, most=3600, needs=(Need("settings.connect_rate"),))
     system: Mapping[str, Figure] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         SharedSettings.__post_init__(self)  # with slots, super() does not find it
+        require(
+            self.connect_rate is None or self.connect_rate == "max" or self.connect_rate > 0,
+            f"connect_rate must be above 0 clients a second or 'max', not {self.connect_rate!r}",
+        )
+        require(self.connect_within_s > 0, f"connect_within_s must be above 0, not {self.connect_within_s:g}")
         require(1 <= self.topics <= MOST_TOPICS, f"topics must be 1 to {MOST_TOPICS}, not {self.topics}")
         require(0 <= self.keys <= MOST_KEYS, f"keys must be 0 (none) to {MOST_KEYS}, not {self.keys}")
         for name in ("topic_skew", "key_skew"):
@@ -206,6 +223,7 @@ class Settings(SharedSettings):
 
 SHARED: Final = tuple(f.name for f in fields(Settings) if f.name != "system")
 """The names of the settings that every system has."""
+_TO_CLIENTS: Final = tuple(f.name for f in fields(SharedSettings))
 
 
 def with_values(settings: Settings, values: Mapping[str, object]) -> Settings:

@@ -43,6 +43,14 @@ class Cohort:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerRestart:
+    """The end of the server by SIGKILL, in seconds since the start, and the time until it is started again."""
+
+    at_s: float
+    for_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class StepPlan:
     """The plan of one step of a sweep.
 
@@ -50,8 +58,8 @@ class StepPlan:
     ``"reconnecting"``). ``publishers`` is how many publishers send; None: all of the scenario's. Without subscribers
     (``clients`` 0) only the log shows what arrived. ``load`` is a changing rate: seconds since the start and messages/s
     of each publisher; ``settings.rate`` is then its mean. ``spells`` are the impairments of the cohort, and ``course``
-    asks for a time series. ``point`` is the name of the sweep's point, "" if the sweep lists none. ``rest_s`` is a
-    pause without traffic before the step, in seconds.
+    asks for a time series. ``restarts`` are the planned ends of the server, in the order of time. ``point`` is the name
+    of the sweep's point, "" if the sweep lists none. ``rest_s`` is a pause without traffic before the step, in seconds.
     """
 
     clients: int
@@ -64,6 +72,7 @@ class StepPlan:
     load: tuple[tuple[float, float], ...] = ()
     spells: tuple[ImpairmentSpec, ...] = ()
     course: bool = False
+    restarts: tuple[ServerRestart, ...] = ()
     rest_s: float = 0.0
 
     def __post_init__(self) -> None:

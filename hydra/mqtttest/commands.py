@@ -1,10 +1,18 @@
-"""``hydra mqtt-rate`` and ``hydra mqtt-fixed``."""
+"""``hydra mqtt-rate``, ``hydra mqtt-fixed`` and ``hydra mqtt-connections``."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from hydra.options import duration_flag, rate_flag, scenario_command, search_flags, system_flags
+from hydra.options import (
+    connect_flag,
+    connect_rates_flag,
+    duration_flag,
+    rate_flag,
+    scenario_command,
+    search_flags,
+    system_flags,
+)
 
 _mqtt_flags = system_flags("mqtt")
 
@@ -27,6 +35,7 @@ def mqtt_rate(**_: Any) -> None:
     _mqtt_flags,
     duration_flag,
     rate_flag,
+    connect_flag,
     examples=(
         "hydra mqtt-fixed --clients 10,30 --rate 20 --duration 2",
         "hydra mqtt-fixed --clients 10 --servers 10.0.0.5:1883 --username me --password-file ./password",
@@ -34,3 +43,17 @@ def mqtt_rate(**_: Any) -> None:
 )
 def mqtt_fixed(**_: Any) -> None:
     """Measure MQTT at a fixed rate."""
+
+
+@scenario_command(
+    "mqtt-connections",
+    "mqtt-connections",
+    _mqtt_flags,
+    connect_rates_flag,
+    examples=(
+        "hydra mqtt-connections --clients 100 --connect-rate 100,max",
+        "hydra mqtt-connections --client native --clients-per-process 100 --clients 5000 --connect-rate 500",
+    ),
+)
+def mqtt_connections(**_: Any) -> None:
+    """Measure how fast MQTT lets clients in."""

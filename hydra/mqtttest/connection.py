@@ -16,6 +16,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
+from hydra.client.client_connection import ConnectPhases
 from hydra.client.tls import AccessError, access_error, password_error, secured, speaks_tls
 
 if TYPE_CHECKING:
@@ -36,14 +37,44 @@ _LOGIN: Final = (0x86, 0x87, 0x8C)
 
 
 class _Handshake(ssl.SSLSocket):
-    """A socket that is closed if its handshake fails, which paho does not do."""
+    """A socket that is closed if its handshake fails, which paho does not do.
+
+    Attributes:
+        began_ns, ended_ns: the times of its handshake, CLOCK_MONOTONIC.
+    """
+
+    began_ns = ended_ns = 0
 
     def do_handshake(self, block: bool = False) -> None:
+        self.began_ns = time.monotonic_ns()
         try:
             super().do_handshake(block)
         except OSError:
             self.close()
             raise
+        self.ended_ns = time.monotonic_ns()
+
+
+def _phases(began_ns: int, connected: object, opened_ns: int, *, is_plain: bool) -> ConnectPhases:
+    """The phases of a connection that the server has just accepted; those that paho does not separate are unknown.
+
+    Args:
+        began_ns: when it began, CLOCK_MONOTONIC as all times here.
+        connected: the library's socket.
+        opened_ns: when the library had opened it, TLS and WebSocket included.
+        is_plain: whether it has neither.
+    """
+    now_ns = time.monotonic_ns()
+    tcp_ns, tls_ns = (opened_ns - began_ns if is_plain else None), None
+    if isinstance(connected, _Handshake):
+        tcp_ns, tls_ns = connected.began_ns - began_ns, connected.ended_ns - connected.began_ns
+    return ConnectPhases(
+        connected_ns=now_ns,
+        subscribed=True,
+        tcp_us=None if tcp_ns is None else tcp_ns // 1000,
+        tls_us=None if tls_ns is None else tls_ns // 1000,
+        login_us=(now_ns - opened_ns) // 1000,
+    )
 
 
 class MqttConnection:
@@ -55,10 +86,12 @@ class MqttConnection:
         on_message: called with every message that arrives, from :meth:`read` only.
         on_answer: called with the message id of every answered message, and whether the server rejected it.
         timeout_s: time limit in seconds for an answer of the server.
+        asks_why: whether a second connection finds out why the server ended the first one.
 
     Attributes:
         server: the server, as the subject of a sentence.
         lost: why the connection was lost, or "".
+        phases: what is known of how the connection was made.
 
     Raises:
         AccessError: the server does not answer, or does not let the client in.
@@ -73,14 +106,17 @@ class MqttConnection:
         on_message: Callable[[mqtt.MQTTMessage], None] | None = None,
         on_answer: Callable[[int, bool], None] | None = None,
         timeout_s: float = CONNECT_TIMEOUT_S,
+        asks_why: bool = True,
     ) -> None:
         self._step = step
+        self._asks_why = asks_why
         self.server = f"the MQTT server at {step.host}:{step.port}"
         self._timeout_s = timeout_s
         self._is_5 = step.protocol == "5"
         self._accepted: ReasonCode | None = None
         self._granted: dict[int, Sequence[ReasonCode]] = {}
         self.lost = ""
+        self.phases = ConnectPhases()
         self._misc_at_s = 0.0
         self._client = client = mqtt.Client(
             CallbackAPIVersion.VERSION2,
@@ -122,6 +158,7 @@ class MqttConnection:
             context = step.tls.context()
             context.sslsocket_class = _Handshake
             self._client.tls_set_context(context)
+        began_ns = time.monotonic_ns()
         try:
             self._client.connect(step.host, step.port, step.keepalive, **further)
         except OSError as e:
@@ -131,6 +168,7 @@ class MqttConnection:
         connected = self._client.socket()
         if connected is None:
             raise self._ended("the server closed the connection")
+        opened_ns = time.monotonic_ns()
         self._descriptor = connected.fileno()
         # TLS reads a whole record from the socket.
         self._decrypted: Callable[[], int] = getattr(connected, "pending", lambda: 0)
@@ -146,10 +184,13 @@ class MqttConnection:
             raise password_error(step.username, step.password).at(self.server)
         if self._accepted.is_failure:
             raise OSError(f"{self.server} rejects this client: {self._accepted}")
+        self.phases = _phases(began_ns, connected, opened_ns, is_plain=not (step.tls or step.websocket))
 
     def _ended(self, reason: str) -> AccessError:
         """Why the server ended the connection before it accepted the client; a second connection finds it out."""
         step = self._step
+        if not self._asks_why:
+            return AccessError("network", reason, server=self.server)
         try:
             probe = socket.create_connection((step.host, step.port), _PROBE_WITHIN_S)
             if step.tls:

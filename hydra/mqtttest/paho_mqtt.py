@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import select
 import sys
 import time
@@ -11,10 +12,14 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import UNSET
+
 from hydra.client import process_group
+from hydra.client.client_connection import AGAIN_NS, ConnectPhases
 from hydra.client.transport import DEAF_AT_MOST_S, Answers, Delivery, Kind, SubscriberTransport, read_system
 from hydra.control.control_client import poll_ms
-from hydra.mqtttest.connection import MqttConnection
+from hydra.model.connections import Disconnection
+from hydra.mqtttest.connection import CONNECT_TIMEOUT_S, MqttConnection
 from hydra.mqtttest.settings import MqttStep, client_id, filters, signals_of, topic_filters, topic_of
 from hydra.wire.traffic import client_topics, topic_choice
 
@@ -28,6 +33,7 @@ if TYPE_CHECKING:
 FULL_WAIT_S: Final = 0.005
 FLUSH_STEP_S: Final = 0.005
 PROBE_FLUSH_S: Final = 0.05
+_RETURN_WITHIN_S: Final = 1.0
 BATCH_NS: Final = 10_000_000
 """How long a subscriber reads a batch at most, ns: all messages of a batch have the time of its end, and 2000 messages
 of a process that shares a core with many others can take seconds."""
@@ -57,6 +63,8 @@ class PahoPublisher:
         self._waiting: dict[int, int] = {}
         """Sequences by message id; -1 stands for a probe, or a message of an earlier step."""
         self._answers = Answers()
+        self._returns = False  # whether it connects again if the connection is lost in the step
+        self._again_ns = 0  # when it may try that, CLOCK_MONOTONIC
 
     def configure(self, command: Configure) -> str:
         """See transport.py. A change of any setting except ``retain`` makes a new connection."""
@@ -65,9 +73,7 @@ class PahoPublisher:
             self._take_answers()
         if self._connection is None or self._connection.lost or _connected_by(step) != self._built_for:
             self.close()
-            self._waiting.clear()
-            self._connection = MqttConnection(client_id(step, self._client), step, on_answer=self._on_answer)
-            self._built_for = _connected_by(step)
+            self._open(step)
         traffic = command.drawn
         self._topics = topic_choice(traffic, self._client) if traffic.several else None
         self._names = topic_filters(step, range(traffic.topics)) if traffic.several else []
@@ -77,7 +83,23 @@ class PahoPublisher:
         self._most = step.max_inflight
         self._waiting = dict.fromkeys(self._waiting, -1)
         self._answers = Answers()
+        self._returns = command.connect is not UNSET
         return ""
+
+    def _open(self, step: MqttStep, timeout_s: float = CONNECT_TIMEOUT_S, *, asks_why: bool = True) -> None:
+        """Connects; messages that an earlier connection has not acknowledged stay unacknowledged."""
+        self._waiting.clear()
+        self._connection = MqttConnection(
+            client_id(step, self._client), step, on_answer=self._on_answer, timeout_s=timeout_s, asks_why=asks_why
+        )
+        self._built_for = _connected_by(step)
+
+    def _come_back(self) -> None:
+        """Connects again after a loss, one attempt a second, if the step measures that."""
+        if self._returns and self._built_for is not None and time.monotonic_ns() >= self._again_ns:
+            with contextlib.suppress(OSError):
+                self._open(self._built_for, _RETURN_WITHIN_S, asks_why=False)
+            self._again_ns = time.monotonic_ns() + AGAIN_NS
 
     def probe(self, message: bytes) -> None:
         """See transport.py. A probe has the QoS of the data, because otherwise one could overtake the other."""
@@ -123,6 +145,8 @@ class PahoPublisher:
     def poll(self) -> None:
         """See transport.py."""
         if self._connection is not None:
+            if self._connection.lost:
+                self._come_back()
             self._connection.write()
             self._take_answers()
 
@@ -191,6 +215,7 @@ class PahoSubscriber(SubscriberTransport):
         self._connection: MqttConnection | None = None
         self._built_for: tuple[MqttStep, tuple[str, ...]] | None = None
         self._arrived: deque[bytes] = deque()
+        self._limit_s = 0.0  # the time limit of a single attempt; 0: that of the library's connections
 
     def configure(self, command: Configure) -> None:
         """See transport.py. The subscription is kept unless one of its settings changed, or the connection is lost."""
@@ -213,7 +238,13 @@ class PahoSubscriber(SubscriberTransport):
         if self._built_for is None:
             raise ValueError("a subscriber is configured before it connects")
         step, subscriptions = self._built_for
-        connection = MqttConnection(client_id(step, self._client), step, on_message=self._on_message)
+        connection = MqttConnection(
+            client_id(step, self._client),
+            step,
+            on_message=self._on_message,
+            timeout_s=self._limit_s or CONNECT_TIMEOUT_S,
+            asks_why=not self._limit_s,
+        )
         try:
             connection.subscribe(subscriptions, step.qos)
         except BaseException:
@@ -278,6 +309,24 @@ class PahoSubscriber(SubscriberTransport):
         while len(self._arrived) < limit and connection.read() and time.monotonic_ns() < until_ns:
             pass
         connection.write()  # answers that the socket did not accept at once
+
+    def connect(self, command: Configure, limit_s: float) -> ConnectPhases:
+        """See transport.py."""
+        self.close()
+        self._limit_s = limit_s
+        try:
+            self.configure(command)
+        finally:
+            self._limit_s = 0.0
+        return self._connection.phases if self._connection is not None else ConnectPhases()
+
+    def lost(self) -> bool:
+        """See transport.py: nothing opens another connection."""
+        return self._connection is not None and self._connection.lost != ""
+
+    def disconnections(self) -> list[Disconnection]:
+        """See transport.py: the library ends none by itself."""
+        return []
 
     def reconnect(self) -> tuple[int, int]:
         """See transport.py. Without a clean session the server keeps messages that arrive meanwhile."""

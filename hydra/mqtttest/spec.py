@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from hydra.measure.column import wire_bytes
-from hydra.model import Demand, Scenario, ServerSpec, Settings
+from hydra.model import RESTART, Demand, Scenario, ServerSpec, Settings
 from hydra.mqtttest.settings import TABLE, MqttSettings, MqttSpec, spec_of
 from hydra.system import Footprint, Refusal, ReportColumn, ServerFootprint, System, SystemSpec
+from hydra.system.restart_refusals import why_no_restart
 
 
 class MqttSystemSpec(SystemSpec):
@@ -40,6 +41,7 @@ class MqttSystemSpec(SystemSpec):
             key="lost_connections",
         ),
     )
+    events = {RESTART: lambda scenario: why_no_restart(scenario, spec_of(scenario).broker)}
     differs = ("qos", "retain", "shared", "max_inflight", "clean_session", "protocol")
 
     def make(self, scenario: Scenario, deploy: bool, is_local: bool) -> System:

@@ -174,6 +174,10 @@ class MqttSystem(ServerSystem):
         own = {name: value for name, value in settings.system.items() if name != "retain"}
         return (self._address, tuple(sorted(own.items())))
 
+    def connections(self) -> int:
+        """That of the monitor."""
+        return int(self._monitor is not None)
+
     def metadata(self) -> dict[str, str]:
         """The server, the prefix of the topics, and the version of a server that Hydra started."""
         return {"broker": self._address, "topic": self._run, **(self._own.versions if self._own else {})}

@@ -1,4 +1,4 @@
-"""``hydra nats-rate`` and ``hydra nats-fixed``."""
+"""``hydra nats-rate``, ``hydra nats-fixed`` and ``hydra nats-connections``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import click
 from hydra.options import (
     WORD,
     SeveralKeysOption,
+    connect_flag,
+    connect_rates_flag,
     duration_flag,
     flags,
     rate_flag,
@@ -59,7 +61,19 @@ def nats_rate(**_: Any) -> None:
     _nats_flags,
     duration_flag,
     rate_flag,
+    connect_flag,
     examples=("hydra nats-fixed --clients 10,30 --rate 1000 --duration 2 --out runs/nats",),
 )
 def nats_fixed(**_: Any) -> None:
     """Measure NATS at a fixed rate."""
+
+
+@scenario_command(
+    "nats-connections",
+    "nats-connections",
+    _nats_flags,
+    connect_rates_flag,
+    examples=("hydra nats-connections --clients 100,1000 --connect-rate 100,max",),
+)
+def nats_connections(**_: Any) -> None:
+    """Measure how fast NATS lets clients in."""

@@ -13,7 +13,7 @@ import json
 import logging
 import ssl
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 import nats
@@ -21,8 +21,10 @@ import nats.errors
 import nats.js
 from nats.aio.client import Client
 
+from hydra.client.client_connection import ConnectPhases
 from hydra.client.tls import AccessError, ClientTls, access_error, certificate_error, password_error
 from hydra.control.control_client import ControlClient
+from hydra.model.connections import MOST_DISCONNECTIONS, Disconnection
 from hydra.natstest.settings import NatsAccess, NatsLogin, NatsTrouble
 
 CONNECT_TIMEOUT_S: Final = 5.0
@@ -49,13 +51,20 @@ class CheckedClient(Client):
 
     Attributes:
         requires_tls: whether a connection must have TLS.
+        tcp_ns, secured_ns: when the last attempt had its TCP connection, and its TLS; CLOCK_MONOTONIC.
     """
 
     requires_tls = False
+    tcp_ns = secured_ns = 0
+
+    async def _process_connect_init(self) -> None:
+        self.tcp_ns = time.monotonic_ns()
+        await super()._process_connect_init()
 
     def _connect_command(self) -> bytes:
         if self.requires_tls and not self._server_info.get("tls_required"):
             raise nats.errors.Error("the server does not use TLS any more")
+        self.secured_ns = time.monotonic_ns()
         return super()._connect_command()
 
 
@@ -68,6 +77,7 @@ class NatsConnection:
 
     Attributes:
         tls: the TLS of the connection; None: it has none. A server can demand TLS that the access does not name.
+        phases: what is known of how the connection was made.
     """
 
     def __init__(self, name: str, control: ControlClient | None = None) -> None:
@@ -88,6 +98,10 @@ class NatsConnection:
         self._error: Exception | None = None
         self._slow = False
         self._slow_consumers = self._dropped = self._disconnects = 0
+        self._limit_s = 0.0  # the time limit of a single attempt; 0: the library may try again
+        self.phases = ConnectPhases()
+        # Of each disconnection: when it began and ended (0: not yet), CLOCK_MONOTONIC, and the attempts that failed.
+        self._losses: list[list[int]] = []
 
     # --- the connection --------------------------------------------------------------------------------------------
 
@@ -97,6 +111,7 @@ class NatsConnection:
         Raises:
             AccessError: no server answers, or one rejects this client.
         """
+        timeout_s = self._limit_s or timeout_s
         for _ in range(TURNS if self._client is not None else 0):
             # The loop may not have run for a long time: these turns detect a connection that was lost meanwhile.
             self.turn()
@@ -105,13 +120,18 @@ class NatsConnection:
         self.close()
         self._access, self._error, self._opening = access, None, True
         try:
-            info = self.do(self._greeting(), timeout_s)
-            self.tls, self._verified = tls_for(info, access.tls), bool(info.get("tls_verify"))
+            if self._limit_s:
+                self.tls, self._verified = access.tls, False
+            else:
+                info = self.do(self._greeting(), timeout_s)
+                self.tls, self._verified = tls_for(info, access.tls), bool(info.get("tls_verify"))
             client = self._client = CheckedClient()
             client.requires_tls = self.tls is not None
+            began_ns = time.monotonic_ns()
             self.do(self._connect(client), timeout_s)
             if not client.is_connected:
                 raise self._refusal(nats.errors.UnexpectedEOF()) or OSError("the server closed the connection")
+            self._note_phases(client, began_ns)
         except OSError as e:
             self.close()
             # If the time was over, the library's last error is the reason.
@@ -121,6 +141,30 @@ class NatsConnection:
         finally:
             self._opening = False
         return True
+
+    @contextlib.contextmanager
+    def single_attempt(self, limit_s: float) -> Iterator[None]:
+        """Within it, :meth:`open` makes one connection, without the one for the server's greeting, and tries once.
+
+        Args:
+            limit_s: the time limit of the attempt in seconds.
+        """
+        self._limit_s = limit_s
+        try:
+            yield
+        finally:
+            self._limit_s = 0.0
+
+    def _note_phases(self, client: CheckedClient, began_ns: int) -> None:
+        now_ns = time.monotonic_ns()
+        login_from_ns = client.secured_ns if self.tls else client.tcp_ns
+        self.phases = ConnectPhases(
+            connected_ns=now_ns,
+            subscribed=True,
+            tcp_us=(client.tcp_ns - began_ns) // 1000,
+            tls_us=(client.secured_ns - client.tcp_ns) // 1000 if self.tls else None,
+            login_us=(now_ns - login_from_ns) // 1000,
+        )
 
     async def _connect(self, client: Client) -> None:
         login = self._access.login or NatsLogin()
@@ -143,6 +187,7 @@ class NatsConnection:
             name=self._name,
             error_cb=self._on_error,
             disconnected_cb=self._on_disconnect,
+            reconnected_cb=self._on_reconnect,
             max_reconnect_attempts=-1,
             connect_timeout=round(CONNECT_TIMEOUT_S),
             pending_size=OUTBOUND_BYTES,
@@ -203,9 +248,11 @@ class NatsConnection:
             disconnects = self._disconnects
             # After a failed handshake the library waits for the end of a transport that has ended.
             within_s = CLOSE_TIMEOUT_S if client.is_connected or client.is_reconnecting else REJECTED_CLOSE_TIMEOUT_S
+            losses = len(self._losses)
             with contextlib.suppress(OSError):
                 self.do(client.close(), within_s)
             self._disconnects = disconnects
+            del self._losses[losses:]
 
     def end(self) -> None:
         """Closes the connection and the loop; afterwards only this method may be called."""
@@ -287,6 +334,7 @@ class NatsConnection:
         """Resets the counts for the next step."""
         self._slow = False
         self._slow_consumers = self._dropped = self._disconnects = 0
+        self._losses.clear()
 
     def caught_up(self) -> None:
         """Notes that a message was delivered: the next dropped one counts as a new slow-consumer event."""
@@ -303,12 +351,28 @@ class NatsConnection:
             self._slow = True
         else:
             self._error = error
+            if self._losses and not self._losses[-1][1]:
+                self._losses[-1][2] += 1  # the library reports each attempt that failed
             if self._opening and (refusal := self._refusal(error)):
                 raise refusal  # the library would try again until the time is over
+            if self._opening and self._limit_s:
+                raise OSError(str(error))
+
+    def disconnections(self) -> list[Disconnection]:
+        """The disconnections since :meth:`begin_step`, in readings of CLOCK_MONOTONIC."""
+        return [(lost_ns, back_ns, failed + (back_ns > 0)) for lost_ns, back_ns, failed in self._losses]
 
     async def _on_disconnect(self) -> None:
         self._disconnects += 1
+        if len(self._losses) == MOST_DISCONNECTIONS:
+            self._losses[-1][1] = 0
+        else:
+            self._losses.append([time.monotonic_ns(), 0, 0])
         self._stirred.set()
+
+    async def _on_reconnect(self) -> None:
+        if self._losses:
+            self._losses[-1][1] = time.monotonic_ns()
 
 
 # --- what a server demands --------------------------------------------------------------------------------------------

@@ -18,8 +18,10 @@ from nats.aio.subscription import Subscription
 from nats.js import JetStreamContext, api
 
 from hydra.client import process_group
+from hydra.client.client_connection import ConnectPhases
 from hydra.client.transport import Answers, Delivery, Kind, read_system
 from hydra.control.control_client import ControlClient
+from hydra.model.connections import Disconnection
 from hydra.natstest import settings
 from hydra.natstest.connection import ANSWER_TIMEOUT_S, CLOSE_TIMEOUT_S, NatsConnection
 from hydra.wire.messages import Configure, SystemObject, Traffic
@@ -331,6 +333,22 @@ class NatsSubscriber:
         if self._failure:
             raise OSError(self._failure)
         return taken
+
+    def connect(self, command: Configure, limit_s: float) -> ConnectPhases:
+        """See transport.py. The client does not ask for the server's greeting before it connects."""
+        self.close()
+        self._subscribed, self._consumer = (), ""
+        with self._connection.single_attempt(limit_s):
+            self.configure(command)
+        return self._connection.phases
+
+    def lost(self) -> bool:
+        """See transport.py: the library opens another connection."""
+        return False
+
+    def disconnections(self) -> list[Disconnection]:
+        """See transport.py: the library reconnects, and subscribes again."""
+        return self._connection.disconnections()
 
     def reconnect(self) -> tuple[int, int]:
         """See transport.py. A consumer continues after the last received message."""

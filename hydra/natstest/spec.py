@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from hydra.measure.column import MESSAGES, ReportColumn, wire_bytes
-from hydra.model import Demand, Scenario, ServerSpec, Settings
+from hydra.model import RESTART, Demand, Scenario, ServerSpec, Settings
 from hydra.natstest.settings import TABLE, NatsSettings, NatsSpec, spec_of
 from hydra.options import setting_flag
 from hydra.system import Footprint, Refusal, ServerFootprint, System, SystemSpec
+from hydra.system.restart_refusals import why_no_restart
 
 IMPLEMENTATIONS: Final = {
     "nats-py": Footprint(threads=3, files=20, memory_bytes=12_000_000),
@@ -27,6 +28,13 @@ SERVER: Final = ServerFootprint(
     start_s=0.5,
     join_s=0.6,
 )
+
+
+def _why_no_restart(scenario: Scenario) -> str:
+    """Why the server of this scenario cannot be restarted, or ""."""
+    if any(value == "jetstream" for value in scenario.values_of("mode")):
+        return "subscribers' consumers of a stream do not survive the end of the server; use mode core"
+    return why_no_restart(scenario, spec_of(scenario).servers)
 
 
 class NatsSystemSpec(SystemSpec):
@@ -67,6 +75,7 @@ class NatsSystemSpec(SystemSpec):
             key="disconnects",
         ),
     )
+    events = {RESTART: _why_no_restart}
     differs = ("mode", "storage", "consumer", "ack_policy")
 
     def make(self, scenario: Scenario, deploy: bool, is_local: bool) -> System:

@@ -204,6 +204,10 @@ class NatsSystem(ServerSystem):
                 total += path.stat().st_blocks * _BLOCK_BYTES
         return total
 
+    def connections(self) -> int:
+        """That of the requests to the servers."""
+        return int(self._streams is not None)
+
     def metadata(self) -> dict[str, str]:
         """The servers, their version, and the run's subjects."""
         return {"servers": self._address, "subjects": f"{self._run}.*", PROGRAM: self._version}
@@ -287,6 +291,14 @@ class NatsSystem(ServerSystem):
         self._opened().reach(jetstream=self._needs_streams())
         self._watch()
         self._began = {}
+
+    def _renew(self) -> None:
+        """Connects again; the library of the old connection would wait for seconds."""
+        streams, self._streams = self._streams, JetStreams(self._access, self._wait)
+        if streams is not None:
+            streams.close()
+        self._streams.reach(jetstream=self._needs_streams())
+        self._watch()
 
     def _disconnect(self) -> None:
         """Deletes the streams on the user's servers; those on Hydra's servers are deleted with the servers' data."""

@@ -73,6 +73,8 @@ from hydra.options.shared_flags import (
     cluster_flag,
     comparing_flags,
     config_flag,
+    connect_flag,
+    connect_rates_flag,
     duration_flag,
     experiment_flags,
     interleave_flag,

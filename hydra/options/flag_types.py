@@ -119,6 +119,18 @@ class RateType(click.ParamType[float | str]):
         return rate
 
 
+class RateList(click.ParamType[list[float | str]]):
+    """Rates separated by commas: ``100,500,max``."""
+
+    name = "RATE,…"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The rates as a list; fails with one line if a part is no rate."""
+        if isinstance(value, list):
+            return value
+        return [RateType().convert(part, param, ctx) for part in str(value).split(",")]
+
+
 class Percent(click.types.FloatParamType):
     """A fraction below 1 that the user writes in percent."""
 
@@ -266,6 +278,7 @@ UNITS: Final[Mapping[str, float]] = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60
 COUNTS = CountList()
 NUMBER = FiniteFloat()
 RATE = RateType()
+RATES = RateList()
 WHOLE_NUMBER = WholeNumber()
 PERCENT = Percent()
 WORD = NonEmptyText()

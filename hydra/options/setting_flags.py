@@ -152,7 +152,7 @@ def _kind(it: _Found) -> Any:
 
     if it.about.unit:
         return _BY_UNIT[it.about.unit]
-    if it.hint == Rate:
+    if it.hint in (Rate, Rate | None):
         return RATE
     hint = get_args(it.hint)[0] if NoneType in get_args(it.hint) else it.hint
     if get_origin(hint) is Literal:

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from hydra.options.flag_types import PATH, WORD, FiniteFloatRange, ListenAddress, OtlpUrl
+from hydra.options.flag_types import PATH, RATES, WORD, Duration, FiniteFloatRange, ListenAddress, OtlpUrl
 from hydra.options.help import (
     CLUSTER,
     COMPARISON,
@@ -20,9 +20,12 @@ from hydra.options.help import (
     flags,
     grouped,
 )
+from hydra.options.late_commands import keyed
 from hydra.options.setting_flags import setting_flag
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+
+_WITHIN: Final = "Time from when a subscriber is due to connect until it counts as not let in, such as 5s."
 
 KEY_VALUE: Final = "KEY=VALUE"
 """The metavar of flags whose value may be a secret."""
@@ -191,6 +194,19 @@ sweep_flags = flags(
 """Flags of every command that is for one scenario."""
 
 rate_flag = grouped(WORKLOAD, setting_flag("settings.rate"))
+connect_flag = grouped(WORKLOAD, setting_flag("settings.connect_rate"))
+"""The flag of commands whose rows have a given rate."""
+connect_rates_flag = grouped(
+    WORKLOAD,
+    keyed(
+        "--connect-rate",
+        key="sweep.vary.connect_rate",
+        type=RATES,
+        help="Connect rates to try, in clients a second, or max.",
+    ),
+    setting_flag("settings.connect_within_s", "--connect-within", type=Duration("s"), help=_WITHIN),
+)
+"""The flags of commands that measure connecting."""
 duration_flag = grouped(WORKLOAD, setting_flag("sweep.duration_s"))
 
 slo_flags = flags(

@@ -15,6 +15,7 @@ from hydra.events.value_formatting import counted, duration, number
 from hydra.events.warnings import GO_ON, HydraWarning
 from hydra.measure import column_names
 from hydra.measure.column import COUNT, REPEATS
+from hydra.measure.connections import NEVER, NEVER_BACK
 from hydra.measure.disturbance import Disturbance, decode_disturbances
 from hydra.measure.loss import BACKLOG_S
 from hydra.measure.steadiness import Unsteadiness, decode_unsteadiness
@@ -561,6 +562,48 @@ class SubscribersWithoutReport(FigureWarning):
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         died, silent = map(about.number, column_names.GONE)
         return [cls(died, silent, str(about.row.get(column_names.DIED_BY) or ""))] if died or silent else []
+
+
+class NotLetIn(FigureWarning):
+    """Subscribers that were not let in before the window; they lost all its messages.
+
+    Attributes:
+        subscribers: their number; a mean of repeats.
+        refused, timed_out: attempts of all subscribers that failed; means of repeats.
+    """
+
+    level = Level.LOSS
+    template = (
+        "{subscribers_text} not let in before the window: {refused:g} attempts were refused, {timed_out:g} timed out"
+    )
+    remedy = "raise the server's limit of connections, lower --connect-rate, or raise --connect-within"
+    subscribers: float
+    refused: float
+    timed_out: float
+
+    @property
+    def subscribers_text(self) -> str:
+        """``1 subscriber was``, ``20 subscribers were``."""
+        return counted(self.subscribers, "subscriber was", "subscribers were")
+
+    @classmethod
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
+        never = about.number(NEVER)
+        return [cls(never, about.number("connect_refused"), about.number("connect_timed_out"))] if never else []
+
+
+class NeverBack(FigureWarning):
+    """Subscribers that were disconnected and never came back; a mean of repeats."""
+
+    level = Level.LOSS
+    template = "{subscribers:g} of the subscribers that were disconnected never came back"
+    remedy = "see the server's log; a longer step leaves them more time"
+    subscribers: float
+
+    @classmethod
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
+        never = about.number(NEVER_BACK)
+        return [cls(never)] if never else []
 
 
 class RateMissed(FigureWarning):

@@ -54,7 +54,8 @@ def table_columns(scenario: Scenario) -> list[Column]:
     names = {column.name for column in columns}
     varied = [known[name] for name in scenario.sweep.varied if name not in names]
     last = 1 + max(n for n, column in enumerate(columns) if column.name in (CLIENTS, PUBLISHERS))
-    return [*columns[:last], *varied, *columns[last:], *_latencies(known)]
+    late = [] if scenario.table == "connections" else _latencies(known)
+    return [*columns[:last], *varied, *columns[last:], *late]
 
 
 def _latencies(known: Mapping[str, Column]) -> list[Column]:
@@ -67,6 +68,11 @@ def _latencies(known: Mapping[str, Column]) -> list[Column]:
         for column in latency_columns(prefix)
         if column.title in _PERCENTILES
     ]
+
+
+def _is_latency(column: Column) -> bool:
+    """Whether a column of a table is a latency, which is stored in microseconds and shown in milliseconds."""
+    return column.unit == MILLISECONDS and column.name.endswith("_us")
 
 
 MILLISECONDS: Final = "ms"
@@ -167,7 +173,7 @@ def table(
         TableRow(
             [
                 _latency(column, row, kind.latency_row(row, results), written)
-                if column.unit == MILLISECONDS
+                if _is_latency(column)
                 else _with_interval(column, row, scenario, least, written)
                 for column in columns
             ],
@@ -205,7 +211,7 @@ def publishers_text(scenario: Scenario) -> str:
 
 def heading(scenario: Scenario, column: Column) -> str:
     """What the table of this scenario calls a column: with its unit, or as it was published."""
-    if scenario.published and column.unit != MILLISECONDS:
+    if scenario.published and not _is_latency(column):
         return column.published or column.title
     return column.table_heading
 

@@ -18,6 +18,7 @@ from hydra.run.deployment import Deployment
 from hydra.run.host_sampling import StepHosts
 from hydra.run.report_collection import ReportCollector, caught_up, stored_only
 from hydra.run.server_counters import ServerCounters
+from hydra.run.server_restarts import ServerRestarts
 from hydra.run.step_start import StepStarter, StepTiming
 from hydra.run.step_window import run_window
 
@@ -75,7 +76,7 @@ class StepRunner:
 
         machines, controller = self.run.machines, self.run.controller
         machines.begin(controller)
-
+        restarts = ServerRestarts(self.run, plan.restarts)
         others = asked - cohort
         each = 0.0 if cohort or step.group else 1.0
         if step.one_publisher:
@@ -95,7 +96,8 @@ class StepRunner:
             )
 
         try:
-            window = run_window(self.run, deployment, self._asker, counters, plan, begun, sampled)
+            window = run_window(self.run, deployment, self._asker, counters, plan, begun, sampled, restarts)
+            restarts.end()
         finally:
             hosts.end()
         machines.end(controller)
@@ -160,4 +162,5 @@ class StepRunner:
             host_of=load.host_of,
             threads=load.threads,
             machines=activities,
+            connecting=begun.connecting and replace(begun.connecting, down_ns=tuple(restarts.down_ns)),
         )

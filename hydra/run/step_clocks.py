@@ -74,6 +74,10 @@ class StepClocks:
 
     def shares(self, ids: BitMap, command: Start) -> list[tuple[BitMap, Start]]:
         """The command for each host's share of these clients, with the clock of that host."""
+        return [(share, msgspec.structs.replace(command, clock=clock)) for share, clock in self.of_hosts(ids)]
+
+    def of_hosts(self, ids: BitMap) -> list[tuple[BitMap, HostClock]]:
+        """Each host's share of these clients, and the step's clock as that host reads it."""
         by_host: dict[HostKey, BitMap] = {}
         for host, there in self._parts:
             if share := there & ids:
@@ -81,7 +85,7 @@ class StepClocks:
         # (A client that was not connected is not configured for the step either, and ignores its start.)
         if absent := ids - BitMap().union(*by_host.values()):
             by_host[self._roster.own] = by_host.get(self._roster.own, BitMap()) | absent
-        return [(share, msgspec.structs.replace(command, clock=self._told(host))) for host, share in by_host.items()]
+        return [(share, self._told(host)) for host, share in by_host.items()]
 
     def _told(self, host: HostKey) -> HostClock:
         line = self._lines.get(host)

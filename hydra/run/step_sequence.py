@@ -125,7 +125,9 @@ class StepSequence:
         self._implementations.note(self._run.controller.roster, self._deployment)
         self._look_at_machines()
         # A warm-up of a tool is useless, because its process ends with that step.
-        warmup_s = 0.0 if self._run.scenario.client in self._run.spec.tools else self._run.scenario.warmup_s
+        is_tool = self._run.scenario.client in self._run.spec.tools
+        # A row that measures connecting has no connections before it.
+        warmup_s = 0.0 if is_tool or plan.settings.connect_rate is not None else self._run.scenario.warmup_s
         for _ in range(_WARM_UPS):
             if not changed or not warmup_s:
                 break

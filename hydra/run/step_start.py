@@ -15,16 +15,18 @@ from pyroaring import BitMap
 from hydra.errors import StepError
 from hydra.events.run_events import StartUnacknowledged
 from hydra.events.value_formatting import counted, id_ranges
-from hydra.model import Settings, SharedSettings, StepPlan, shared_of
+from hydra.measure.connections import ConnectFacts
+from hydra.model import RESTART, Settings, SharedSettings, StepPlan, shared_of
 from hydra.run.client_sets import subscription_map, turns
 from hydra.run.command_exchange import ANSWER_WITHIN_S, CommandExchange, Shares
+from hydra.run.connect_phase import ServerUsage, connect_command, lead_ns, longest_wait_s
 from hydra.run.context import RunContext, StepSetup
 from hydra.run.deployment import Deployment
 from hydra.run.server_counters import settled
 from hydra.run.step_clocks import StepClocks, known, unknown
 from hydra.wire.clock import wall_offset_ns
 from hydra.wire.data_message import compression
-from hydra.wire.messages import ONE_TOPIC, Configure, Impairment, Ping, PublisherEndpoint, Start
+from hydra.wire.messages import ONE_TOPIC, Configure, Connect, Impairment, Ping, PublisherEndpoint, Start
 from hydra.wire.traffic import traffic_of
 
 
@@ -88,6 +90,7 @@ class StartedStep:
         log_begin: the messages in the servers' log before its first one; see :meth:`hydra.system.System.log_end`.
         command: the configuration of its publishers.
         clocks: the step's clock for each host.
+        connecting: how the subscribers connected; None: the step does not measure it.
     """
 
     start: Start
@@ -95,6 +98,7 @@ class StartedStep:
     log_begin: int | None
     command: Configure
     clocks: StepClocks
+    connecting: ConnectFacts | None = None
 
 
 class StepStarter:
@@ -115,6 +119,7 @@ class StepStarter:
         # How many times the lead of the next start is doubled, because it was too short for some client.
         self._doublings = 0
         self._settings_ns = 0
+        self._connecting: ConnectFacts | None = None
 
     def ready(self, begun: StartedStep, subscribers: BitMap) -> None:
         """Records, after a step, that these subscribers are ready for the next one if its conditions are the same."""
@@ -134,7 +139,7 @@ class StepStarter:
             proven, self._proven = self._proven, ReadinessProof()
             start, clocks, missing = self._start(step)
             if not missing:
-                return StartedStep(start, proven, log_begin, command, clocks)
+                return StartedStep(start, proven, log_begin, command, clocks, self._connecting)
             phases.end("start that failed")
             self._run.journal.note(StartUnacknowledged(self._run.epoch, missing))
             self._doublings = min(self._doublings + 1, _STARTS - 1)
@@ -182,6 +187,9 @@ class StepStarter:
         if renewed.intersect(publishers) or (subscribers and needed != self._proven.of):
             self._proven = ReadinessProof()
         self._proven = replace(self._proven, clients=self._proven.clients - renewed)
+        connect = connect_command(plan.settings, len(subscribers), keeps_up=self._keeps_up())
+        if plan.settings.connect_rate is not None:
+            self._proven = ReadinessProof()
         unproven = subscribers - self._proven.clients
         shared = self._shared(plan.settings)
         command = Configure(
@@ -196,13 +204,20 @@ class StepStarter:
             course_s=max(1.0, len(deployment.subscribers) / _TIME_SERIES_A_SECOND) if plan.course else 0.0,
             system=told,
             traffic=msgspec.UNSET if traffic == ONE_TOPIC else traffic,
+            connect=connect or msgspec.UNSET,
         )
         timeout_s = self._run.scenario.ready_timeout_s
         self._asker.require([(publishers, command)], answers.configured, "publishers", "bind", timeout_s)
         self._asker.require_publishers()
         phases.end("bind")
-        if subscribers:
-            shares = self._tell_subscribers(step, unproven, command)
+        self._connecting = ConnectFacts() if connect else None
+        if connect and subscribers and plan.settings.connect_rate is not None:
+            ready = self._have_connected(step, unproven, command, connect)
+            phases.end("connections")
+            self._proven = ReadinessProof(ready, needed)
+        elif subscribers:
+            clocks = self._step_clocks(subscribers) if connect else None
+            shares = self._tell_subscribers(step, unproven, command, clocks)
             phases.end("settings")
             self._await_proofs([(ids, share) for ids, share in shares if share.probe])
             phases.end("readiness")
@@ -217,6 +232,30 @@ class StepStarter:
         phases.end("end of probes")
         return command, log_begin
 
+    def _keeps_up(self) -> bool:
+        """Whether subscribers connect again that are disconnected in a step."""
+        return any(event.kind == RESTART for event in self._run.scenario.events)
+
+    def _have_connected(self, step: StepSetup, subscribers: BitMap, command: Configure, connect: Connect) -> BitMap:
+        """Has all subscribers connect at their due times; returns those that are ready.
+
+        The others have given up, and are part of the step.
+        """
+        run, answers = self._run, self._run.controller.roster.answers
+        usage = ServerUsage(run.system.server_processes())
+        clocks = self._step_clocks(subscribers)
+        connect = msgspec.structs.replace(
+            connect,
+            at_ns=clocks.step_ns(run.clock_ns()) + lead_ns(clocks.most_on_a_host(subscribers)),
+            first=subscribers.min(),
+        )
+        shares = self._tell_subscribers(step, subscribers, msgspec.structs.replace(command, connect=connect), clocks)
+        within_s = longest_wait_s(connect, subscribers.max(), clocks.step_ns(run.clock_ns()))
+        self._asker.ask(shares, lambda: answers.ready, within_s, self._asker.check_system, told=True)
+        self._asker.require_publishers()
+        self._connecting = usage.facts(step.plan.settings, run.system.connections, len(self._deployment.publishers))
+        return subscribers & answers.ready
+
     def _often_s(self) -> float:
         """The seconds between two progress messages of publishers and the sampled subscribers."""
         deployment = self._deployment
@@ -224,11 +263,12 @@ class StepStarter:
         return max(1.0, told / _PROGRESS_A_SECOND)
 
     def _tell_subscribers(
-        self, step: StepSetup, unproven: BitMap, command: Configure
+        self, step: StepSetup, unproven: BitMap, command: Configure, clocks: StepClocks | None = None
     ) -> list[tuple[BitMap, Configure]]:
         """Sends the subscribers their settings; returns the command of each.
 
-        ``command`` is the configuration of the publishers.
+        ``command`` is the configuration of the publishers. ``clocks`` are the hosts' clocks, if subscribers need them
+        before the start.
         """
         deployment, answers = self._deployment, self._run.controller.roster.answers
         endpoints = {p: PublisherEndpoint(p, answers.endpoints[p]) for p in deployment.publishers}
@@ -253,7 +293,7 @@ class StepStarter:
                     load=[],
                     spells=[Impairment(s.kind, s.begin_s, s.end_s, s.rate) for s in plan.spells] if in_cohort else [],
                 )
-                shares.append((listeners, told))
+                shares += told_by_host(listeners, told, clocks)
         self._asker.require(
             shares, lambda: answers.acked("configure"), "subscribers", "apply their settings", ANSWER_WITHIN_S
         )
@@ -322,6 +362,11 @@ class StepStarter:
                 "look at the stderr of the groups there in the run's sandbox, or raise ready_timeout_s",
             )
 
+    def _step_clocks(self, clients: BitMap) -> StepClocks:
+        """The step's clock for the hosts of these clients, when all are known."""
+        self._await_clocks(clients)
+        return StepClocks(self._run.controller.roster, clients, self._run.clock_ns(), wall_offset_ns())
+
     def _start(self, step: StepSetup) -> tuple[Start, StepClocks, BitMap]:
         """Sends all clients the window; returns it, and the clients that had not acknowledged before it began.
 
@@ -330,8 +375,7 @@ class StepStarter:
         deployment, answers = self._deployment, self._run.controller.roster.answers
         plan, publishers = step.plan, BitMap(deployment.publishers)
         everyone = publishers | BitMap(deployment.subscribers)
-        self._await_clocks(everyone)
-        clocks = StepClocks(self._run.controller.roster, everyone, self._run.clock_ns(), wall_offset_ns())
+        clocks = self._step_clocks(everyone)
         subscribers = BitMap() if step.stored else everyone - publishers
         lead_ns = start_lead_ns(clocks.most_on_a_host(subscribers), self._settings_ns) << self._doublings
         start_ns = clocks.step_ns(self._run.clock_ns()) + lead_ns
@@ -373,6 +417,15 @@ class StepStarter:
         file = str(Path(settings.payload_file).absolute()) if settings.payload_file else ""
         size = settings.largest_bytes
         return replace(shared_of(settings), burst=burst, payload_file=file, message_size=size)
+
+
+def told_by_host(ids: BitMap, command: Configure, clocks: StepClocks | None) -> list[tuple[BitMap, Configure]]:
+    """The command for each host's share of these clients; one for all if they need no clock yet."""
+    connect = command.connect
+    if clocks is None or not isinstance(connect, Connect):
+        return [(ids, command)]
+    replaced = msgspec.structs.replace
+    return [(share, replaced(command, connect=replaced(connect, clock=clock))) for share, clock in clocks.of_hosts(ids)]
 
 
 def start_lead_ns(clients: int, settings_ns: int) -> int:

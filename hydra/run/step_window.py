@@ -11,6 +11,7 @@ from hydra.run.command_exchange import CommandExchange
 from hydra.run.context import RunContext
 from hydra.run.deployment import Deployment
 from hydra.run.server_counters import ServerCounters
+from hydra.run.server_restarts import ServerRestarts
 from hydra.run.step_start import StartedStep
 from hydra.wire.messages import Progress
 
@@ -25,6 +26,7 @@ def run_window(
     plan: StepPlan,
     begun: StartedStep,
     tick: Tick,
+    restarts: ServerRestarts,
 ) -> tuple[int, int]:
     """Waits for the end of the window; returns its begin and end (ns on the step's clock).
 
@@ -52,6 +54,7 @@ def run_window(
                 began = True
                 counters.sample()
             next_tick_ns = at_ns + TICK_NS
+            restarts.look((at_ns - start_ns) / 1e9, now_ns)
             run.system.during(plan.settings, (at_ns - start_ns) / 1e9, plan.duration_s)
             tick(sending(plan, answers.progress, deployment.publishers, deployment.subscribers, start_ns, at_ns))
         # A publisher that cannot continue reports an error; its messages until then are measured.

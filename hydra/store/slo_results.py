@@ -11,7 +11,7 @@ import msgspec
 from hydra.events.value_formatting import counted
 from hydra.measure.event_recovery import EventImpact, backlog_by_interval, event_impacts
 from hydra.measure.slo import ObjectiveResult, Recoveries, clock_bound_us, holds, objective_results
-from hydra.model import EVENT_KINDS, EventSpec, SloSpec, TimeSeriesFacts, TimeSeriesInterval
+from hydra.model import EVENT_KINDS, RESTART, EventSpec, SloSpec, TimeSeriesFacts, TimeSeriesInterval
 from hydra.store.database import RunStore
 
 
@@ -47,7 +47,7 @@ def answer_of(store: RunStore, epoch: int) -> SloResult | None:
         return None
     plan, facts, course = found
     slo, events = workload_of(store)
-    at_once = [event.kind for event in events if event.kind not in EVENT_KINDS]
+    at_once = [event.kind for event in events if event.kind not in (*EVENT_KINDS, RESTART)]
     latency = store.histogram(epoch, "latency")
     figures = next((r.figures for r in store.results() if r.epoch == epoch), {})
 

@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 from hydra.errors import Key
 from hydra.measure.column_names import CLIENTS, POINT, REASON, STATUS
 from hydra.model import PUBLISHERS, Figure, Scenario, StepPlan, StepResult, with_values
-from hydra.sweep.interface import QUICK_DRAIN_S, Row, Sweep, expected_step_s, step_bound_s
+from hydra.sweep.interface import QUICK_DRAIN_S, Row, Sweep, connecting_s, expected_step_s, step_bound_s
 from hydra.sweep.kind import RowSettings, SweepKind
 from hydra.sweep.step_retry import GRID_TRIES
 
@@ -139,8 +139,8 @@ class Grid(Sweep):
 
     def __init__(self, scenario: Scenario, plans: Sequence[StepPlan]) -> None:
         self._points = [(plan, _known(plan, scenario.sweep.varied)) for plan in plans]
-        self._bound_s = sum(GRID_TRIES * step_bound_s(scenario, plan.duration_s) for plan in plans)
-        self._expected_s = sum(expected_step_s(scenario, plan) + QUICK_DRAIN_S for plan in plans)
+        self._bound_s = sum(GRID_TRIES * _bound_s(scenario, plan) for plan in plans)
+        self._expected_s = sum(connecting_s(plan) + expected_step_s(scenario, plan) + QUICK_DRAIN_S for plan in plans)
         self._warmup_s = max(scenario.warmup_s, scenario.warmup_max_s) * len(scenario.sizes)
         self._begin()
 
@@ -224,6 +224,11 @@ class Grid(Sweep):
                 raise ValueError("there are more results than this sweep has steps")
             open_point.append(result)
             self._seen.append(result)
+
+
+def _bound_s(scenario: Scenario, plan: StepPlan) -> float:
+    waits_s = 0.0 if plan.settings.connect_rate is None else plan.settings.connect_within_s
+    return connecting_s(plan) + waits_s + step_bound_s(scenario, plan.duration_s)
 
 
 def _known(plan: StepPlan, varied: Sequence[str]) -> Row:

@@ -103,6 +103,12 @@ def expected_step_s(scenario: Scenario, plan: StepPlan) -> float:
     return min(plan.duration_s, settings.messages / rate)
 
 
+def connecting_s(plan: StepPlan) -> float:
+    """The seconds before a step in which its subscribers are due to connect, one after the other."""
+    rate = plan.settings.connect_rate
+    return 0.0 if rate is None or rate == "max" else plan.clients / rate
+
+
 def step_bound_s(scenario: Scenario, duration_s: float | None = None) -> float:
     """The most seconds that the window and drain of a step of this length (None: the sweep's) may take."""
     duration_s = scenario.sweep.duration_s if duration_s is None else duration_s

@@ -16,8 +16,9 @@ from hydra.events.value_formatting import counted, duration_us, known_digits
 from hydra.events.value_formatting import number as text_of
 from hydra.measure.column import REPEATS, Column
 from hydra.measure.column_names import AGGREGATE, AVG_RX, AVG_TX, CLIENTS, LOSS, POINT, REQUESTED
+from hydra.measure.connections import IN_TABLE, OF_CONNECTING
 from hydra.measure.step_columns import DUE, EARLIER, SENT, SystemColumns, published, step_columns
-from hydra.model import Figure, Scenario, StepPlan, StepResult, SweepSpec, TableKind, number
+from hydra.model import RESTART, Figure, Scenario, StepPlan, StepResult, SweepSpec, TableKind, number
 from hydra.sweep.cleanness import why_not_clean
 from hydra.sweep.interface import Row, Sweep
 
@@ -93,7 +94,7 @@ class SweepKind(SweepSpec, ABC):
     """The keys of ``[sweep]`` that it allows in addition to those of all kinds."""
     beside: ClassVar[tuple[str, ...]] = ()
     """The keys that may stand beside the settings of its rows."""
-    tables: ClassVar[tuple[TableKind, ...]] = ("fixed", "batch")
+    tables: ClassVar[tuple[TableKind, ...]] = ("fixed", "batch", "connections")
     """The kinds of table that it can have as its result."""
     flags: ClassVar[tuple[str, ...]] = ("settings.rate",)
     """The dotted keys whose flags a scenario of this kind has."""
@@ -183,13 +184,16 @@ class SweepKind(SweepSpec, ABC):
 
     def published(self, scenario: Scenario, system: SystemColumns) -> tuple[Column, ...]:
         """The columns of its table."""
+        if scenario.table == "connections":
+            return tuple(c for c in (*published(system), *OF_CONNECTING) if c.name == CLIENTS or c.name in IN_TABLE)
         return tuple(c for c in published(system) if scenario.table == "batch" or c is not system.batch)
 
     def columns(self, scenario: Scenario, system: SystemColumns) -> Sequence[Column]:
         """All columns that its rows can have, except those that every row has."""
         rates = {scenario.settings.rate, *scenario.values_of("rate")}
         since = [*([DUE] if rates - {"max"} else []), *([SENT] if "max" in rates else [])]
-        columns = step_columns(since, cohort=False, system=system)
+        asked = scenario.values_of("connect_rate") != (None,) or any(e.kind == RESTART for e in scenario.events)
+        columns = step_columns(since, cohort=False, system=system, connecting=asked)
         return [each for column in columns for each in (column, EARLIER.get(column.name)) if each is not None]
 
     def primary(self, scenario: Scenario) -> tuple[str, ...]:

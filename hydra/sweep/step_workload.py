@@ -15,6 +15,7 @@ from hydra.model import (
     BURST,
     IMPAIRMENTS,
     MAX_POINTS,
+    RESTART,
     Cohort,
     EventSpec,
     ImpairmentSpec,
@@ -22,6 +23,7 @@ from hydra.model import (
     Points,
     Rate,
     Scenario,
+    ServerRestart,
     StepPlan,
 )
 
@@ -48,7 +50,9 @@ def loaded(plan: StepPlan, scenario: Scenario) -> StepPlan:
             raise ValueError("the load has no message in the whole step")
         settings = replace(plan.settings, rate=total / plan.duration_s)
         plan = replace(plan, settings=settings, load=tuple(points))
-    plan = replace(plan, course=scenario.keeps_seconds)
+    ends = [ServerRestart(event.at_s, event.for_s) for event in events if event.kind == RESTART]
+    restarts = tuple(sorted(ends, key=lambda end: end.at_s))
+    plan = replace(plan, course=scenario.keeps_seconds, restarts=restarts)
     return _with_impairments(plan, [event for event in events if event.kind in IMPAIRMENTS])
 
 

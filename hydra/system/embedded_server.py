@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
+import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from hydra.client.server_interface import ServerProgram, accepts, endpoint_of, free_ports
 from hydra.client.supervised_process import SupervisedProcess, tail
@@ -24,6 +26,7 @@ STOP_TIMEOUT_S: Final = 600.0
 4 s."""
 PORT_ATTEMPTS: Final = 5
 LOG: Final = "server.log"
+_LOOK_EVERY_S: Final = 0.02
 _TAKEN: Final = "in use"
 """A part of the kernel's text for EADDRINUSE; a server whose port is in use logs it before it ends."""
 
@@ -67,6 +70,7 @@ class EmbeddedServer:
         self._running: SupervisedProcess | None = None
         self._created = False
         self._address = self._endpoint = ""
+        self._join: Mapping[str, Any] | None = None
 
     @property
     def address(self) -> str:
@@ -124,6 +128,30 @@ class EmbeddedServer:
         """Raises an error: without the only server, no server would be left."""
         raise ServerError(f"the {self.program.title} at {address} is the only one", "ask for several")
 
+    def kill_now(self) -> str:
+        """Kills the server by SIGKILL and keeps its folder; returns its endpoint. :meth:`start_again` undoes it."""
+        if self._running is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._running.command_pid, signal.SIGKILL)
+        return self._endpoint
+
+    def start_again(self) -> None:
+        """Starts the killed server again with the same settings, folder and endpoint, and waits until it answers.
+
+        Raises:
+            ServerError: it does not answer within ``START_TIMEOUT_S``, or ended.
+        """
+        if self._running is None:
+            raise ServerError(f"the embedded {self.program.title} is not started", "call start() first")
+        self._running.abandon()
+        command = self.program.command(self.folder, self._endpoint, self._join)
+        self._running = SupervisedProcess(command, self.folder, self._log)
+        deadline = time.monotonic() + START_TIMEOUT_S
+        host, _, port = self._endpoint.split(",")[0].rpartition(":")
+        while not (accepts(host, int(port)) and self.cluster.up(self._address)):
+            if self._running.wait_for_end(_LOOK_EVERY_S) or time.monotonic() > deadline:
+                raise ServerError(f"the {self.program.title} did not return: {tail(self._log)}", "see its log")
+
     def detach(self) -> None:
         """Keeps the server running after this process ends; SIGTERM to the supervisor ends the server."""
         if self._running is not None:
@@ -156,6 +184,7 @@ class EmbeddedServer:
         title = self.program.title
         endpoint = endpoint_of(self.host, ports)
         (join,) = self.cluster.join([endpoint])
+        self._join = join
         address = self.cluster.address([endpoint])
         self._created = True
         try:

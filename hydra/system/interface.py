@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, get_args
 
+from hydra.errors import StepError
 from hydra.model import Role, Settings
 
 if TYPE_CHECKING:
@@ -196,6 +197,27 @@ class System:
     def after_step(self) -> None:
         """Called after a step, however it ended: a server that was killed on purpose counts as failed from now on."""
 
+    def kill_server(self) -> str:
+        """Kills the server that Hydra started by SIGKILL, which counts as no failure; returns its address.
+
+        Only for systems with the event ``restart_server``. The method returns at once.
+
+        Raises:
+            StepError: this server cannot be killed.
+        """
+        raise StepError("the system has no server that Hydra could end")
+
+    def start_server(self) -> None:
+        """Starts the killed server again at its address; returns at once."""
+
+    def server_is_back(self) -> bool:
+        """Whether the server that was started again answers; returns at once.
+
+        Raises:
+            StepError: it cannot be started.
+        """
+        return True
+
     def server_counters(self) -> Mapping[str, Mapping[str, float]]:
         """Current figures by server and name; {} if servers report none.
 
@@ -206,6 +228,10 @@ class System:
             HydraError: the servers cannot be queried.
         """
         return {}
+
+    def connections(self) -> int | None:
+        """The connections that Hydra itself keeps with the servers, beside those of clients; None: not known."""
+        return None
 
     def server_processes(self) -> Sequence[int]:
         """The processes of an embedded server, which is no group; the process that runs the step samples them."""

@@ -13,9 +13,11 @@ from hydra.errors import ServerError, StepError
 from hydra.model import parse_cpus
 from hydra.system import Program, ServerCluster, Servers, System, Waiting, wait_alone
 from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.worker_thread import WorkerThread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from concurrent.futures import Future
 
     from hydra.client.server_interface import ServerProgram
     from hydra.events.warnings import HydraWarning
@@ -62,6 +64,8 @@ class ServerSystem(System):
         self._own: Servers | None = None
         self._monitor: Monitor | None = None
         self._mute = ""
+        self._away: WorkerThread | None = None  # starts the server that was killed; None: none was
+        self._coming: Future[None] | None = None
         self._warnings: list[HydraWarning] = []
         self._address = ""
         self._run = ""
@@ -93,8 +97,37 @@ class ServerSystem(System):
         """The processes of an embedded server."""
         return self._own.processes() if self._own else ()
 
+    def kill_server(self) -> str:
+        """Kills the embedded server; see :class:`hydra.system.System`."""
+        if not isinstance(self._own, EmbeddedServer):
+            raise StepError("Hydra can restart only a single server that it started on this machine")
+        self._unwatch()
+        self._away = WorkerThread()
+        return self._own.kill_now()
+
+    def start_server(self) -> None:
+        """Starts the killed server again, on a thread of its own."""
+        if self._away is not None and isinstance(self._own, EmbeddedServer):
+            self._coming = self._away.submit(self._own.start_again)
+
+    def server_is_back(self) -> bool:
+        """Whether the killed server answers again; then it is watched like before."""
+        coming = self._coming
+        if coming is None or not coming.done():
+            return False
+        self._forget_restart()
+        try:
+            coming.result()
+            self._renew()
+        except ServerError as e:
+            self._mute = e.what
+            raise StepError(e.what) from e
+        return True
+
     def failure(self) -> str:
         """The failure of servers that did not answer, ended or disconnected; "" if there is none."""
+        if self._away is not None:
+            return ""  # it was killed on purpose, and is about to return
         own = self._own.failure() if self._own and not self._mute else ""
         return self._mute or own or (self._monitor.failure() if self._monitor else "")
 
@@ -124,6 +157,7 @@ class ServerSystem(System):
     def close(self) -> None:
         """Removes what the run has made on the user's servers, or ends Hydra's servers."""
         own, self._own = self._own, None
+        self._forget_restart()
         self._unwatch()
         try:
             self._disconnect()
@@ -174,6 +208,14 @@ class ServerSystem(System):
         """
         self._watch()
 
+    def _renew(self) -> None:
+        """Connects again to a server that was killed and has returned without its data.
+
+        Raises:
+            ServerError: it does not answer.
+        """
+        self._watch()
+
     def _disconnect(self) -> None:
         """Ends what ``_connect`` began, and removes what the run has made on the user's servers."""
 
@@ -218,6 +260,11 @@ class ServerSystem(System):
         program, cluster = self._server_program(), self._server_cluster()
         cpus = parse_cpus(self._scenario.server.pin)
         return EmbeddedServer(program, cluster, unused_folder(self._folder), wait=self._wait, cpus=cpus)
+
+    def _forget_restart(self) -> None:
+        if self._away is not None:
+            self._away.close()
+        self._away = self._coming = None
 
     def _unwatch(self) -> None:
         monitor, self._monitor = self._monitor, None

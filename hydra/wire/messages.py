@@ -365,6 +365,38 @@ ONE_TOPIC: Final = Traffic()
 """The traffic of a step without topics, keys and ranges of sizes."""
 
 
+class HostClock(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The step's clock on the receiver's host: it shows ``step_ns`` when CLOCK_MONOTONIC shows ``at_ns``.
+
+    From then on it is faster than CLOCK_MONOTONIC by ``rate_ppb`` (1e-9); :class:`hydra.wire.clock.StepClock` has the
+    formulas.
+    """
+
+    at_ns: Nanoseconds
+    step_ns: Nanoseconds
+    rate_ppb: RatePpb = 0
+
+
+class Connect(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """When each subscriber opens a new connection; one that is disconnected in such a step connects again.
+
+    The subscriber ``first`` is due at ``at_ns`` on the step's clock, which ``clock`` gives, and the next ones follow at
+    ``rate`` a second (null: all at once). 0: all keep their connections. A subscriber that is not ready ``within_s``
+    after it was due stops trying. Publishers send a probe every ``probe_s``.
+    """
+
+    clock: HostClock
+    at_ns: Nanoseconds = 0
+    first: Id = 0
+    rate: Annotated[float, msgspec.Meta(gt=0, le=1e9)] | None = None
+    within_s: Seconds = 10.0
+    probe_s: Seconds = 0.5
+
+    def due_ns(self, client: int) -> int:
+        """When a subscriber is due to connect, on the step's clock."""
+        return self.at_ns + (0 if self.rate is None else int((client - self.first) * 1e9 / self.rate))
+
+
 class Configure(EpochCommand, frozen=True, tag="configure", kw_only=True):
     """Settings of the next epoch; closes the ledger of the last. Answered by ``ack``, and by ``ready`` if ``probe``.
 
@@ -375,7 +407,7 @@ class Configure(EpochCommand, frozen=True, tag="configure", kw_only=True):
     that changes (:mod:`hydra.wire.load_schedule`): seconds since the start and messages/s of this publisher; if it is
     empty, ``settings.rate`` holds all the time. ``course_s`` is the interval of ``course`` in seconds, 0 for none.
     ``spells`` are impairments: times in which a subscriber reads slowly or has no connection. ``traffic`` is absent if
-    it is ``ONE_TOPIC``.
+    it is ``ONE_TOPIC``, ``connect`` unless the step measures connecting.
     """
 
     acknowledged: ClassVar[bool] = True
@@ -392,6 +424,7 @@ class Configure(EpochCommand, frozen=True, tag="configure", kw_only=True):
     spells: Annotated[list[Impairment], msgspec.Meta(max_length=MAX_IMPAIRMENTS)] = []
     system: SystemObject = None
     traffic: Traffic | msgspec.UnsetType = msgspec.UNSET
+    connect: Connect | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         if self.settings.burst is None:
@@ -407,18 +440,6 @@ class Configure(EpochCommand, frozen=True, tag="configure", kw_only=True):
     def burst(self) -> int:
         """The largest number of messages that a publisher sends back to back."""
         return self.settings.burst or 1
-
-
-class HostClock(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The step's clock on the receiver's host: it shows ``step_ns`` when CLOCK_MONOTONIC shows ``at_ns``.
-
-    From then on it is faster than CLOCK_MONOTONIC by ``rate_ppb`` (1e-9); :class:`hydra.wire.clock.StepClock` has the
-    formulas.
-    """
-
-    at_ns: Nanoseconds
-    step_ns: Nanoseconds
-    rate_ppb: RatePpb = 0
 
 
 class Start(EpochCommand, frozen=True, tag="start", kw_only=True):

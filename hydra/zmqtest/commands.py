@@ -1,4 +1,4 @@
-"""``hydra zmq-rate`` and ``hydra zmq-fixed``."""
+"""``hydra zmq-rate``, ``hydra zmq-fixed`` and ``hydra zmq-connections``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from hydra.options import (
     COUNTS,
     SEARCH,
     DerivedOption,
+    connect_flag,
+    connect_rates_flag,
     duration_flag,
     flags,
     grouped,
@@ -78,6 +80,7 @@ def zmq_rate(sndhwms: list[int] | None, *, no_flaky: bool, published: bool | Non
     _zmq_flags,
     rate_flag,
     duration_flag,
+    connect_flag,
     examples=(
         "hydra zmq-fixed --clients 10,20 --rate 1000 --duration 2",
         "hydra zmq-fixed --clients 30 --rate 1000 --duration 2 --compare burst=1,100",
@@ -86,6 +89,17 @@ def zmq_rate(sndhwms: list[int] | None, *, no_flaky: bool, published: bool | Non
 )
 def zmq_fixed(**_: Any) -> None:
     """Measure raw ZMQ PUB/SUB at a fixed rate."""
+
+
+@scenario_command(
+    "zmq-connections",
+    "zmq-connections",
+    _zmq_flags,
+    connect_rates_flag,
+    examples=("hydra zmq-connections --clients 100 --connect-rate 50,max",),
+)
+def zmq_connections(**_: Any) -> None:
+    """Measure how fast subscribers reach a publisher."""
 
 
 zmqrate, zmqfixed = old_name(zmq_rate, "zmqrate"), old_name(zmq_fixed, "zmqfixed")

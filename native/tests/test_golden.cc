@@ -218,6 +218,7 @@ const std::set<std::string> kFromController = {"welcome",
                                                "configure-publisher",
                                                "configure-subscribers",
                                                "configure-kafka",
+                                               "configure-connect",
                                                "start",
                                                "start-elsewhere",
                                                "stop",
@@ -371,6 +372,20 @@ TEST_CASE("configure") {
     REQUIRE(kafka.system);
     CHECK(kafka.system.json()["topic"] == "hydra-run-data");
     CHECK(kafka.system.json()["properties"]["sasl.password"] == "é\"\\ \t");
+}
+
+TEST_CASE("when subscribers connect") {
+    const auto command = read<Configure>("configure-connect");
+    REQUIRE(command.connect);
+    const Connect& connect = *command.connect;
+    CHECK(connect.clock.at_ns == 100'000'000'000);
+    CHECK(connect.at_ns == kStart);
+    CHECK(connect.first == 1);
+    CHECK(connect.rate == 500.5);
+    CHECK(connect.within_s == 12.5);
+    CHECK(connect.probe_s == 0.25);
+    CHECK(connect.due_ns(3) == kStart + 3'996'003);
+    CHECK_FALSE(read<Configure>("configure-kafka").connect);
 }
 
 TEST_CASE("the other commands") {

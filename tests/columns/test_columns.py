@@ -74,7 +74,7 @@ def test_every_figure_of_a_step_has_a_record_and_every_record_a_figure(
     if group:
         report = replace(o.publisher_reports[0], ack_latency=Histogram([7, 2], 7, 7))
         o = replace(o, publisher_reports={0: report}, log_growth=1000)
-    expected = [c.name for c in step_columns([prefix], cohort.kind != "none", o.columns)]
+    expected = [c.name for c in step_columns([prefix], cohort.kind != "none", o.columns, connecting=False)]
     bounds = ("client_loss_low_pct", "client_loss_high_pct", "client_loss_unlisted")
     # Members whose reports list nothing of what they received leave bounds, too.
     of_servers = () if servers else ("server_cpu_pct", "server_in_mb_s", "server_out_mb_s", "server_messages_s")

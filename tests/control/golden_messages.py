@@ -221,6 +221,20 @@ FROM_CONTROLLER: Final[dict[str, wire.FromController]] = {
             "topic": "hydra-run-data",
         },
     ),
+    "configure-connect": wire.Configure(
+        epoch=4,
+        settings=model.SharedSettings(rate=1.0, burst=100),
+        publishers=[wire.PublisherEndpoint(0)],
+        probe=True,
+        connect=wire.Connect(
+            clock=wire.HostClock(at_ns=100_000_000_000, step_ns=_START_NS - 300_000_000),
+            at_ns=_START_NS,
+            first=1,
+            rate=500.5,
+            within_s=12.5,
+            probe_s=0.25,
+        ),
+    ),
     "start": wire.Start(
         epoch=1,
         start_at_ns=_START_NS,

@@ -192,6 +192,9 @@ SLOW = (
             "subscribers that sent no report: 1 died (SIGKILL), 2 never answered; "
             "what they received after their last progress message is unknown",
         ),
+        (rows.NotLetIn(1, 2, 0), "1 subscriber was not let in before the window: 2 attempts were refused, 0 timed out"),
+        (rows.NotLetIn(20, 60, 3), "20 subscribers were not let in before the window: 60 attempts were refused, 3 timed out"),  # noqa: E501
+        (rows.NeverBack(2), "2 of the subscribers that were disconnected never came back"),
         (rows.RateMissed(9e4, 8.5e4), "a publisher did not reach the requested rate of 90,000/s; the mean rate was 85,000/s"),  # noqa: E501
         (rows.RateMissed(9e4, 8.5e4, 3), "in at least one of 3 repeats a publisher did not reach the requested rate of 90,000/s; the mean rate over all repeats was 85,000/s"),  # noqa: E501
         (rows.RateMissed(9e4, None, 3), "in at least one of 3 repeats a publisher did not reach the requested rate of 90,000/s"),  # noqa: E501
@@ -289,14 +292,15 @@ def test_every_warning_of_a_row_says_what_would_change_it() -> None:
 
 OF_DATABASES = """
     began client_error client_exit complete done engine_waits evict fact failed goes_on group_exit launch phases present
-    refused resumed revive roles_pinned server_exit server_killed servers servers_again servers_started
+    refused resumed revive roles_pinned server_exit server_killed server_restarted servers servers_again servers_started
     servers_starting start step stored warning window
 """
 OF_PROGRAMS = """
     above_highest above_undisturbed below_lowest by_form cannot_tell changing contradicted earlier_rates fate_of_gone
     fate_unknown fewer_figures foreign_rates generator_limited highest_unknown host_busy host_shared interrupted
     lagged late_messages left_behind left_earlier loses_alone loses_at_start loss loss_between lossy_between
-    metrics_refused no_rate_holds not_steady not_judged nothing_received rate_missed row_disturbed row_failed
+    metrics_refused never_back no_rate_holds not_let_in not_steady not_judged nothing_received rate_missed
+    row_disturbed row_failed
     row_partial row_skipped run_ended_badly run_incomplete search_note second_try sends_refused settings_skipped
     slow_not_felt step_not_measured still_rising stopped_early subscribers_failed subscribers_gone too_few_clients
     too_short undrained

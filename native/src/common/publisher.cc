@@ -127,7 +127,7 @@ void Publisher::tell_course(std::vector<SecondCounts> seconds) {
 
 // When the next probe may be sent, from the CPU time that this process has used since the last one.
 std::int64_t Publisher::rested_ns() const {
-    if (!command_->group.empty()) {
+    if (!command_->group.empty() || command_->connect) {
         return 0;
     }
     const Usage used = used_.read();
@@ -175,7 +175,10 @@ void Publisher::obey(const Configure& command) {
         memory_.begin_step(full ? kFreedWithinNs : 0);
         command_ = command;
         if (command.probe) {
-            const std::int64_t apart_ns = command.group.empty() ? kProbesApartNs : kGroupProbesApartNs;
+            std::int64_t apart_ns = command.group.empty() ? kProbesApartNs : kGroupProbesApartNs;
+            if (command.connect) {
+                apart_ns = to_ns(command.connect->probe_s);
+            }
             probes_ = Backoff(monotonic_ns(), apart_ns, kNeverNs);
         }
     } else if (!command.probe && probes_.next_ns() != kNeverNs) {

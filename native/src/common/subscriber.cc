@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "common/clock.h"
@@ -10,6 +11,9 @@ namespace hydra {
 namespace {
 
 constexpr std::uint64_t kChannelToken = UINT64_MAX;
+constexpr std::uint64_t kConnectorToken = UINT64_MAX - 1;
+// How long an attempt may take beyond the time at which its client gives up, before it counts as timed out.
+constexpr std::int64_t kSlackNs = kSecondNs / 2;
 // Most reports in one message: trying thousands, which do not fit, takes longer than everything else.
 constexpr std::size_t kMostReports = 400;
 // Number of different moments in the interval at which processes send their time series.
@@ -28,7 +32,7 @@ std::string unusable(const Configure& command) {
 
 Subscriber::Subscriber(Channel& channel, std::int64_t gather_ns,
                        const std::function<std::unique_ptr<SubscriberTransport>()>& open)
-    : channel_(channel), gather_ns_(gather_ns) {
+    : channel_(channel), gather_ns_(gather_ns), open_(open) {
     clients_.reserve(channel.ids().size());
     for (const Id id : channel.ids()) {
         clients_.push_back({.id = id, .transport = open()});
@@ -48,6 +52,9 @@ void Subscriber::run() {
         if (now_ns >= due_ns_) {
             do_what_is_due(now_ns);
         }
+        if (now_ns >= connect_at_ns_) {
+            connect_all(now_ns);
+        }
         if (now_ns >= tend_at_ns_) {
             tend_all(now_ns);
         }
@@ -58,7 +65,7 @@ void Subscriber::run() {
         send_reports(reporting_);
         reporting_.clear();
         const bool at_once = !queue_.empty() || channel_.stirred();
-        const std::int64_t until_ns = std::min({due_ns_, tend_at_ns_, course_at_ns_});
+        const std::int64_t until_ns = std::min({due_ns_, tend_at_ns_, course_at_ns_, connect_at_ns_});
         if (gathers && !at_once) {
             sleep_until_ns(std::min(until_ns, now_ns + gather_ns_));
         }
@@ -68,6 +75,8 @@ void Subscriber::run() {
         for (const Waiter::Wake& wake : wakes) {
             if (wake.token == kChannelToken) {
                 channel_.stir();
+            } else if (wake.token == kConnectorToken) {
+                take_connections();
             } else {
                 arrived(clients_[wake.token], wake.ended);
             }
@@ -144,9 +153,22 @@ void Subscriber::configure(Client& client, const Configure& command,
         std::erase(reporting_, &client);
         client.report.reset();
         unwatch(client);
+        client.connection.reset();
+        client.trying = false;
+        ++client.attempt;
+        if (command.connect) {
+            client.connection.emplace(*command.connect, client.id);
+            client.command = std::make_shared<const Configure>(command);
+            connect_at_ns_ = 0;
+        }
+        const bool later = client.connection && !client.connection->connected();
         try {
-            client.transport->choose(topic_filter(command, client.id));
-            client.transport->configure(command);
+            if (later) {
+                client.transport = fresh_transport(client);
+            } else {
+                client.transport->choose(topic_filter(command, client.id));
+                client.transport->configure(command);
+            }
         } catch (const TransportError& e) {
             channel_.complain({client.id}, command.epoch, e.what());
             return;
@@ -157,7 +179,9 @@ void Subscriber::configure(Client& client, const Configure& command,
         }
         client.step =
             std::make_unique<SubscriberStep>(command, *client.transport, client.latency, std::move(topics));
-        watch_anew(client);
+        if (!later) {
+            watch_anew(client);
+        }
     } else if (client.step->proven()) {
         channel_.send(Ready{.ids = {client.id}, .epoch = command.epoch, .endpoint = ""});
     }
@@ -165,6 +189,9 @@ void Subscriber::configure(Client& client, const Configure& command,
 }
 
 bool Subscriber::settle(Client& client) {
+    if (client.connection && !client.connection->connected()) {
+        return true;  // it has nothing to wait for yet
+    }
     try {
         client.transport->settle();
         return true;
@@ -221,6 +248,116 @@ void Subscriber::obey(const Finish& command) {
             queue(client);  // a slow reader reads freely from here on
         }
     });
+}
+
+// --- connecting ----------------------------------------------------------------------------------------
+
+// Begins the attempts that are due, and ends those that take too long.
+void Subscriber::connect_all(std::int64_t now_ns) {
+    connect_at_ns_ = kNeverNs;
+    for (Client& client : clients_) {
+        if (!client.connection || client.step == nullptr || client.report || client.step->draining()) {
+            continue;
+        }
+        ClientConnection& connection = *client.connection;
+        const std::int64_t until_ns = connection.until_ns();
+        if (client.trying) {
+            const std::int64_t late_ns = until_ns == kNeverNs ? kNeverNs : until_ns + kSlackNs;
+            if (now_ns >= late_ns) {
+                client.trying = false;
+                ++client.attempt;
+                connection.give_up(true);
+            }
+        } else if (now_ns >= connection.next_ns()) {
+            connect(client, now_ns);
+        }
+        if (!client.trying) {
+            connect_at_ns_ = std::min(connect_at_ns_, connection.next_ns());
+        } else if (until_ns != kNeverNs) {
+            connect_at_ns_ = std::min(connect_at_ns_, until_ns + kSlackNs);
+        }
+    }
+}
+
+// A transport without a connection, for the client's configuration.
+std::unique_ptr<SubscriberTransport> Subscriber::fresh_transport(const Client& client) const {
+    std::unique_ptr<SubscriberTransport> transport = open_();
+    transport->choose(topic_filter(*client.command, client.id));
+    return transport;
+}
+
+void Subscriber::connect(Client& client, std::int64_t now_ns) {
+    std::size_t most = 0;
+    try {
+        most = client.transport->connects_aside(*client.command);
+    } catch (const TransportError& e) {
+        client.connection->give_up(false);
+        channel_.complain({client.id}, client.epoch, e.what());
+        return;
+    }
+    if (most > 0) {
+        if (connector_ == nullptr) {
+            connector_ = std::make_unique<Connector>();
+            waiter_.add(connector_->fd(), kConnectorToken);
+        }
+        client.trying = true;
+        connector_->start({.client = static_cast<std::size_t>(&client - clients_.data()),
+                           .number = ++client.attempt,
+                           .transport = fresh_transport(client),
+                           .command = client.command,
+                           .until_ns = client.connection->until_ns()},
+                          most);
+        return;
+    }
+    client.connection->begin(now_ns);
+    try {
+        client.transport->connect(*client.command, ClientConnection::kAttemptNs);
+        client.transport->settle();
+        connected(client, monotonic_ns());
+    } catch (const TransportError&) {
+        client.connection->fail(monotonic_ns());
+    }
+}
+
+void Subscriber::take_connections() {
+    for (Connector::Attempt& attempt : connector_->take()) {
+        Client& client = clients_[attempt.client];
+        if (attempt.number != client.attempt || !client.trying || client.step == nullptr) {
+            continue;  // its client does not wait for it any more
+        }
+        client.trying = false;
+        if (attempt.began_ns == 0) {
+            client.connection->give_up(false);
+            continue;
+        }
+        client.connection->begin(attempt.began_ns);
+        if (attempt.failed) {
+            client.connection->fail(attempt.ended_ns);
+            connect_at_ns_ = std::min(connect_at_ns_, client.connection->next_ns());
+            continue;
+        }
+        client.transport = std::move(attempt.transport);
+        client.step->moves_to(*client.transport);
+        connected(client, attempt.ended_ns);
+    }
+}
+
+void Subscriber::connected(Client& client, std::int64_t now_ns) {
+    client.connection->succeed(now_ns, client.transport->phases());
+    watch_anew(client);
+    tend_at_ns_ = 0;
+}
+
+// Notes the first message, and a connection that was lost.
+void Subscriber::look_at_connection(Client& client, std::int64_t now_ns) {
+    if (!batch_.runs().empty()) {
+        client.connection->receive(now_ns);
+    }
+    if (client.connection->connected() && client.transport->lost()) {
+        unwatch(client);
+        client.connection->lose(now_ns);
+        connect_at_ns_ = 0;
+    }
 }
 
 // --- arrivals ------------------------------------------------------------------------------------------
@@ -297,6 +434,9 @@ void Subscriber::take(Client& client, std::int64_t now_ns) {
             client.more = client.step->take(batch_, courses_[client.cohort]);
         } catch (const TransportError& e) {
             fail(client, e);
+        }
+        if (client.connection) {
+            look_at_connection(client, monotonic_ns());
         }
         tend_at_ns_ = std::min(tend_at_ns_, client.transport->tend_at_ns());
         tell(client, now_ns);
@@ -395,6 +535,11 @@ void Subscriber::tell(Client& client, std::int64_t now_ns) {
     }
     if (step.drained(now_ns)) {
         SubscriberReport body = step.report();
+        if (client.connection) {
+            nlohmann::json object = body.system ? body.system.json() : nlohmann::json::object();
+            object["connection"] = client.connection->report(client.transport->disconnections());
+            body.system = SystemObject(std::move(object));
+        }
         // The process's CPU time is the sum over its clients.
         body.usage.cpu_user_s /= static_cast<double>(clients_.size());
         body.usage.cpu_system_s /= static_cast<double>(clients_.size());

@@ -15,6 +15,8 @@
 
 #include "common/batch.h"
 #include "common/channel.h"
+#include "common/client_connection.h"
+#include "common/connector.h"
 #include "common/subscriber_step.h"
 #include "common/time_series.h"
 #include "common/transport.h"
@@ -44,6 +46,12 @@ class Subscriber {
         std::uint32_t epoch = 0;                 // of the last configuration, even if it failed
         std::unique_ptr<SubscriberStep> step{};  // none before the first, and after one that failed
         std::optional<Report> report{};
+        // Of a step that measures connecting: the connection, what it is for, and the number of its last
+        // attempt; while one is made on another thread, it is `trying`.
+        std::optional<ClientConnection> connection{};
+        std::shared_ptr<const Configure> command{};
+        std::uint64_t attempt = 0;
+        bool trying = false;
     };
 
     bool obey_all();
@@ -60,6 +68,13 @@ class Subscriber {
     template <typename Each>
     void for_step(const Ids& named, std::uint32_t epoch, Each each);
     Client& client(Id id);
+
+    void connect_all(std::int64_t now_ns);
+    void connect(Client& client, std::int64_t now_ns);
+    void take_connections();
+    void connected(Client& client, std::int64_t now_ns);
+    void look_at_connection(Client& client, std::int64_t now_ns);
+    [[nodiscard]] std::unique_ptr<SubscriberTransport> fresh_transport(const Client& client) const;
 
     void take_all(std::int64_t now_ns);
     void take(Client& client, std::int64_t now_ns);
@@ -80,6 +95,7 @@ class Subscriber {
 
     Channel& channel_;
     std::int64_t gather_ns_;
+    std::function<std::unique_ptr<SubscriberTransport>()> open_;
     Waiter waiter_;
     Batch batch_;
     std::vector<Client> clients_;  // by id
@@ -92,9 +108,11 @@ class Subscriber {
     std::array<ReceivedTimeSeries, 2> courses_{};
     std::uint32_t course_epoch_ = 0;
     std::int64_t course_every_ns_ = 0;
-    std::int64_t course_at_ns_ = kNeverNs;  // when it is sent next
-    std::int64_t due_ns_ = 0;               // the earliest next_ns of all steps, or earlier
-    std::int64_t tend_at_ns_ = kNeverNs;    // the earliest time that a transport asked for, or earlier
+    std::int64_t course_at_ns_ = kNeverNs;   // when it is sent next
+    std::int64_t due_ns_ = 0;                // the earliest next_ns of all steps, or earlier
+    std::unique_ptr<Connector> connector_;   // in a process whose clients have connected on other threads
+    std::int64_t connect_at_ns_ = kNeverNs;  // the earliest time that a client has to connect, or earlier
+    std::int64_t tend_at_ns_ = kNeverNs;     // the earliest time that a transport asked for, or earlier
 };
 
 }  // namespace hydra

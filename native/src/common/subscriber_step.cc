@@ -24,7 +24,7 @@ SubscriberStep::SubscriberStep(const Configure& command, SubscriberTransport& tr
       receive_rate_(command.settings.receive_rate),
       reconnect_rate_(command.settings.reconnect_rate),
       spells_(command.spells),
-      transport_(transport),
+      transport_(&transport),
       ledger_(command.epoch, command.publishers),
       topics_(std::move(topics)),
       latency_(latency),
@@ -35,7 +35,7 @@ SubscriberStep::SubscriberStep(const Configure& command, SubscriberTransport& tr
 }
 
 bool SubscriberStep::take(Batch& batch, ReceivedTimeSeries& course) {
-    const bool more = transport_.receive(batch);
+    const bool more = transport_->receive(batch);
     if (batch.runs().empty()) {
         return more;
     }
@@ -102,11 +102,11 @@ void SubscriberStep::leave() {
     if (absent_since_ns_ == 0) {
         absent_since_ns_ = step_ns(monotonic_ns());
     }
-    transport_.leave();
+    transport_->leave();
 }
 
 void SubscriberStep::come_back() {
-    transport_.reconnect();
+    transport_->reconnect();
     ++reconnects_;
 }
 
@@ -114,7 +114,7 @@ void SubscriberStep::reconnect() {
     if (absent_since_ns_ == 0) {
         absent_since_ns_ = step_ns(monotonic_ns());
     }
-    transport_.reconnect();
+    transport_->reconnect();
     ++reconnects_;
 }
 
@@ -204,7 +204,7 @@ void SubscriberStep::stop(std::int64_t stop_at_ns) {
 bool SubscriberStep::finish(const Finish& command, std::int64_t now_ns) {
     bool back = false;
     if (!finish_) {
-        transport_.undrained(command.system);
+        transport_->undrained(command.system);
         if (spells_.gone()) {
             come_back();  // first, because a failed command is repeated
             back = true;
@@ -233,7 +233,7 @@ bool SubscriberStep::drained(std::int64_t now_ns) {
     }
     // Partitions are not in order with each other: while one holds messages, the last sequence proves
     // nothing.
-    const bool undrained = transport_.undrained(finish_->system) > 0;
+    const bool undrained = transport_->undrained(finish_->system) > 0;
     // Another member of a consumer group may have received what this one misses: no sequence ends a member's
     // drain.
     if (!member_ && !undrained && ledger_.has_last(finish_->publishers)) {
@@ -267,7 +267,7 @@ SubscriberReport SubscriberStep::report() {
     it.stale = ledger_.stale();
     it.latency = latency_.histogram();
     it.usage = usage_.read();
-    it.undrained = transport_.undrained(finish_->system);
+    it.undrained = transport_->undrained(finish_->system);
     it.absent = absent_;
     it.reconnects = reconnects_;
     // A slow reader whose buffers never filled lost nothing: its slowness had no effect.
@@ -277,7 +277,7 @@ SubscriberReport SubscriberStep::report() {
     if (lag_) {
         it.lag_bins_us = lag_->means_us();
     }
-    it.system = transport_.report_system();
+    it.system = transport_->report_system();
     if (topics_) {
         topics_->complete(it, ledger_, finish_->publishers);
     }

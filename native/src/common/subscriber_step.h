@@ -44,6 +44,10 @@ class SubscriberStep {
     void come_back();
     [[nodiscard]] bool gone() const { return spells_.gone(); }
 
+    // From now on the step reads from this transport.
+    void moves_to(SubscriberTransport& transport) { transport_ = &transport; }
+    [[nodiscard]] bool draining() const { return finish_.has_value(); }
+
     // The connection is broken: nothing more is taken, and the drain ends as soon as it begins.
     void fail() { failed_ = true; }
     [[nodiscard]] bool failed() const { return failed_; }
@@ -86,7 +90,7 @@ class SubscriberStep {
     std::optional<double> receive_rate_;
     std::optional<double> reconnect_rate_;
     Impairments spells_;
-    SubscriberTransport& transport_;
+    SubscriberTransport* transport_;
     Ledger ledger_;
     std::unique_ptr<TopicAccount> topics_;  // null: one topic and no keys
     LatencyRecorder& latency_;

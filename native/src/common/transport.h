@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/batch.h"
+#include "common/client_connection.h"
 #include "common/clock.h"
 #include "common/header.h"
 #include "common/messages/from_controller.h"
@@ -169,6 +170,29 @@ class SubscriberTransport {
 
     // When `tend` must be called, if that may be earlier than it returned.
     [[nodiscard]] virtual std::int64_t tend_at_ns() const { return kNeverNs; }
+
+    // How many transports may `connect` at a time with these settings, each on a thread of its own while
+    // nothing else uses it; 0: they connect on the thread of their process's loop.
+    [[nodiscard]] virtual std::size_t connects_aside(const Configure& command) const {
+        static_cast<void>(command);
+        return 0;
+    }
+
+    // Opens a connection for these settings: one attempt, of a transport that has none. `limit_ns` is its
+    // time limit, where the library has one. TransportError: it failed.
+    virtual void connect(const Configure& command, std::int64_t limit_ns) {
+        static_cast<void>(limit_ns);
+        configure(command);
+    }
+
+    // What is known of how the connection was made.
+    [[nodiscard]] virtual ConnectPhases phases() const { return {}; }
+
+    // Whether the connection was lost and the library does not open another.
+    [[nodiscard]] virtual bool lost() const { return false; }
+
+    // The disconnections since `configure` that the library ended by itself (CLOCK_MONOTONIC).
+    [[nodiscard]] virtual std::vector<Disconnection> disconnections() const { return {}; }
 
     // Closes the connection and opens a new one with the same settings (Kafka: at its last position).
     virtual void reconnect() = 0;

@@ -23,6 +23,7 @@ constexpr int kSignalWaits = 10;  // of kFullWaitMs, for the signals of one call
 // A server delivers a round of signals to thousands of topics for seconds: it gets several times as long for
 // the subscribers that still connect.
 constexpr std::int64_t kSignalRests = 4;
+constexpr std::int64_t kReturnWithinNs = kSecondNs;
 
 }  // namespace
 
@@ -53,6 +54,7 @@ std::string MqttPublisher::configure(const Configure& command) {
     topic_count_ = topics_of(command);
     signalled_ = signalled_topics(command);
     retain_ = retain;
+    returns_ = command.connect.has_value();
     for (std::int64_t& sequence : sequences_) {
         sequence = sequence == kFree ? kFree : kNoData;
     }
@@ -61,10 +63,10 @@ std::string MqttPublisher::configure(const Configure& command) {
     return "";
 }
 
-void MqttPublisher::connect() {
+void MqttPublisher::connect(std::int64_t answer_within_ns) {
     session_ = std::make_unique<Session>(
         new_client_name(step_), step_,
-        Session::Handlers{.answer = [this](int id, bool refused) { answer(id, refused); }});
+        Session::Handlers{.answer = [this](int id, bool refused) { answer(id, refused); }}, answer_within_ns);
     epoll_event event{};
     event.events = EPOLLIN;
     if (epoll_ctl(epoll_, EPOLL_CTL_ADD, session_->fd(), &event) != 0) {
@@ -181,7 +183,28 @@ void MqttPublisher::answer(int message_id, bool refused) {
     }
 }
 
+// Opens another connection in place of a lost one, if the step measures connecting. Messages that the server
+// has not acknowledged stay unacknowledged.
+void MqttPublisher::come_back() {
+    const std::int64_t now_ns = monotonic_ns();
+    if (!returns_ || now_ns < again_at_ns_) {
+        return;
+    }
+    std::unique_ptr<Session> before = std::move(session_);
+    std::ranges::fill(sequences_, kFree);
+    waiting_ = 0;
+    try {
+        connect(kReturnWithinNs);
+    } catch (const TransportError&) {
+        session_ = std::move(before);
+    }
+    again_at_ns_ = monotonic_ns() + ClientConnection::kAgainNs;
+}
+
 void MqttPublisher::poll() {
+    if (session_ != nullptr && !session_->lost().empty()) {
+        come_back();
+    }
     if (session_ != nullptr) {
         session_->write();
         const bool asked = session_->asked();

@@ -36,7 +36,8 @@ class MqttPublisher final : public PublisherTransport {
   private:
     [[nodiscard]] bool has_room();
     [[nodiscard]] bool under_way() const { return session_->unsent() || session_->asked() || waiting_ > 0; }
-    void connect();
+    void connect(std::int64_t answer_within_ns = Session::kAnswerWithinNs);
+    void come_back();
     void name_topics(Id publisher);
     void send_signals();
     void note(int message_id, std::int64_t sequence);
@@ -55,6 +56,8 @@ class MqttPublisher final : public PublisherTransport {
     std::int64_t rested_ns_ = 0;     // when the next one may begin
     Id publisher_ = 0;
     bool retain_ = false;
+    bool returns_ = false;  // whether it connects again if the connection is lost in the step
+    std::int64_t again_at_ns_ = 0;
     std::vector<std::int64_t> sequences_;  // by message id; see the constants in publisher.cc
     std::uint64_t waiting_ = 0;            // message ids without an answer
     AckLedger ledger_;

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -19,7 +21,6 @@
 namespace hydra {
 namespace {
 
-constexpr std::int64_t kAnswerWithinNs = 10 * kSecondNs;
 constexpr std::int64_t kPingLookEveryNs = kSecondNs;
 constexpr std::uint32_t kSessionKeptS = 3600;
 constexpr int kRefused = 0x80;  // reason codes from this on are refusals
@@ -44,10 +45,12 @@ std::string words(int code) {
 
 }  // namespace
 
-Session::Session(const std::string& name, const MqttStep& step, Handlers handlers)
+Session::Session(const std::string& name, const MqttStep& step, Handlers handlers,
+                 std::int64_t answer_within_ns)
     : handlers_(std::move(handlers)),
       server_("the MQTT server at " + step.host + ":" + std::to_string(step.port)),
-      has_tls_(step.tls.has_value()) {
+      has_tls_(step.tls.has_value()),
+      answer_within_ns_(answer_within_ns) {
     mosq_.reset(mosquitto_new(name.c_str(), step.clean_session, this));
     mosquitto* mosq = mosq_.get();
     if (mosq == nullptr) {
@@ -114,8 +117,9 @@ void Session::let_go() {
 void Session::connect(const MqttStep& step) {
     const Properties properties = step.protocol == "5" ? connect_properties(step) : nullptr;
     const MosquittoAccess access(mosq_.get(), step);
-    const int code = mosquitto_connect_bind_v5(mosq_.get(), step.host.c_str(), static_cast<int>(step.port),
-                                               static_cast<int>(step.keepalive), nullptr, properties.get());
+    const std::int64_t began_ns = monotonic_ns();
+    const int code = dial(step, properties.get());
+    const std::int64_t opened_ns = monotonic_ns();
     if (code != MOSQ_ERR_SUCCESS) {
         // EPROTO: the server ended the handshake.
         const bool at_tls = code == MOSQ_ERR_TLS || (code == MOSQ_ERR_ERRNO && errno == EPROTO);
@@ -129,6 +133,27 @@ void Session::connect(const MqttStep& step) {
         throw TransportError(rejects_login(step, accepted_) ? failure("login", why)
                                                             : server_ + " rejects this client: " + why);
     }
+    phases_ = {.connected_ns = monotonic_ns(), .subscribed = true};
+    if (!has_tls_) {
+        // With TLS the library's call also begins the handshake, and its end is not visible.
+        phases_.tcp_us = (opened_ns - began_ns) / 1000;
+        phases_.login_us = (phases_.connected_ns - opened_ns) / 1000;
+    }
+}
+
+// Several threads may connect at once, but libmosquitto prepares OpenSSL without a lock, in its first connect
+// with TLS.
+int Session::dial(const MqttStep& step, const mosquitto_property* properties) {
+    const auto connect = [&] {
+        return mosquitto_connect_bind_v5(mosq_.get(), step.host.c_str(), static_cast<int>(step.port),
+                                         static_cast<int>(step.keepalive), nullptr, properties);
+    };
+    std::optional<int> code;
+    if (has_tls_) {
+        static std::once_flag first;
+        std::call_once(first, [&] { code = connect(); });
+    }
+    return code ? *code : connect();
 }
 
 void Session::subscribe(const std::vector<std::string>& filters, std::uint32_t qos) {
@@ -204,7 +229,7 @@ bool Session::readable() {
 }
 
 void Session::await(const std::function<bool()>& condition, const char* what) {
-    const std::int64_t deadline_ns = monotonic_ns() + kAnswerWithinNs;
+    const std::int64_t deadline_ns = monotonic_ns() + answer_within_ns_;
     while (!condition()) {
         if (!lost_.empty()) {
             throw TransportError(failure(has_tls_ && accepted_ < 0 ? "TLS" : "network", lost_));

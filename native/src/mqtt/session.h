@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "common/client_connection.h"
 #include "mqtt/control_messages.h"
 
 namespace hydra {
@@ -22,8 +23,12 @@ class Session {
         std::function<void(int message_id, bool refused)> answer{};  // for QoS 1 and 2
     };
 
-    // Connects, and waits until the server accepts. TransportError: it does not.
-    Session(const std::string& name, const MqttStep& step, Handlers handlers);
+    static constexpr std::int64_t kAnswerWithinNs = 10 * kSecondNs;
+
+    // Connects, and waits until the server accepts. TransportError: it does not, or not in this time (the
+    // kernel may wait longer for the TCP connection).
+    Session(const std::string& name, const MqttStep& step, Handlers handlers,
+            std::int64_t answer_within_ns = kAnswerWithinNs);
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
@@ -56,6 +61,9 @@ class Session {
     // Why the connection was lost, or "".
     [[nodiscard]] const std::string& lost() const { return lost_; }
 
+    // What is known of how the connection was made.
+    [[nodiscard]] const ConnectPhases& phases() const { return phases_; }
+
     // The descriptor stays open after the connection is lost, so a waiter that still watches it never
     // watches another file.
     [[nodiscard]] int fd() const { return fd_; }
@@ -70,6 +78,7 @@ class Session {
     };
 
     void connect(const MqttStep& step);
+    int dial(const MqttStep& step, const mosquitto_property* properties);
     void await(const std::function<bool()>& condition, const char* what);
     [[nodiscard]] std::string failure(const char* layer, const std::string& why) const;
     void judge(int code);
@@ -87,6 +96,8 @@ class Session {
     Grant granted_;
     int asked_ = -1;  // the message id of the question; -1: it was answered
     std::string lost_;
+    std::int64_t answer_within_ns_;
+    ConnectPhases phases_;
     std::int64_t ping_at_ns_ = 0;
 };
 

@@ -29,9 +29,20 @@ void MqttSubscriber::connect() {
     session_.reset();
     auto session = std::make_unique<Session>(
         name_, step_,
-        Session::Handlers{.message = [this](const void* payload, std::size_t size) { take(payload, size); }});
+        Session::Handlers{.message = [this](const void* payload, std::size_t size) { take(payload, size); }},
+        limit_ns_);
     session->subscribe(filters_, step_.qos);
     session_ = std::move(session);
+}
+
+void MqttSubscriber::connect(const Configure& command, std::int64_t limit_ns) {
+    limit_ns_ = limit_ns;
+    configure(command);
+    limit_ns_ = Session::kAnswerWithinNs;
+}
+
+ConnectPhases MqttSubscriber::phases() const {
+    return session_ == nullptr ? ConnectPhases() : session_->phases();
 }
 
 void MqttSubscriber::take(const void* payload, std::size_t size) {

@@ -23,6 +23,10 @@ class MqttSubscriber final : public SubscriberTransport {
     bool receive(Batch& batch) override;
     [[nodiscard]] int wake_fd() const override { return session_ == nullptr ? -1 : session_->fd(); }
     std::int64_t tend(std::int64_t now_ns, bool between_steps) override;
+    [[nodiscard]] std::size_t connects_aside(const Configure&) const override { return 64; }
+    void connect(const Configure& command, std::int64_t limit_ns) override;
+    [[nodiscard]] ConnectPhases phases() const override;
+    [[nodiscard]] bool lost() const override { return session_ != nullptr && !session_->lost().empty(); }
     void reconnect() override;
     void leave() override;
     [[nodiscard]] SystemObject report_system() const override;
@@ -39,6 +43,7 @@ class MqttSubscriber final : public SubscriberTransport {
     // several.
     std::deque<std::pair<Header, std::size_t>> kept_;
     Batch* batch_ = nullptr;  // set only while a batch is filled
+    std::int64_t limit_ns_ = Session::kAnswerWithinNs;
     std::unique_ptr<Session> session_;
 };
 

@@ -1,15 +1,20 @@
 #include "nats/connection.h"
 
+#include "common/clock.h"
 #include "nats/access.h"
 
 namespace hydra {
 namespace {
 
-constexpr std::int64_t kConnectTimeoutMs = 5'000;
 // A server that does not read keeps the client from the control channel. A server that waits for a slow
 // consumer does so for up to a second at a time.
 constexpr std::int64_t kWriteWithinMs = 5'000;
 constexpr int kForever = -1;
+// libnats' defaults: the wait between two attempts to reconnect, and the range of what chance adds to it.
+constexpr std::int64_t kReconnectWaitMs = 2'000;
+constexpr std::int64_t kJitterMs = 100;
+constexpr std::int64_t kTlsJitterMs = 1'000;
+constexpr std::size_t kMostDisconnections = 64;
 
 std::string joined(const std::vector<std::string>& servers) {
     std::string all;
@@ -20,6 +25,32 @@ std::string joined(const std::vector<std::string>& servers) {
 }
 
 }  // namespace
+
+void NatsConnection::Events::lose() {
+    ++disconnects;
+    const std::lock_guard lock(mutex);
+    if (disconnections.size() < kMostDisconnections) {
+        disconnections.push_back({.lost_ns = monotonic_ns(), .attempts = 1});
+    } else {
+        disconnections.back().back_ns = 0;
+    }
+}
+
+void NatsConnection::Events::come_back() {
+    const std::lock_guard lock(mutex);
+    if (!disconnections.empty()) {
+        disconnections.back().back_ns = monotonic_ns();
+    }
+}
+
+// Called when all servers were tried in vain, with the number of times that they were.
+std::int64_t NatsConnection::Events::wait_ms(int attempts) {
+    const std::lock_guard lock(mutex);
+    if (!disconnections.empty()) {
+        disconnections.back().attempts = static_cast<std::uint64_t>(attempts) + 1;
+    }
+    return kReconnectWaitMs + monotonic_ns() / 1000 % (has_tls ? kTlsJitterMs : kJitterMs);
+}
 
 NatsConnection::NatsConnection() : events_(std::make_shared<Events>()) {}
 
@@ -32,7 +63,7 @@ bool NatsConnection::reaches(const NatsStep& step) const {
            step.tls == access_.tls;
 }
 
-bool NatsConnection::open(const NatsStep& step, bool one_thread) {
+bool NatsConnection::open(const NatsStep& step, bool one_thread, std::int64_t within_ms) {
     if (reaches(step)) {
         return false;
     }
@@ -53,10 +84,11 @@ bool NatsConnection::open(const NatsStep& step, bool one_thread) {
     nats_check(natsOptions_SetServers(made, pointers.data(), static_cast<int>(pointers.size())),
                "the servers " + joined(servers));
     set_access(made, access_);
-    natsOptions_SetTimeout(made, kConnectTimeoutMs);
+    natsOptions_SetTimeout(made, within_ms);
     natsOptions_SetMaxReconnect(made, kForever);
     natsOptions_SetWriteDeadline(made, kWriteWithinMs);
     natsOptions_UseGlobalMessageDelivery(made, one_thread);
+    events_->has_tls = access_.tls.has_value();
     auto* events = new Shared(events_);
     natsOptions_SetErrorHandler(
         made,
@@ -67,7 +99,14 @@ bool NatsConnection::open(const NatsStep& step, bool one_thread) {
         },
         events);
     natsOptions_SetDisconnectedCB(
-        made, [](natsConnection*, void* closure) { ++(*static_cast<Shared*>(closure))->disconnects; },
+        made, [](natsConnection*, void* closure) { (*static_cast<Shared*>(closure))->lose(); }, events);
+    natsOptions_SetReconnectedCB(
+        made, [](natsConnection*, void* closure) { (*static_cast<Shared*>(closure))->come_back(); }, events);
+    natsOptions_SetCustomReconnectDelay(
+        made,
+        [](natsConnection*, int attempts, void* closure) {
+            return (*static_cast<Shared*>(closure))->wait_ms(attempts);
+        },
         events);
     // The last callback of a connection.
     natsOptions_SetClosedCB(
@@ -78,6 +117,7 @@ bool NatsConnection::open(const NatsStep& step, bool one_thread) {
         delete events;
         throw TransportError("NATS at " + joined(servers) + nats_failure(status, step.tls.has_value()));
     }
+    connected_ns_ = monotonic_ns();
     return true;
 }
 
@@ -89,6 +129,7 @@ void NatsConnection::close() {
     auto counted = std::make_shared<Events>();
     counted->slow_consumers = events_->slow_consumers.load();
     counted->disconnects = events_->disconnects.load();
+    counted->disconnections = disconnections();
     events_ = std::move(counted);
     natsConnection_Destroy(connection_);
     connection_ = nullptr;
@@ -105,6 +146,13 @@ bool NatsConnection::flush(std::int64_t timeout_ms) const {
 void NatsConnection::begin_step() {
     events_->slow_consumers = 0;
     events_->disconnects = 0;
+    const std::lock_guard lock(events_->mutex);
+    events_->disconnections.clear();
+}
+
+std::vector<Disconnection> NatsConnection::disconnections() const {
+    const std::lock_guard lock(events_->mutex);
+    return events_->disconnections;
 }
 
 NatsTrouble NatsConnection::trouble() const {

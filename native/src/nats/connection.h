@@ -5,9 +5,11 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
+#include "common/client_connection.h"
 #include "nats/control_messages.h"
 #include "nats/handles.h"
 
@@ -20,10 +22,12 @@ class NatsConnection {
     NatsConnection(const NatsConnection&) = delete;
     NatsConnection& operator=(const NatsConnection&) = delete;
 
+    static constexpr std::int64_t kConnectWithinMs = 5'000;
+
     // Connects unless it is connected to these servers already; returns whether the connection is new.
-    // TransportError: no server accepts the client. With `one_thread`, one thread of the process delivers the
-    // messages of all its connections; otherwise each subscription has its own.
-    bool open(const NatsStep& step, bool one_thread = false);
+    // TransportError: no server accepts the client, in this time. With `one_thread`, one thread of the
+    // process delivers the messages of all its connections; otherwise each subscription has its own.
+    bool open(const NatsStep& step, bool one_thread = false, std::int64_t within_ms = kConnectWithinMs);
     void close();
     // Whether it is connected to the servers of a step in the way that the step names.
     [[nodiscard]] bool reaches(const NatsStep& step) const;
@@ -36,18 +40,30 @@ class NatsConnection {
 
     void begin_step();
     [[nodiscard]] NatsTrouble trouble() const;
+    // When the servers had accepted the client (CLOCK_MONOTONIC).
+    [[nodiscard]] std::int64_t connected_ns() const { return connected_ns_; }
+    // The disconnections since begin_step, which libnats ends by itself.
+    [[nodiscard]] std::vector<Disconnection> disconnections() const;
 
   private:
     // Libnats' threads write here, until the connection's last callback releases it.
     struct Events {
         std::atomic<std::uint64_t> slow_consumers = 0;
         std::atomic<std::uint64_t> disconnects = 0;
+        bool has_tls = false;
+        std::mutex mutex;
+        std::vector<Disconnection> disconnections;
+
+        void lose();
+        void come_back();
+        std::int64_t wait_ms(int attempts);
     };
     using Shared = std::shared_ptr<Events>;
 
     natsConnection* connection_ = nullptr;
     NatsStep access_;  // of the step that it was opened for, servers, login and TLS
     Shared events_;
+    std::int64_t connected_ns_ = 0;
 };
 
 }  // namespace hydra

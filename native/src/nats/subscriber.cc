@@ -30,7 +30,18 @@ void NatsSubscriber::configure(const Configure& command) {
 }
 
 void NatsSubscriber::open(const NatsStep& step) {
-    connection_.open(step, !topics_.topics.empty());
+    connection_.open(step, !topics_.topics.empty(), within_ms_);
+}
+
+// Processes in which many connections of libnats 3.4 began with TLS at a time ended with SIGSEGV.
+std::size_t NatsSubscriber::connects_aside(const Configure& command) const {
+    return nats_step(command).tls ? 1 : 64;
+}
+
+void NatsSubscriber::connect(const Configure& command, std::int64_t limit_ns) {
+    within_ms_ = limit_ns / kMillisecondNs;
+    configure(command);
+    within_ms_ = NatsConnection::kConnectWithinMs;
 }
 
 bool NatsSubscriber::receive(Batch& batch) {

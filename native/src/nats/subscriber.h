@@ -16,6 +16,14 @@ class NatsSubscriber final : public SubscriberTransport {
     void configure(const Configure& command) override;
     bool receive(Batch& batch) override;
     [[nodiscard]] int wake_fd() const override { return consumer_ == nullptr ? -1 : consumer_->inbox().fd(); }
+    [[nodiscard]] std::size_t connects_aside(const Configure& command) const override;
+    void connect(const Configure& command, std::int64_t limit_ns) override;
+    [[nodiscard]] ConnectPhases phases() const override {
+        return {.connected_ns = connection_.connected_ns(), .subscribed = true};
+    }
+    [[nodiscard]] std::vector<Disconnection> disconnections() const override {
+        return connection_.disconnections();
+    }
     void reconnect() override;
     void leave() override;
     std::uint64_t undrained(const SystemObject& system) override;
@@ -26,7 +34,8 @@ class NatsSubscriber final : public SubscriberTransport {
     [[nodiscard]] std::uint64_t position() const;
 
     NatsConnection connection_;
-    std::unique_ptr<NatsFeed> consumer_;  // ends before its connection
+    std::int64_t within_ms_ = NatsConnection::kConnectWithinMs;  // the time limit of a new connection
+    std::unique_ptr<NatsFeed> consumer_;                         // ends before its connection
     std::optional<NatsStep> step_;
     TopicFilter chosen_;                // of the next consumer
     TopicFilter topics_;                // of the consumer

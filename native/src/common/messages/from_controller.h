@@ -168,6 +168,45 @@ constexpr std::array<const char*, 4> words(Step) {
     return {"configure", "start", "stop", "finish"};
 }
 
+// The step's clock on the receiver's host: a straight line over CLOCK_MONOTONIC, through one point.
+struct HostClock {
+    std::int64_t at_ns = 0;     // a reading of CLOCK_MONOTONIC
+    std::int64_t step_ns = 0;   // the step's clock at this reading
+    std::int64_t rate_ppb = 0;  // how much faster the step's clock runs, in 1e-9
+
+    static void describe(auto& it, auto& fields) {
+        fields.required("at_ns", it.at_ns);
+        fields.required("step_ns", it.step_ns);
+        fields.optional("rate_ppb", it.rate_ppb, Whole{-kMaxRatePpb, kMaxRatePpb});
+    }
+};
+
+// When each subscriber opens a new connection: `first` at `at_ns` on the step's clock, the next ones `rate` a
+// second.
+struct Connect {
+    HostClock clock;
+    std::int64_t at_ns = 0;  // 0: all keep their connections
+    Id first = 0;
+    std::optional<double> rate;  // none: all at once
+    double within_s = 10;        // after this time a subscriber that is not ready stops trying
+    double probe_s = 0.5;        // between two probes of a publisher
+
+    static void describe(auto& it, auto& fields) {
+        fields.required("clock", it.clock);
+        fields.optional("at_ns", it.at_ns);
+        fields.optional("first", it.first);
+        fields.optional("rate", it.rate, Number{DBL_TRUE_MIN, 1e9});
+        fields.optional("within_s", it.within_s, kSeconds);
+        fields.optional("probe_s", it.probe_s, kSeconds);
+    }
+
+    // When a subscriber is due to connect, on the step's clock.
+    [[nodiscard]] std::int64_t due_ns(Id client) const {
+        return at_ns +
+               (rate ? static_cast<std::int64_t>(static_cast<double>(client - first) * 1e9 / *rate) : 0);
+    }
+};
+
 struct Configure {
     Ids ids;
     std::uint32_t epoch = 0;
@@ -183,6 +222,7 @@ struct Configure {
     std::vector<Impairment> spells;
     SystemObject system;
     std::optional<Traffic> traffic;  // none: one topic, no keys, and the sizes of the settings
+    std::optional<Connect> connect;  // none unless the step measures connecting
 
     static constexpr const char* kType = "configure";
     static constexpr Step kStep = Step::configure;
@@ -200,19 +240,7 @@ struct Configure {
         fields.optional("spells", it.spells);
         fields.optional("system", it.system);
         fields.present("traffic", it.traffic);
-    }
-};
-
-// The step's clock on the receiver's host: a straight line over CLOCK_MONOTONIC, through one point.
-struct HostClock {
-    std::int64_t at_ns = 0;     // a reading of CLOCK_MONOTONIC
-    std::int64_t step_ns = 0;   // the step's clock at this reading
-    std::int64_t rate_ppb = 0;  // how much faster the step's clock runs, in 1e-9
-
-    static void describe(auto& it, auto& fields) {
-        fields.required("at_ns", it.at_ns);
-        fields.required("step_ns", it.step_ns);
-        fields.optional("rate_ppb", it.rate_ppb, Whole{-kMaxRatePpb, kMaxRatePpb});
+        fields.present("connect", it.connect);
     }
 };
 

@@ -1,0 +1,271 @@
+"""The figures of how subscribers connect, and of how they come back, from their reports. Pure.
+
+A subscriber that was never let in, or never came back, is part of every percentile: it ranks above all others. A
+percentile whose rank falls on such a subscriber is unknown, never that of the others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from hydra.measure.column import SUBSCRIBERS, Column
+from hydra.model import PERCENTILES as KEPT
+from hydra.model import Figure, Rate
+from hydra.model.connections import CONNECTION, ConnectionReport
+
+PERCENTILES: Final = {name: KEPT[name] for name in ("p50", "p99", "max")}
+CONNECT_RATE: Final = "connect_rate"
+LET_IN: Final = "connected_clients"
+NEVER: Final = "never_connected"
+NEVER_BACK: Final = "never_back"
+_PHASES: Final = ("tcp", "tls", "login")
+_MOMENTS: Final = {
+    "connected": "the server had accepted the client, login included",
+    "ready": "the server had accepted the subscription",
+    "first_message": "the first message had arrived: a probe, of which publishers send one every 50 ms, or less often "
+    "if more than 250 subscribers connect",
+}
+_SINCE_DUE: Final = (
+    "time from when a subscriber was due to connect until {what}: nearest-rank percentiles over all subscribers of the "
+    "step. A subscriber that was never let in ranks above all others: a percentile that falls on it is empty. Also "
+    "empty if the library does not reveal this time. Only with `connect_rate`"
+)
+_OF_PHASE: Final = (
+    "duration of a phase of connecting: `tcp` the TCP connection, `tls` its handshake, `login` what follows until the "
+    "server accepts the client; percentiles over the subscribers that were let in. Empty if the library does not "
+    "separate the phase, see [connections.md](connections.md#phases)"
+)
+_BACK: Final = (
+    "time from a disconnection until the subscriber was connected again, or with the event `restart_server` from the "
+    "end of the server: nearest-rank percentiles over all disconnections; one that never ended ranks above all others"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectFacts:
+    """What the controller knows of how the subscribers of a step connected.
+
+    Attributes:
+        rate: the subscribers that were due to connect per second; None: they kept their connections.
+        others: the connections of publishers and of Hydra itself with the servers; None: not known.
+        server_cpu_s: CPU seconds of a server on the controller's host while subscribers connected; None: not known.
+        down_ns: when servers were killed in the step, ns on the step's clock.
+    """
+
+    rate: Rate | None = None
+    others: int | None = None
+    server_cpu_s: float | None = None
+    down_ns: Sequence[int] = ()
+
+
+def _percentiles(name: str, about: str) -> tuple[Column, ...]:
+    title = name.replace("_", " ")
+    return tuple(
+        Column(f"{name}_{suffix}_ms", "ms", about, f"{title} {suffix}", repeats="median", better="lower")
+        for suffix in PERCENTILES
+    )
+
+
+OF_CONNECTING: Final = (
+    Column(
+        CONNECT_RATE,
+        "clients/s",
+        "subscribers that were due to connect per second, or `max` if all were due at once. Only if set",
+        "Connect rate",
+        repeats="common",
+    ),
+    Column(
+        "connect_rate_achieved",
+        "clients/s",
+        "(`connected_clients` − 1) / (time of the last subscriber to become ready − first due time). Only with "
+        "`connect_rate`",
+        "Achieved",
+        better="higher",
+    ),
+    Column(LET_IN, SUBSCRIBERS, "subscribers that were let in. Only with `connect_rate`", "Let in", better="higher"),
+    Column(
+        NEVER,
+        SUBSCRIBERS,
+        "subscribers that were not ready within `connect_within_s` after they were due to connect. Only with "
+        "`connect_rate`",
+        "Never",
+        better="lower",
+    ),
+    *(column for name, what in _MOMENTS.items() for column in _percentiles(name, _SINCE_DUE.format(what=what))),
+    Column(
+        "connect_attempts",
+        "",
+        "attempts of all subscribers to connect before the window. Only with `connect_rate`",
+        "Attempts",
+    ),
+    Column(
+        "connect_refused",
+        "",
+        "those of `connect_attempts` that failed before their time limit: the server, or the network, refused them",
+        "Refused",
+        better="lower",
+    ),
+    Column(
+        "connect_timed_out",
+        "",
+        "those of `connect_attempts` that failed at their time limit: 5 s, or less before `connect_within_s` is over",
+        "Timed out",
+        better="lower",
+    ),
+    Column(
+        "connect_lag_p99_ms",
+        "ms",
+        "99th percentile, over the subscribers, of the time from when a subscriber was due to connect until its first "
+        "attempt began; a long one means that Hydra's hosts were too slow, not the server. Only with `connect_rate`",
+        repeats="median",
+        better="lower",
+    ),
+    Column(
+        "other_connections",
+        "",
+        "connections with the servers beside those of subscribers: of publishers, and of Hydra itself. Only with "
+        "`connect_rate`; empty if unknown",
+        repeats="common",
+    ),
+    Column(
+        "connect_server_cpu_s",
+        "s",
+        "CPU time of the server from before the first due time until the last subscriber was ready or had given up. "
+        "Only with `connect_rate`, and if Hydra started the server on this machine",
+        "Server CPU",
+        better="lower",
+    ),
+    *(column for name in _PHASES for column in _percentiles(f"connect_{name}", _OF_PHASE)),
+    Column(
+        "disconnections",
+        "",
+        "disconnections of subscribers that were not planned by a cohort. Only with `connect_rate` or the event "
+        "`restart_server`",
+        better="lower",
+    ),
+    *_percentiles("back", _BACK),
+    Column("back_attempts", "", "mean number of attempts to connect again after a disconnection", better="lower"),
+    Column(NEVER_BACK, SUBSCRIBERS, "subscribers that were disconnected and never came back", better="lower"),
+)
+"""The columns of connecting, in their order."""
+
+IN_TABLE: Final = (
+    LET_IN,
+    *(f"ready_{suffix}_ms" for suffix in PERCENTILES),
+    "connect_refused",
+    "connect_timed_out",
+)
+"""The columns in the table of a scenario of connections, after the client count and what varies."""
+
+
+def ranked(values: Iterable[float], asked: int, percent: float) -> float | None:
+    """The nearest-rank percentile of ``asked`` values, of which those not given are larger than all; None: one of them.
+
+    Args:
+        values: the known values.
+        asked: the number of all values.
+        percent: above 0, up to 100.
+    """
+    known = sorted(values)
+    rank = max(math.ceil(percent * asked / 100), 1)
+    return known[rank - 1] if rank <= len(known) else None
+
+
+def reports_of(systems: Iterable[Mapping[str, Any] | None]) -> list[ConnectionReport]:
+    """The reports of connections in the ``system`` objects of subscribers; invalid ones are left out."""
+    found = []
+    for told in systems:
+        if told is not None and CONNECTION in told:
+            try:
+                found.append(msgspec.convert(told[CONNECTION], ConnectionReport))
+            except msgspec.ValidationError:
+                continue
+    return found
+
+
+def connection_figures(
+    facts: ConnectFacts | None, reports: Sequence[ConnectionReport], asked: int
+) -> dict[str, Figure]:
+    """The columns of connecting; none if the step did not measure it.
+
+    Args:
+        facts: what the controller knows; None: the step did not measure connecting.
+        reports: those of the subscribers that reported.
+        asked: the number of all subscribers, also those that are dead or silent.
+    """
+    if facts is None:
+        return {}
+    found = _connecting(facts, reports, asked) if facts.rate is not None else {}
+    return found | _coming_back(facts, reports)
+
+
+def _connecting(facts: ConnectFacts, reports: Sequence[ConnectionReport], asked: int) -> dict[str, Figure]:
+    ready = [r for r in reports if r.ready_us is not None]
+    moments = {
+        "connected": [r.connected_us for r in ready],
+        "ready": [r.ready_us for r in ready],
+        "first_message": [r.first_us for r in ready],
+    }
+    figures: dict[str, Figure] = {
+        CONNECT_RATE: facts.rate,
+        "connect_rate_achieved": _achieved(reports, ready),
+        LET_IN: len(ready),
+        NEVER: asked - len(ready),
+    }
+    for name, values in moments.items():
+        figures |= _in_ms(name, values, asked)
+    figures |= {
+        "connect_attempts": sum(r.attempts for r in reports),
+        "connect_refused": sum(r.refused for r in reports),
+        "connect_timed_out": sum(r.timed_out for r in reports),
+        "connect_lag_p99_ms": _ms(ranked((r.lag_us for r in reports if r.lag_us is not None), asked, KEPT["p99"])),
+        "other_connections": facts.others,
+        "connect_server_cpu_s": facts.server_cpu_s,
+    }
+    for phase in _PHASES:
+        values = [getattr(r, f"{phase}_us") for r in ready]
+        figures |= _in_ms(f"connect_{phase}", values, len(ready))
+    return figures
+
+
+def _achieved(reports: Sequence[ConnectionReport], ready: Sequence[ConnectionReport]) -> float | None:
+    if len(ready) < 2:
+        return None
+    first_ns = min(r.due_ns for r in reports)
+    last_ns = max(r.due_ns + 1000 * (r.ready_us or 0) for r in ready)
+    return (len(ready) - 1) * 1e9 / (last_ns - first_ns) if last_ns > first_ns else None
+
+
+def _coming_back(facts: ConnectFacts, reports: Sequence[ConnectionReport]) -> dict[str, Figure]:
+    lost = [each for r in reports for each in r.disconnections]
+    if not lost and not facts.down_ns:
+        return {"disconnections": 0}
+    back_us = [(back_ns - _since(facts, lost_ns)) / 1000 for lost_ns, back_ns, _ in lost if back_ns]
+    return {
+        "disconnections": len(lost),
+        **_in_ms("back", back_us, len(lost)),
+        "back_attempts": sum(attempts for *_, attempts in lost) / len(lost) if lost else None,
+        NEVER_BACK: sum(1 for r in reports if r.disconnections and not r.disconnections[-1][1]),
+    }
+
+
+def _since(facts: ConnectFacts, lost_ns: int) -> int:
+    """The time from which a disconnection counts: the last end of a server before it, else the disconnection itself."""
+    return max((down_ns for down_ns in facts.down_ns if down_ns <= lost_ns), default=lost_ns)
+
+
+def _in_ms(name: str, values_us: Sequence[float | None], asked: int) -> dict[str, Figure]:
+    known = [value for value in values_us if value is not None]
+    return {
+        f"{name}_{suffix}_ms": _ms(ranked(known, asked, percent)) if known else None
+        for suffix, percent in PERCENTILES.items()
+    }
+
+
+def _ms(value_us: float | None) -> float | None:
+    return None if value_us is None else value_us / 1000

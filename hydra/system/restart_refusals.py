@@ -1,0 +1,30 @@
+"""Why the servers of a scenario cannot be restarted by its events."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hydra.model import RESTART, EventSpec, Scenario
+
+
+def why_no_restart(scenario: Scenario, theirs: str) -> str:
+    """Why the server of this scenario cannot be restarted by an event, or "".
+
+    Args:
+        scenario: the scenario.
+        theirs: the address of the user's servers, or "".
+    """
+    if theirs:
+        return "Hydra never ends your own servers; leave out --servers"
+    if scenario.server.count > 1:
+        return f"it needs a single server, and server.count is {scenario.server.count}; lower server.count"
+    ends = sorted((event for event in scenario.events if event.kind == RESTART), key=lambda event: event.at_s)
+    if ends and _ends_s(ends[-1]) >= scenario.sweep.shortest_s:
+        return f"the server would return {_ends_s(ends[-1]):g} s after the start, when the step is over; lower for_s"
+    if any(_ends_s(one) >= other.at_s for one, other in pairwise(ends)):
+        return "two of them overlap; let each begin after the server has returned"
+    return ""
+
+
+def _ends_s(event: EventSpec) -> float:
+    return event.at_s + event.for_s

@@ -1,0 +1,95 @@
+// When a subscriber tries to connect, and what it reports of it. (Python:
+// tests/client/test_client_connection.py.)
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "common/client_connection.h"
+
+using namespace hydra;
+
+namespace {
+
+constexpr std::int64_t kAt = 5'000 * kSecondNs;  // the step's clock shows this at the reading 50 s
+constexpr std::int64_t kDue = 50 * kSecondNs;
+
+Connect connect_at(std::int64_t at_ns) {
+    return {.clock = {.at_ns = kDue, .step_ns = kAt}, .at_ns = at_ns, .first = 3};
+}
+
+}  // namespace
+
+TEST_CASE("the due time follows from the id, and times count from it") {
+    Connect connect = connect_at(kAt);
+    connect.rate = 100;
+    ClientConnection it(connect, 4);
+    CHECK(it.next_ns() == kDue + 10 * kMillisecondNs);
+    it.begin(kDue + 12 * kMillisecondNs);
+    it.succeed(kDue + 18 * kMillisecondNs,
+               {.connected_ns = kDue + 15 * kMillisecondNs, .subscribed = true, .tcp_us = 100});
+    CHECK(it.connected());
+    CHECK(it.next_ns() == kNeverNs);
+    it.receive(kDue + 30 * kMillisecondNs);
+    it.receive(kDue + 40 * kMillisecondNs);
+    const nlohmann::json expected = {{"due_ns", kAt + 10 * kMillisecondNs},
+                                     {"attempts", 1},
+                                     {"refused", 0},
+                                     {"timed_out", 0},
+                                     {"lag_us", 2000},
+                                     {"connected_us", 5000},
+                                     {"ready_us", 8000},
+                                     {"first_us", 20'000},
+                                     {"tcp_us", 100}};
+    CHECK(it.report({}) == expected);
+}
+
+TEST_CASE("without a confirmation the first message shows that it is ready") {
+    ClientConnection it(connect_at(kAt), 3);
+    it.begin(kDue);
+    it.succeed(kDue + kMillisecondNs, {});
+    CHECK_FALSE(it.report({}).contains("ready_us"));
+    it.receive(kDue + 9 * kMillisecondNs);
+    CHECK(it.report({})["ready_us"] == 9000);
+}
+
+TEST_CASE("attempts end before the client gives up") {
+    Connect connect = connect_at(kAt);
+    connect.within_s = 7;
+    ClientConnection it(connect, 3);
+    CHECK(attempt_limit_ns(kDue, it.until_ns()) == ClientConnection::kAttemptNs);
+    it.begin(kDue);
+    it.fail(kDue + ClientConnection::kAttemptNs);
+    CHECK(it.next_ns() == 56 * kSecondNs);
+    CHECK(attempt_limit_ns(56 * kSecondNs, it.until_ns()) == kSecondNs);
+    it.begin(56 * kSecondNs);
+    it.fail(56 * kSecondNs + 300 * kMillisecondNs);
+    CHECK(it.next_ns() == kNeverNs);
+    const nlohmann::json told = it.report({});
+    CHECK(told["attempts"] == 2);
+    CHECK(told["timed_out"] == 1);
+    CHECK(told["refused"] == 1);
+}
+
+TEST_CASE("an attempt that has not ended when the client gives up has timed out") {
+    ClientConnection it(connect_at(kAt), 3);
+    it.give_up(true);
+    CHECK(it.next_ns() == kNeverNs);
+    CHECK(it.report({})["timed_out"] == 1);
+    CHECK(it.report({})["attempts"] == 1);
+}
+
+TEST_CASE("a lost connection is opened at once and then every second") {
+    ClientConnection it(connect_at(0), 3);
+    CHECK(it.connected());
+    it.lose(60 * kSecondNs);
+    CHECK(it.next_ns() == 60 * kSecondNs);
+    it.begin(60 * kSecondNs);
+    it.fail(60 * kSecondNs + kMillisecondNs);
+    CHECK(it.next_ns() == 61 * kSecondNs + kMillisecondNs);
+    it.begin(it.next_ns());
+    it.succeed(61 * kSecondNs + 2 * kMillisecondNs, {.subscribed = true});
+    const nlohmann::json told = it.report({{.lost_ns = 70 * kSecondNs, .back_ns = 0, .attempts = 4}});
+    const nlohmann::json expected = {{kAt + 10 * kSecondNs, kAt + 11 * kSecondNs + 2 * kMillisecondNs, 2},
+                                     {kAt + 20 * kSecondNs, 0, 4}};
+    CHECK(told["disconnections"] == expected);
+}

@@ -1,0 +1,94 @@
+"""When a subscriber tries to connect, and what it reports of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hydra.client.client_connection import AGAIN_NS, ATTEMPT_NS, ClientConnection, ConnectPhases
+from hydra.model.connections import MOST_DISCONNECTIONS
+from hydra.wire.messages import Connect, HostClock
+
+MS = 1_000_000
+S = 1_000_000_000
+AT = 5_000 * S  # the step's clock shows this at the reading 50 s
+CLOCK = HostClock(at_ns=50 * S, step_ns=AT)
+
+
+def due(client: int = 3, **more: Any) -> ClientConnection:
+    return ClientConnection(Connect(clock=CLOCK, at_ns=AT, first=3, **more), client)
+
+
+def test_the_due_time_follows_from_the_id() -> None:
+    assert [due(n, rate=100.0).next_ns for n in (3, 4, 103)] == [50 * S, 50 * S + 10 * MS, 51 * S]
+    assert due(103).next_ns == 50 * S
+    assert Connect(clock=CLOCK, at_ns=7, first=1, rate=3.0).due_ns(2) == 7 + 333_333_333
+
+
+def test_times_count_from_the_due_time() -> None:
+    it = due(4, rate=100.0)
+    assert it.begin(50 * S + 12 * MS) == 5.0
+    phases = ConnectPhases(50 * S + 15 * MS, subscribed=True, tcp_us=100)
+    it.succeed(50 * S + 18 * MS, phases)
+    it.receive(50 * S + 30 * MS)
+    it.receive(50 * S + 40 * MS)
+    assert it.report([]) == {
+        "due_ns": AT + 10 * MS,
+        "attempts": 1,
+        "refused": 0,
+        "timed_out": 0,
+        "lag_us": 2000,
+        "connected_us": 5000,
+        "ready_us": 8000,
+        "first_us": 20_000,
+        "tcp_us": 100,
+    }
+
+
+def test_without_a_confirmation_the_first_message_shows_that_it_is_ready() -> None:
+    it = due()
+    it.begin(50 * S)
+    it.succeed(50 * S + MS, ConnectPhases())
+    assert "ready_us" not in it.report([])
+    it.receive(50 * S + 9 * MS)
+    told = it.report([])
+    assert (told["ready_us"], told["first_us"]) == (9000, 9000)
+
+
+def test_attempts_end_before_the_client_gives_up() -> None:
+    it = due(within_s=7.0)
+    assert it.begin(50 * S) == 5.0
+    it.fail(50 * S + ATTEMPT_NS)
+    assert it.next_ns == 50 * S + ATTEMPT_NS + AGAIN_NS
+    assert it.begin(56 * S) == 1.0
+    it.fail(56 * S + 300 * MS)
+    assert [it.next_ns, it.connected] == [None, False]
+    told = it.report([])
+    assert (told["attempts"], told["timed_out"], told["refused"]) == (2, 1, 1)
+    assert "ready_us" not in told
+
+
+def test_a_lost_connection_is_opened_at_once_and_then_every_second() -> None:
+    it = ClientConnection(Connect(clock=CLOCK), 3)
+    assert (it.connected, it.next_ns) == (True, None)
+    it.lose(60 * S)
+    assert it.next_ns == 60 * S
+    it.begin(60 * S)
+    it.fail(60 * S + MS)
+    assert it.next_ns == 61 * S + MS
+    it.begin(61 * S + MS)
+    it.succeed(61 * S + 2 * MS, ConnectPhases(subscribed=True))
+    it.receive(62 * S)
+    told = it.report([(70 * S, 0, 4)])
+    assert told["disconnections"] == [(AT + 10 * S, AT + 11 * S + 2 * MS, 2), (AT + 20 * S, 0, 4)]
+    assert (told["due_ns"], told["attempts"]) == (0, 0)
+
+
+def test_with_too_many_disconnections_the_last_one_reaches_to_the_end() -> None:
+    it = ClientConnection(Connect(clock=CLOCK), 3)
+    for n in range(MOST_DISCONNECTIONS + 1):
+        it.lose((60 + n) * S)
+        it.begin((60 + n) * S)
+        it.succeed((60 + n) * S + MS, ConnectPhases())
+    told = it.report([])["disconnections"]
+    assert len(told) == MOST_DISCONNECTIONS
+    assert told[-1] == (AT + 73 * S, AT + 74 * S + MS, 2)

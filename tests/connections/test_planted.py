@@ -1,0 +1,232 @@
+"""Whole rows of connecting whose truth is planted: a full server, a slow network, and clients that never come back."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hydra.client.server_interface import accepts, free_ports
+from hydra.client.supervised_process import SupervisedProcess
+from hydra.mqtttest.program import find
+from hydra.natstest.program import find_server
+from tests.forwarder import TcpForwarder
+from tests.integration.command import hydra, table
+from tests.suite.native_client import native_client
+from tests.suite.waiting import wait_until
+
+pytestmark = pytest.mark.tier("test")
+
+HOST = "127.0.0.1"
+ALL = pytest.mark.tier("all")
+MOST = 5
+"""The connections that a full server takes."""
+SMALL = ("--set", "sweep.duration_s=0.3", "--connect-rate", "max")
+HELD_S = 0.05
+
+
+def native(system: str) -> tuple[str, ...]:
+    """Native clients, all in one process, if the program has this system."""
+    return ("--implementation", "native", "--clients-per-process", "8") if native_client(f"{system}-sub") else ()
+
+
+@contextlib.contextmanager
+def running(command: list[str], folder: Path, port: int) -> Iterator[str]:
+    """A server of the test's own; the value is its address."""
+    process = SupervisedProcess(command, folder, folder / "log", grace_s=0.0)
+    try:
+        wait_until(lambda: accepts(HOST, port), command[0], saw=(folder / "log").read_text)
+        yield f"{HOST}:{port}"
+    finally:
+        process.stop()
+
+
+def nats(folder: Path, **more: Any) -> contextlib.AbstractContextManager[str]:
+    folder.mkdir()
+    (port,) = free_ports(HOST, 1)
+    (folder / "server.conf").write_text(json.dumps({"listen": f"{HOST}:{port}", **more}))
+    return running([find_server(), "-c", str(folder / "server.conf")], folder, port)
+
+
+def mosquitto(folder: Path, *lines: str) -> contextlib.AbstractContextManager[str]:
+    folder.mkdir()
+    (port,) = free_ports(HOST, 1)
+    user = ["user root"] if os.geteuid() == 0 else []
+    (folder / "mosquitto.conf").write_text(
+        "\n".join([f"listener {port} {HOST}", "allow_anonymous true", *user, *lines])
+    )
+    return running([find(), "-c", "mosquitto.conf"], folder, port)
+
+
+def row_of(run: Path, *words: object) -> dict[str, str]:
+    hydra(*words, "--out", run)
+    (row,) = table(run)
+    return row
+
+
+class Full(TcpForwarder):
+    """Takes a number of connections, and closes each further one at once; mosquitto takes some above its limit."""
+
+    def __init__(self, server: str, most: int) -> None:
+        super().__init__(server)
+        self._left = most
+        self._lock = threading.Lock()
+
+    def connected(self, client: socket.socket, server: socket.socket) -> None:
+        with self._lock:
+            self._left -= 1
+            if self._left < 0:
+                self._left += 1
+                client.close()
+                server.close()
+                return
+        self.run(self._pass_on, client, server, True)
+        self.run(self._pass_on, server, client, False)
+
+    def _pass_on(self, source: socket.socket, target: socket.socket, counts: bool) -> None:
+        try:
+            while data := source.recv(65_536):
+                target.sendall(data)
+        finally:
+            with self._lock:
+                self._left += counts
+
+
+@contextlib.contextmanager
+def full_nats(folder: Path) -> Iterator[str]:
+    with nats(folder, max_connections=MOST) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def full_mosquitto(folder: Path) -> Iterator[str]:
+    with mosquitto(folder) as address, Full(address, MOST) as forwarder:
+        yield forwarder.address
+
+
+@pytest.mark.usefixtures("needs_nats")
+@pytest.mark.parametrize(
+    ("command", "implementation", "server"),
+    [("nats-connections", (), full_nats), ("mqtt-connections", native("mqtt"), full_mosquitto)],
+    ids=["nats", "mqtt"],
+)
+def test_a_full_server_lets_in_what_others_leave_it(
+    tmp_path: Path,
+    command: str,
+    implementation: tuple[str, ...],
+    server: Callable[[Path], contextlib.AbstractContextManager[str]],
+) -> None:
+    with server(tmp_path / "server") as address:
+        within = ("--connect-within", 2.5)
+        row = row_of(tmp_path / "run", command, *SMALL, *within, *implementation, "--clients", 6, "--servers", address)
+    others = int(row["other_connections"])
+    assert others == 2  # the publisher, and Hydra itself
+    assert (int(row["connected_clients"]), int(row["never_connected"])) == (MOST - others, 6 - MOST + others)
+    assert int(row["connect_refused"]) + int(row["connect_timed_out"]) >= 3
+    assert float(row["ready_p50_ms"]) >= float(row["connected_p50_ms"]) > 0
+    assert (row["ready_p99_ms"], row["ready_max_ms"]) == ("", "")
+    assert float(row["client_loss_pct"]) == 50  # those who were not let in lost all
+
+
+class Holding(TcpForwarder):
+    """Holds the first bytes of each new connection for a while."""
+
+    def connected(self, client: socket.socket, server: socket.socket) -> None:
+        self.run(self._pass_on, client, server, threading.Event())
+        self.run(self._pass_on, server, client, None)
+
+    def _pass_on(self, source: socket.socket, target: socket.socket, held: threading.Event | None) -> None:
+        while data := source.recv(65_536):
+            if held is not None:
+                held.wait(HELD_S)
+                held.set()
+            target.sendall(data)
+
+
+@pytest.mark.usefixtures("needs_nats")
+@pytest.mark.parametrize("command", ["nats-connections", pytest.param("mqtt-connections", marks=ALL)])
+def test_a_network_that_holds_the_first_bytes_moves_the_median_by_as_much(tmp_path: Path, command: str) -> None:
+    system = command.partition("-")[0]
+    server = nats if system == "nats" else mosquitto
+    with server(tmp_path / "server") as address, Holding(address) as forwarder:
+        row = row_of(tmp_path / "run", command, *SMALL, *native(system), "--clients", 8, "--servers", forwarder.address)
+    assert int(row["connected_clients"]) == 8
+    assert float(row["ready_p50_ms"]) >= 1000 * HELD_S
+
+
+class Evicting(TcpForwarder):
+    """Ends the connections of all subscribers at the first message of a window, and then lets in only some of them.
+
+    Attributes:
+        let_in: how many are let in again.
+    """
+
+    def __init__(self, server: str, let_in: int) -> None:
+        super().__init__(server)
+        self._subscribed: list[tuple[socket.socket, socket.socket]] = []
+        self._left = let_in
+        self._evicted = False
+        self._lock = threading.Lock()
+
+    def connected(self, client: socket.socket, server: socket.socket) -> None:
+        with self._lock:
+            if self._evicted:
+                self._left -= 1
+                if self._left < 0:
+                    client.close()
+                    server.close()
+                    return
+        self.run(self._to_server, client, server)
+        self.run(self._to_client, server, client)
+
+    def _to_server(self, client: socket.socket, server: socket.socket) -> None:
+        while data := client.recv(65_536):
+            if data[0] & 0xF0 == 0x80 and not self._evicted:  # SUBSCRIBE
+                self._subscribed.append((client, server))
+            server.sendall(data)
+            # A PUBLISH ends with the header of a message, whose epoch is 0 in a probe.
+            if data[0] & 0xF0 == 0x30 and data[-24:-20] != bytes(4) and not self._evicted:
+                with self._lock:
+                    self._evicted, evicted = True, [*self._subscribed]
+                for ends in evicted:
+                    for end in ends:
+                        end.shutdown(socket.SHUT_RDWR)
+
+    def _to_client(self, server: socket.socket, client: socket.socket) -> None:
+        while data := server.recv(65_536):
+            client.sendall(data)
+
+
+def test_of_twenty_clients_two_are_never_let_in_again(tmp_path: Path) -> None:
+    implementation = ("--implementation", "native", "--clients-per-process", 20) if native_client("mqtt-sub") else ()
+    with mosquitto(tmp_path / "server") as address, Evicting(address, 18) as forwarder:
+        row = row_of(
+            *(tmp_path / "run", "mqtt-fixed", "--rate", 20, "--duration", 2.5, "--connect-rate", "max"),
+            *(*implementation, "--clients", 20, "--servers", forwarder.address),
+        )
+    assert (int(row["connected_clients"]), int(row["never_connected"])) == (20, 0)
+    assert int(row["never_back"]) == 2
+    assert int(row["disconnections"]) >= 20
+    assert float(row["back_p50_ms"]) >= 0
+    assert (row["back_p99_ms"], row["back_max_ms"]) == ("", "")
+    assert float(row["client_loss_pct"]) > 0
+
+
+@pytest.mark.parametrize("implementation", [native("mqtt"), pytest.param((), marks=ALL)], ids=["native", "paho-mqtt"])
+def test_all_clients_come_back_after_the_server_has_restarted(tmp_path: Path, implementation: tuple[str, ...]) -> None:
+    event = '[{at_s=0.5,kind="restart_server",for_s=0.4}]'
+    row = row_of(
+        *(tmp_path / "run", "mqtt-fixed", "--rate", 50, "--duration", 4, "--set", f"events={event}"),
+        *("--set", "warmup_s=0", *implementation, "--clients", 3),
+    )
+    assert (int(row["disconnections"]), int(row["never_back"])) == (3, 0)
+    assert float(row["back_p50_ms"]) >= 400  # it was not there before
+    assert float(row["back_attempts"]) >= 1
+    assert float(row["client_loss_pct"]) < 100
