@@ -22,6 +22,7 @@ from hydra.kafkatest.system import KafkaSystem
 from hydra.model import LoadSpec, NativeSpec, Settings, shared_of
 from hydra.mqtttest.system import MqttSystem, access_to
 from hydra.natstest.system import NatsSystem
+from hydra.run.connect_phase import connect_command
 from hydra.sweep.search_spec import SearchSpec
 from hydra.wire.traffic import traffic_of
 
@@ -119,12 +120,13 @@ MODES: Final = [
         "kafka",
         {"client": "kafka-tool", "settings.messages": 9},
         {"check_crcs", "receive_rate", "reconnect_rate", "burst", "kafka.exact_group", "kafka.metrics"}
-        | {"message_size_min", "message_sizes", "topics", "load.shape", *_USUAL},
+        | {"message_size_min", "message_sizes", "topics", "load.shape", "connect_rate", "connect_within_s", *_USUAL},
     ),
 ]
 """The unused settings are those that no client reads in that mode, found by reading the clients, or cannot obey."""
 
 TOGETHER: Final[Mapping[str, Mapping[str, object]]] = {
+    "connect_within_s": {"settings.connect_rate": 5},
     "message_size_min": {"settings.message_size": 1000},
     "message_sizes": {"settings.message_size": 24},
     "group": {"settings.topics": 1},
@@ -236,6 +238,7 @@ def told(resolved: ResolvedScenario, monkeypatch: pytest.MonkeyPatch) -> object:
         beside.append(scenario.tables)
     beside += [scenario.server.count, dict(scenario.tables), spec.one_publisher(plan.settings)]
     shared = [shared_of(plan.settings), plan.settings.largest_bytes, traffic_of(plan.settings)]
+    shared.append(connect_command(plan.settings, plan.clients, keeps_up=False))
     return msgspec.to_builtins([shared, scenario.load, tested.configure(plan.settings), beside])
 
 
@@ -252,6 +255,8 @@ def test_each_setting_changes_what_is_told_or_is_rejected(mode: Mode, monkeypatc
             more.pop("server.count", None)
         if mode.given.get("settings.payload") in ("json", "lines"):
             more.pop("settings.message_size", None)
+        if mode.given.get("client") == "kafka-tool":
+            more.pop("settings.connect_rate", None)
         given = {**mode.given, **_ENOUGH, **more}
         if str(more) not in bases:
             bases[str(more)] = told(resolve(SCENARIOS[mode.system], given, alone=False), monkeypatch)
