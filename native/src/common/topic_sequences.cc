@@ -11,7 +11,7 @@ TopicSet::TopicSet(std::uint32_t topics, const std::vector<std::uint32_t>& own)
     : marks_(topics, 0), places_(topics, 0), size_(own.size()) {
     for (std::uint32_t place = 0; place < own.size(); ++place) {
         const std::uint32_t topic = own[place];
-        marks_[topic] = topic < hot_topics(topics) ? kOwn | kHot : kOwn;
+        marks_[topic] = topic < hot_topics(topics) ? kTaken | kHot : kTaken;
         places_[topic] = place;
     }
 }
@@ -72,7 +72,7 @@ void TopicSequences::compute(std::uint64_t number) {
     Counts counts = before_[number];
     for (std::uint64_t i = 0; i < kBlock; ++i) {
         const std::uint8_t mark = set_->of(topics_.at(number * kBlock + i));
-        const std::uint64_t own = mark & TopicSet::kOwn;
+        const std::uint64_t own = mark & TopicSet::kTaken;
         const std::uint64_t hot = mark / TopicSet::kHot;
         block.own[i / 64] |= own << i % 64;
         block.hot[i / 64] |= hot << i % 64;

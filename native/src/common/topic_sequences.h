@@ -19,12 +19,12 @@ namespace hydra {
 // For each topic, whether a subscriber has it, and whether it is one of the hot topics as well.
 class TopicSet {
   public:
-    static constexpr std::uint8_t kOwn = 1;
+    static constexpr std::uint8_t kTaken = 1;
     static constexpr std::uint8_t kHot = 2;
 
     TopicSet(std::uint32_t topics, const std::vector<std::uint32_t>& own);
 
-    // kOwn, or kOwn and kHot, or 0.
+    // kTaken, or kTaken and kHot, or 0.
     [[nodiscard]] std::uint8_t of(std::uint32_t topic) const { return marks_[topic]; }
     // The place of one of the subscriber's topics among them.
     [[nodiscard]] std::uint32_t place(std::uint32_t topic) const { return places_[topic]; }
