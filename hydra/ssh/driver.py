@@ -55,6 +55,7 @@ class _Connection:
         self._process = process
         self._driver = driver
         self._stderr = b""
+        self._changed = False
         self._reach = ""
         self._stored = asyncio.Event()
         self.retired = False
@@ -77,12 +78,12 @@ class _Connection:
     async def prepare(self, archive: Path, programs: list[str], reach: tuple[str, int] | None) -> None:
         """Sends the archive unless the host has it; then proves the programs and the way to this machine."""
         if self.facts.get("archive") != "kept":
-            self.send("archive", str(archive.stat().st_size))
             with archive.open("rb") as file, contextlib.suppress(ConnectionError):
                 while piece := file.read(_PIECE):
-                    self.write(piece)
+                    self.write(supervisor.line("archive", str(len(piece))) + piece)  # pings go between the pieces
                     if self._process.stdin is not None:
                         await self._process.stdin.drain()
+            self.send("unpack")
             await self._stored.wait()
         if reach is not None:
             self.send("reach", reach[0], str(reach[1]))
@@ -114,7 +115,9 @@ class _Connection:
     async def _read_stderr(self) -> None:
         stream = self._process.stderr
         while stream is not None and (piece := await stream.read(4096)):
-            self._stderr = (self._stderr + piece)[-_KEPT_STDERR:]
+            self._stderr += piece
+            self._changed |= CHANGED in self.stderr  # a long banner may follow
+            self._stderr = self._stderr[-_KEPT_STDERR:]
             sys.stderr.write(f"{self._host}: {piece.decode(errors='replace')}")
             sys.stderr.flush()
 
@@ -135,8 +138,8 @@ class _Connection:
         match found.pop("kind"):
             case "fact":
                 self.facts[found["name"]] = found["value"]
-            case "hello" if CHANGED in self.stderr:  # ssh connects all the same with StrictHostKeyChecking=no
-                self._driver.report("lost", host=self._host, stderr=self.stderr, status=None)
+            case "hello" if self._changed:  # ssh connects all the same with StrictHostKeyChecking=no
+                self._driver.report("lost", host=self._host, stderr=CHANGED, status=None)
             case "hello":
                 self._tasks.append(asyncio.create_task(self._greet()))
             case "stored":

@@ -4,7 +4,8 @@
 (:func:`line`); its replies are lines of fields between tabs (:func:`reply`):
 
     ping                                          it is not silent
-    archive BYTES                                 that number of bytes of the archive follow → stored
+    archive BYTES                                 that number of bytes of the archive follow
+    unpack                                        unpacks all of these → stored
     prove PROGRAM…                                → proved, or refused TEXT
     reach ADDRESS PORT                            whether the host reaches it → reach yes, no or unknown
     start GROUP COUNT VARIABLE=VALUE… WORD…       → started GROUP PID, and later ended GROUP STATUS TEXT

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import shutil
 import signal
 import subprocess
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -125,6 +127,43 @@ def test_a_signal_reaches_the_whole_group_and_no_other(supervised: Supervised) -
     wait_until(lambda: supervised.commands().count("sleep 1000") == 1, "one group", saw=supervised.commands)
 
 
+def test_an_archive_arrives_in_pieces_with_pings_between_them(supervised: Supervised) -> None:
+    data = b"`touch evaluated`\n$(touch evaluated)\n" * 20_000
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        member = tarfile.TarInfo("data")
+        member.size = len(data)
+        archive.addfile(member, io.BytesIO(data))
+    for begin in range(0, len(packed.getvalue()), 300_000):
+        piece = packed.getvalue()[begin : begin + 300_000]
+        supervised.process.stdin.write(supervisor.line("archive", str(len(piece))) + piece)
+        supervised.say("ping")
+    supervised.say("unpack")
+    assert supervised.hear()["kind"] == "stored"
+    (kept,) = supervised.tmp.glob("hydra-run-*/data")
+    assert kept.read_bytes() == data
+
+
+def test_what_does_not_fit_ends_the_supervisor_and_is_not_evaluated(supervised: Supervised) -> None:
+    (work,) = supervised.tmp.glob("hydra-run-*")
+    (work / "archive").mkdir()  # nothing can be appended to it
+    supervised.process.stdin.write(supervisor.line("archive", "10") + b"`exit 9`\n" * 2)
+    assert supervised.hear()["kind"] == "refused"
+    assert supervised.process.wait(SOON_S) == 0
+    assert supervised.left() == []
+
+
+def test_a_copy_behind_a_link_is_not_used(tmp_path: Path) -> None:
+    (tmp_path / "theirs/abc").mkdir(parents=True)
+    for name in ("complete", "hydra-run"):
+        (tmp_path / "theirs/abc" / name).touch(0o755)
+    (tmp_path / f"hydra-{os.getuid()}").symlink_to(tmp_path / "theirs")
+    script = supervisor.filled(supervisor.ASKED, digest="abc", python="python3.11")
+    around = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run(["sh", "-c", script], env=around, capture_output=True, text=True, check=True)
+    assert "fact\tarchive\t\n" in done.stdout
+
+
 @pytest.mark.parametrize("end", ["end", "stdin", "killed", "watcher killed"])
 def test_nothing_is_left_however_it_ends(supervised: Supervised, end: str) -> None:
     supervised.say("start", "g", "0", "sh", "-c", DEAF if end == "killed" else "exec sleep 1000")
@@ -164,14 +203,21 @@ def test_what_a_batch_system_has_left_is_removed_by_the_next_supervisor(supervis
             process.kill()
     supervised.process.wait(SOON_S)
     (left,) = supervised.tmp.glob("hydra-run-*")
+    # A folder of another host that has the same TMPDIR.
+    elsewhere = supervised.tmp / "hydra-run-elsewhere"
+    elsewhere.mkdir()
+    pid, host, rest = (left / "run").read_text().split(" ", 2)
+    (elsewhere / "run").write_text(f"{pid} not-{host} {rest}")
     third = Supervised(supervised.tmp, "sh")
     assert not left.exists()
+    assert elsewhere.exists()
+    shutil.rmtree(elsewhere)
     for each in (third, another):
         each.close()
 
 
 def test_a_run_is_listed_and_ended_by_its_name_only(supervised: Supervised) -> None:
-    supervised.say("start", "g", "0", "sleep", "1000")
+    supervised.say("start", "g", "1", "MY_HYDRA_RUN=another", "sleep", "1000")
     supervised.hear()
     around = {**os.environ, "TMPDIR": str(supervised.tmp)}
 

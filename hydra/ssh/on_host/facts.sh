@@ -1,5 +1,9 @@
 # Facts about a host, one a line. hydra/ssh/supervisor.py begins each script with shell.sh.
-shared=$base/hydra-$(id -u)/@digest@
+copies=$base/hydra-$(id -u)
+shared=$copies/@digest@
+# Anyone may make a folder of this name in a shared TMPDIR: nothing of another user's is run.
+own() { [ -d "$copies" ] && [ ! -L "$copies" ] && [ -O "$copies" ]; }
+kept() { own && [ -e "$shared/complete" ] && [ -x "$shared/hydra-run" ]; }
 fact() { printf 'fact\t%s\t%s\n' "$1" "$2"; }
 facts() {
     fact machine "$(uname -m)"
@@ -13,5 +17,5 @@ facts() {
     fact connection "${SSH_CONNECTION:-}"
     fact listening "$(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null |
         awk '$4 == "0A" { n = split($2, part, ":"); print part[n] }' | sort -u | tr '\n' ' ')"
-    fact archive "$([ -e "$shared/complete" ] && [ -x "$shared/hydra-run" ] && echo kept)"
+    fact archive "$(kept && echo kept)"
 }

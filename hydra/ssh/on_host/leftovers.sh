@@ -1,6 +1,6 @@
 # What runs of this user have on a host: processes by their environment, and folders.
 mine() {
-    grep -sao 'HYDRA_RUN=[^[:cntrl:]]*' /proc/[0-9]*/environ | while IFS= read -r found; do
+    grep -szao '^HYDRA_RUN=[^[:cntrl:]]*' /proc/[0-9]*/environ | tr '\000' '\n' | while IFS= read -r found; do
         process=${found%%/environ:*}
         [ -O "$process" ] && printf '%s\t%s\n' "${process#/proc/}" "${found#*=}"
     done

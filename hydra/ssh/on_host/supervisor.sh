@@ -3,7 +3,8 @@ trap '' HUP INT TERM PIPE
 refuse() { printf 'refused\t%s\n' "$(printf '%s' "$*" | tr '\n\t' '  ')"; }
 
 # A batch system may end a supervisor together with its watcher; the next one removes the folder.
-namespace=$(readlink /proc/self/ns/pid)
+# Hosts may share TMPDIR, and the first PID namespace of every host has the same number.
+namespace="$(uname -n) $(readlink /proc/self/ns/pid)"
 for folder in "$base"/hydra-run-*; do
     [ -O "$folder/run" ] && { read -r pid its; } <"$folder/run" && [ "$its" = "$namespace" ] &&
         ! grep -qs HYDRA_RUN= "/proc/$pid/environ" && rm -rf "$folder"
@@ -58,7 +59,7 @@ start() {
             count=$((count - 1))
         done
         fail() { printf 'ended\t%s\t78\t%s\n' "$id" "$(tr '\n\t' '  ' <"$work/$id.output")"; exit; }
-        { mkdir -p "$work/$id" && cd "$work/$id" && : >>stdout && : >>stderr; } 2>"$work/$id.output" || fail
+        { mkdir -p "$work/$id" && cd "$work/$id" && true >>stdout && true >>stderr; } 2>"$work/$id.output" || fail
         setsid "$shared/hydra-run" "$@" >>stdout 2>>stderr &
         pid=$!
         echo "$pid" >"$work/$id.pid" || { kill -KILL "$pid"; fail; }
@@ -76,15 +77,16 @@ start() {
 prove() {
     for program in "$@"; do
         runner=$shared/hydra-run
-        [ -x "$runner" ] || runner=$work/hydra-run
+        kept || runner=$work/hydra-run
         case $program in
-            python) output=$("$runner" python -c 'import hydra.control.control_client' 2>&1) ;;
-            *) output=$("$runner" "$program" --help 2>&1 >/dev/null) ;;
+            python) output=$("$runner" python -c 'import hydra.control.control_client' </dev/null 2>&1 8>&-) ;;
+            *) output=$("$runner" "$program" --help </dev/null 2>&1 >/dev/null 8>&-) ;;
         esac || { refuse "$(printf '%s' "$output" | tail -n 1)"; return; }
-        [ -x "$shared/hydra-run" ] || {
-            [ -e "$shared/complete" ] && cp "$work/hydra-run" "$shared/.$$" && mv "$shared/.$$" "$shared/hydra-run"
+        kept || {
+            own && [ -e "$shared/complete" ] && cp "$work/hydra-run" "$shared/.$$" && mv "$shared/.$$" "$shared/hydra-run"
         } 2>/dev/null || {
-            refuse "programs cannot be kept in $base: it is full, hydra-$(id -u) there belongs to another user, or "                 "programs may not run there"
+            refuse "programs cannot be kept in $base: it is full, hydra-$(id -u) there belongs to another user, or" \
+                "programs may not run there"
             return
         }
     done
@@ -109,9 +111,13 @@ while IFS= read -r line; do
     word=$1
     shift
     case $word in
-        ping) : >"$work/ping" ;;
+        ping) true >"$work/ping" ;; # where it cannot be written, ":" would end the shell
         archive)
-            if output=$(head -c "$1" | tar -xf - -C "$work" 2>&1); then printf 'stored\n'; else refuse "$output"; fi ;;
+            # What head did not read would be read as commands.
+            output=$({ head -c "$1" >>"$work/archive"; } 2>&1) || { refuse "$output"; break; } ;;
+        unpack)
+            if output=$(tar -xf "$work/archive" -C "$work" 2>&1); then printf 'stored\n'; else refuse "$output"; fi
+            rm -f "$work/archive" ;;
         prove) prove "$@" ;;
         reach) printf 'reach\t%s\n' "$(reach "$@")" ;;
         start) start "$@" ;;
