@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from glob import has_magic, iglob
 from pathlib import Path
 from typing import Final
@@ -32,14 +32,18 @@ def read_texts(
         skipped: paths that are not read.
     """
     found: dict[str, str] = {}
+    for path in _matches(patterns, root):
+        if path not in skipped and path not in found and (text := _beginning(root / path[1:], most_bytes)) is not None:
+            found[path] = text
+    return found
+
+
+def _matches(patterns: Iterable[str], root: Path) -> Iterator[str]:
+    """The paths that match; a path without a pattern's signs stands for itself."""
     for pattern in filter(is_readable, patterns):
         # (Paths of thousands of processes would take longer than names.)
         names = sorted(iglob(pattern[1:], root_dir=root)) if has_magic(pattern) else [pattern[1:]]  # noqa: PTH207
-        for name in names:
-            path = f"/{name}"
-            if path not in skipped and path not in found and (text := _beginning(root / name, most_bytes)) is not None:
-                found[path] = text
-    return found
+        yield from (f"/{name}" for name in names)
 
 
 def _beginning(path: Path, most_bytes: int) -> str | None:
@@ -71,7 +75,10 @@ def texts_for(look: Look, ids: Sequence[int]) -> KernelTexts:
     time_ns = time.monotonic_ns()
     texts: dict[str, str] = {}
     left, complete = MAX_TEXT_BYTES, True
-    for path, text in sorted(read_texts(look.patterns, look.most_bytes).items()):
+    root = Path("/")
+    for path in sorted(set(_matches(look.patterns, root))):
+        if (text := _beginning(root / path[1:], look.most_bytes)) is None:
+            continue
         left -= len(path) + len(text.encode())
         if left < 0:
             complete = False

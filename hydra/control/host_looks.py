@@ -15,16 +15,18 @@ _AGAIN_NS: Final = round(RESEND_EVERY_S * 1e9)
 
 @dataclass(slots=True)
 class _Question:
-    """A command, the time when it is due for each host that has not answered, and the answers."""
+    """A command, the time when it is due for each host that has not answered, the asked hosts, and the answers."""
 
     look: Look
     due_ns: dict[HostKey, int]
+    asked: set[HostKey] = field(default_factory=set)
     answers: dict[HostKey, KernelTexts] = field(default_factory=dict)
 
 
 class HostLooks:
     """Asks one relay or server of every host but the controller's own, another one after each 2 s without an answer.
 
+    The one that answered is asked the next time, too: another container of the host sees other processes and limits.
     Times are on the controller's clock, ns.
 
     Args:
@@ -68,9 +70,11 @@ class HostLooks:
             for host, due_ns in question.due_ns.items():
                 sources = self._sources[host]
                 if now_ns >= due_ns and sources:
-                    messages.append((sources[0], question.look))
+                    if host in question.asked:
+                        sources.append(sources.pop(0))
+                    question.asked.add(host)
                     question.due_ns[host] = now_ns + _AGAIN_NS
-                    sources.append(sources.pop(0))
+                    messages.append((sources[0], question.look))
         return messages
 
     def heard(self, identity: bytes, message: KernelTexts) -> None:

@@ -47,13 +47,13 @@ class MachineReading:
     Attributes:
         time_ns: CLOCK_MONOTONIC of the host.
         texts: the texts of the kernel's files, without those of processes.
-        processes: the processes that may be no part of the run.
+        processes: the processes that may be no part of the run; None if they are not known.
         ours: the processes of the run.
     """
 
     time_ns: int
     texts: Texts
-    processes: Processes
+    processes: Processes | None
     ours: frozenset[int]
 
 
@@ -95,7 +95,7 @@ class _Host:
     """A host of the run: its name and record, and its readings.
 
     ``before`` is the reading at the end of the last stored step, or at the start; ``ended`` that at the end of the last
-    observed step.
+    observed step. ``too_many`` is whether the texts of its processes exceed what one answer contains.
     """
 
     name: str
@@ -105,6 +105,7 @@ class _Host:
     first: MachineReading | None = None
     last: MachineReading | None = None
     frequencies_mhz: list[float] = field(default_factory=list)
+    too_many: bool = False
 
 
 class MachineWatch:
@@ -127,7 +128,7 @@ class MachineWatch:
         self._others: dict[HostKey, _Host] = {}
         self._seen: set[HostKey] = set()
         self._groups: dict[str, None] = {}
-        self._question: int | None = None
+        self._questions: tuple[int, int] | None = None
         self._frequency: int | None = None
         self._next_ns = 0
 
@@ -162,11 +163,10 @@ class MachineWatch:
 
     def begin(self, controller: Controller) -> None:
         """Begins to observe a step."""
-        looks = controller.roster.looks
-        if self._question is not None:
-            looks.end(self._question)  # of a step that failed
-        files = (*PROCESS_FILES, *HEAT_FILES, *self._group_files)
-        self._question = looks.ask(self._others, files, FILE_BYTES, time.monotonic_ns())
+        for question in self._questions or ():
+            controller.roster.looks.end(question)  # of a step that failed
+        self._take_frequencies(controller)
+        self._ask(controller, (*HEAT_FILES, *self._group_files))
         self._here.first, self._here.frequencies_mhz = self._own.read(()), []
         for host in self._others.values():
             host.first, host.frequencies_mhz = None, []
@@ -191,14 +191,12 @@ class MachineWatch:
         for host, reading in self._taken(controller):
             host.first = reading
         status = _status_files(hello for key in self._others for hello in self._relays(controller, key))
-        files = (*RECORD_FILES, *PROCESS_FILES, *HEAT_FILES, *self._group_files, *status)
-        self._question = controller.roster.looks.ask(self._others, files, FILE_BYTES, time.monotonic_ns())
+        self._ask(controller, (*RECORD_FILES, *HEAT_FILES, *self._group_files, *status))
 
     def activities(self, controller: Controller) -> dict[str, MachineActivity]:
         """What happened on each host during the step, by its name; without hosts that have not answered."""
-        if self._question is not None:
-            number = self._question
-            controller.wait_until(lambda: controller.roster.looks.answered(number), _LAST_WITHIN_S)
+        if (numbers := self._questions) is not None:
+            controller.wait_until(lambda: all(map(controller.roster.looks.answered, numbers)), _LAST_WITHIN_S)
         for host, reading in self._taken(controller):
             host.last = reading
         found = {}
@@ -229,16 +227,27 @@ class MachineWatch:
         controller.wait_until(lambda: looks.answered(number), _FIRST_WITHIN_S)
         return looks.end(number)
 
+    def _ask(self, controller: Controller, files: Sequence[str]) -> None:
+        """Asks all other hosts for these files, and those whose processes fit into an answer for their processes."""
+        now_ns = time.monotonic_ns()
+        few = [key for key, host in self._others.items() if not host.too_many]
+        looks = controller.roster.looks
+        self._questions = (
+            looks.ask(self._others, files, FILE_BYTES, now_ns),
+            looks.ask(few, PROCESS_FILES, FILE_BYTES, now_ns),
+        )
+
     def _taken(self, controller: Controller) -> Iterable[tuple[_Host, MachineReading]]:
-        """Ends the present question: the readings of the hosts that have answered it."""
-        if self._question is None:
+        """Ends the present questions: the readings of the hosts that have answered."""
+        if self._questions is None:
             return
-        answers = controller.roster.looks.end(self._question)
-        self._question = None
+        answers, listed = (controller.roster.looks.end(question) for question in self._questions)
+        self._questions = None
         for key, answer in answers.items():
-            # An answer that lacks files is no reading: there are thousands of processes.
             if (host := self._others.get(key)) is not None and answer.complete:
-                yield host, _reading(answer, self._relays(controller, key))
+                its = listed.get(key)
+                host.too_many |= its is not None and not its.complete
+                yield host, _reading(answer, None if host.too_many else its, self._relays(controller, key))
 
     def _take_frequencies(self, controller: Controller) -> None:
         if self._frequency is None:
@@ -268,13 +277,21 @@ def _status_files(relays: Iterable[Hello]) -> tuple[str, ...]:
     return tuple(path for paths in of_role.values() for path in paths[:_OF_A_ROLE])
 
 
-def _reading(answer: KernelTexts, relays: Sequence[Hello]) -> MachineReading:
-    """The reading of another host, where servers and the parents of relays are the run's, with all descendants."""
-    processes = processes_of(answer.texts)
+def _reading(answer: KernelTexts, listed: KernelTexts | None, relays: Sequence[Hello]) -> MachineReading:
+    """The reading of another host, where servers and the parents of relays are the run's, with all descendants.
+
+    Args:
+        answer: the texts of all files but those of processes.
+        listed: the texts of the processes; None if they are not known.
+        relays: the relays and servers of the host.
+    """
+    if listed is None:
+        return MachineReading(answer.time_ns, answer.texts, None, frozenset())
+    processes = processes_of(listed.texts)
     servers = [hello.pid for hello in relays if hello.role == "server"]
     parents = [processes[hello.pid].parent for hello in relays if hello.role != "server" and hello.pid in processes]
-    texts = {path: text for path, text in answer.texts.items() if not path.endswith("/stat")}
-    return MachineReading(answer.time_ns, texts, processes, frozenset(descendants(processes, (*servers, *parents))))
+    ours = frozenset(descendants(processes, (*servers, *parents)))
+    return MachineReading(listed.time_ns, answer.texts, processes, ours)
 
 
 def _activity(host: _Host, first: MachineReading, last: MachineReading, relays: Sequence[Hello]) -> MachineActivity:
@@ -295,10 +312,13 @@ def _activity(host: _Host, first: MachineReading, last: MachineReading, relays: 
     )
 
 
-def _between(first: MachineReading, last: MachineReading) -> tuple[float, dict[str, float]]:
-    """The seconds between two readings, and what others used in them."""
+def _between(first: MachineReading, last: MachineReading) -> tuple[float, dict[str, float] | None]:
+    """The seconds between two readings, and what others used in them; None if that is not known."""
+    seconds = (last.time_ns - first.time_ns) / 1e9
+    if first.processes is None or last.processes is None:
+        return seconds, None
     used = used_by_others(first.processes, last.processes, first.ours | last.ours)
-    return (last.time_ns - first.time_ns) / 1e9, {name: round(used_s, 2) for name, used_s in used.items()}
+    return seconds, {name: round(used_s, 2) for name, used_s in used.items()}
 
 
 def _allowed(texts: Texts, relays: Iterable[Hello]) -> dict[str, str]:

@@ -34,6 +34,9 @@ def test_one_relay_of_each_other_host_is_asked_and_another_one_after_2_s() -> No
     it.heard(b"a2", answer(number))
     assert it.answered(number)
     assert it.end(number).keys() == {A, B}
+    it.joined(b"a3", A)
+    it.ask([A], [], 1, 0)
+    assert [identity for identity, _ in it.due(0)] == [b"a2"]  # a3 may be in a container that sees other processes
 
 
 def test_the_first_answer_counts_and_those_to_ended_questions_and_of_strangers_do_not() -> None:

@@ -47,13 +47,24 @@ class Channel:
     def __init__(self, host: Host) -> None:
         self.host = host
         self.answers = True
+        self.too_many = False
+        self.asked: list[bool] = []
+        """Of each command that was sent: whether it asks for processes."""
         self.roster: Any = SimpleNamespace(own=OWN, hellos=lambda: [host.hello], looks=HostLooks(OWN))
         self.roster.looks.joined(b"far", host.key)
 
     def wait_until(self, condition: Callable[[], bool], timeout_s: float) -> bool:
         for identity, look in self.roster.looks.due(0) if self.answers else ():
             texts = read_texts(look.patterns, look.most_bytes, self.host.root)
-            message = KernelTexts(ids=[1], seq=1, number=look.number, time_ns=self.host.now_ns, texts=texts)
+            self.asked.append("/proc/[0-9]*/stat" in look.patterns)
+            message = KernelTexts(
+                ids=[1],
+                seq=1,
+                number=look.number,
+                time_ns=self.host.now_ns,
+                texts=texts,
+                complete=not (self.too_many and self.asked[-1]),
+            )
             self.roster.looks.heard(identity, message)
         return condition()
 
@@ -114,6 +125,20 @@ def test_what_happens_on_another_host_during_a_step(watch: MachineWatch, far: Ho
     assert activity.changed == (FactChange("governor", "powersave", "performance"),)
     assert activity.pinned == {"publisher": "2-3"}
     assert activity.before is None
+
+
+def test_a_host_with_too_many_processes_is_observed_without_them(watch: MachineWatch, far: Host) -> None:
+    channel: Any = Channel(far)
+    watch.look(channel)
+    channel.too_many = True
+    for _ in range(2):
+        watch.begin(channel)
+        channel.wait_until(lambda: True, 0.0)
+        watch.end(channel)
+        activity = watch.activities(channel)["far"]
+        assert activity.others is None
+        assert activity.pinned == {"publisher": "2-3"}
+    assert sum(channel.asked) == 1
 
 
 def test_before_is_the_time_since_the_last_stored_step_or_the_start(
