@@ -204,7 +204,7 @@ class _Opening:
         self._prepare(hosts, None)
 
     def _refuse(self, failures: Mapping[str, HostFailure]) -> None:
-        failed = {name: why for name, why in failures.items() if why.why}
+        failed = {name: failures[name] for name in self._hosts if name in failures and failures[name].why}
         if failed:
             raise refusal(failed, len(self._hosts))
 

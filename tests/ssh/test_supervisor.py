@@ -113,6 +113,8 @@ def test_a_program_that_does_not_start_there_is_refused_with_its_reason(supervis
     assert supervised.hear()["kind"] == "proved"
     supervised.say("prove", "python")
     assert supervised.hear() == {"kind": "refused", "what": "hydra-run: this agent has no Python"}
+    supervised.say("prove", "false")
+    assert supervised.hear() == {"kind": "refused", "what": "false ends with status 1 there, and prints nothing"}
     supervised.say("reach", "127.0.0.1", "1")
     assert supervised.hear() == {"kind": "reach", "answer": "no"}
 

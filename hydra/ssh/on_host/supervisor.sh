@@ -81,7 +81,12 @@ prove() {
         case $program in
             python) output=$("$runner" python -c 'import hydra.control.control_client' </dev/null 2>&1 8>&-) ;;
             *) output=$("$runner" "$program" --help </dev/null 2>&1 >/dev/null 8>&-) ;;
-        esac || { refuse "$(printf '%s' "$output" | tail -n 1)"; return; }
+        esac || {
+            status=$?
+            output=$(printf '%s' "$output" | tail -n 1)
+            refuse "${output:-$program ends with status $status there, and prints nothing}"
+            return
+        }
         kept || {
             own && [ -e "$shared/complete" ] && cp "$work/hydra-run" "$shared/.$$" && mv "$shared/.$$" "$shared/hydra-run"
         } 2>/dev/null || {
