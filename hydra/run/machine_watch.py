@@ -91,7 +91,7 @@ class OwnMachine:
 
 
 @dataclass(slots=True)
-class _Host:
+class _WatchedHost:
     """A host of the run: its name and record, and its readings.
 
     ``before`` is the reading at the end of the last stored step, or at the start; ``ended`` that at the end of the last
@@ -123,9 +123,9 @@ class MachineWatch:
         self._own = own or OwnMachine()
         began = self._own.read(RECORD_FILES)
         name = platform.node()
-        self._here = _Host(name, record_of(began.texts), before=began)
+        self._here = _WatchedHost(name, record_of(began.texts), before=began)
         self.records[name] = self._here.record
-        self._others: dict[HostKey, _Host] = {}
+        self._others: dict[HostKey, _WatchedHost] = {}
         self._seen: set[HostKey] = set()
         self._groups: dict[str, None] = {}
         self._questions: tuple[int, int] | None = None
@@ -157,7 +157,7 @@ class MachineWatch:
         for host in texts:
             both = {**texts[host].texts, **(more[host].texts if host in more else {})}
             name = _name(controller, host)
-            self._others[host] = _Host(name, record_of(both))
+            self._others[host] = _WatchedHost(name, record_of(both))
             self.records[name] = self._others[host].record
         return True
 
@@ -237,7 +237,7 @@ class MachineWatch:
             looks.ask(few, PROCESS_FILES, FILE_BYTES, now_ns),
         )
 
-    def _taken(self, controller: Controller) -> Iterable[tuple[_Host, MachineReading]]:
+    def _taken(self, controller: Controller) -> Iterable[tuple[_WatchedHost, MachineReading]]:
         """Ends the present questions: the readings of the hosts that have answered."""
         if self._questions is None:
             return
@@ -294,7 +294,9 @@ def _reading(answer: KernelTexts, listed: KernelTexts | None, relays: Sequence[H
     return MachineReading(listed.time_ns, answer.texts, processes, ours)
 
 
-def _activity(host: _Host, first: MachineReading, last: MachineReading, relays: Sequence[Hello]) -> MachineActivity:
+def _activity(
+    host: _WatchedHost, first: MachineReading, last: MachineReading, relays: Sequence[Hello]
+) -> MachineActivity:
     """What happened on a host between two readings."""
     counts = [throttle_count(reading.texts) for reading in (first, last)]
     seconds, others = _between(first, last)

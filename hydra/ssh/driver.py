@@ -48,7 +48,7 @@ class _Connection:
         facts: the facts that its supervisor reported.
     """
 
-    def __init__(self, host: str, process: Process, driver: _Driver, *, forwards: bool) -> None:
+    def __init__(self, host: str, process: Process, driver: _HostsDriver, *, forwards: bool) -> None:
         self.facts: dict[str, str] = {}
         self._forwards = forwards
         self._host = host
@@ -152,7 +152,7 @@ class _Connection:
                 self._driver.report(kind, host=self._host, **found)
 
 
-class _Driver:
+class _HostsDriver:
     """Moves messages between the engine and the supervisors until the engine stops this process or has ended."""
 
     def __init__(self, channel: DriverPipe, end: socket.socket) -> None:
@@ -270,7 +270,7 @@ def main() -> None:
 
 
 async def _run(end: socket.socket) -> None:
-    await _Driver(DriverPipe(end), end).run()
+    await _HostsDriver(DriverPipe(end), end).run()
 
 
 if __name__ == "__main__":
