@@ -73,6 +73,6 @@ class MachineCheck:
 def checked(first: MachineReading, last: MachineReading) -> CheckedMachine:
     """The machine between two readings, of which the first has the files of the record."""
     record = record_of(first.texts)
-    used = used_by_others(first.processes, last.processes, first.ours | last.ours)
+    used = used_by_others(first.processes or {}, last.processes or {}, first.ours | last.ours)
     cpu_s = (last.time_ns - first.time_ns) / 1e9 * len(record.cpus or (0,))
     return CheckedMachine(record, round(100 * sum(used.values()) / cpu_s, 1), dict(named(used, cpu_s)))

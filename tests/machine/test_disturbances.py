@@ -67,6 +67,8 @@ def test_own_processes_are_read_once_and_their_new_children_are_own(tmp_path: Pa
     write(stat(7, 6, "client", 70) | stat(8, 1, "busy", 40))
     last = machine.read(())
     assert last.ours == {5, 6, 7}
+    assert first.processes is not None
+    assert last.processes is not None
     assert 6 not in last.processes
     assert used_by_others(first.processes, last.processes, first.ours | last.ours) == {"busy": 0.4}
 
