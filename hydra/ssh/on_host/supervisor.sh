@@ -22,7 +22,10 @@ export HYDRA_ARTIFACT HYDRA_LIFELINE
 exec 7<>"$work/lifeline" 8>"$work/lifeline" 9<"$work/lifeline" 7>&-
 rm "$work/lifeline"
 
-setsid sh -c 'while sleep 30 && [ -e "$1/ping" ]; do rm -f "$1/ping"; done
+# The supervisor reads no ping while it unpacks and proves programs, which a slow disk may make long.
+setsid sh -c 'while sleep 30 && { [ -e "$1/ping" ] || [ "$(find "$1/proving" -mmin -10 2>/dev/null)" ]; }; do
+        rm -f "$1/ping"
+    done
     grep -qs HYDRA_RUN "/proc/$2/environ" && kill -KILL "$2"' ticker "$work" $$ 8>&- 9<&- </dev/null >/dev/null 2>&1 &
 ticker=$!
 
@@ -123,7 +126,11 @@ while IFS= read -r line; do
         unpack)
             if output=$(tar -xf "$work/archive" -C "$work" 2>&1); then printf 'stored\n'; else refuse "$output"; fi
             rm -f "$work/archive" ;;
-        prove) prove "$@" ;;
+        prove)
+            true >"$work/proving"
+            prove "$@"
+            true >"$work/ping"
+            rm -f "$work/proving" ;;
         reach) printf 'reach\t%s\n' "$(reach "$@")" ;;
         start) start "$@" ;;
         signal) [ -e "$work/$1.pid" ] && kill -s "$2" -- "-$(cat "$work/$1.pid")" 2>/dev/null ;;
