@@ -109,7 +109,8 @@ def test_what_is_left_when_all_of_hydra_is_dead_is_listed_and_ended(two_hosts: D
         assert (row["run"], row["hosts"], row["folders"]) == ("run", "a,b", 2)
         assert "no host has anything of a run 'another'" in refusal("kill", "another", "--hosts", "a,b")
         ended = said("kill", "run", "--hosts", "a,b").splitlines()
-        assert [line.rpartition(" on ")[2] for line in ended] == ["a", "b"]
+        # Both hosts are this machine, so the command on one of them may end the processes of both.
+        assert {line.rpartition(" on ")[2] for line in ended} in ({"a", "b"}, {"a"}, {"b"})
         assert command.wait() == 1
     assert "all hosts are lost (a, b)" in command.output()
     nothing_is_left(two_hosts)
