@@ -245,7 +245,14 @@ def _coming_back(facts: ConnectFacts, reports: Sequence[ConnectionReport]) -> di
     lost = [each for r in reports for each in r.disconnections]
     if not lost and not facts.down_ns:
         return {"disconnections": 0}
-    back_us = [(back_ns - _since(facts, lost_ns)) / 1000 for lost_ns, back_ns, _ in lost if back_ns]
+    back_us = [
+        (back_ns - _since(facts, lost_ns, before_ns)) / 1000
+        for r in reports
+        for before_ns, (lost_ns, back_ns, _) in zip(
+            [0, *(ns for ns, *_ in r.disconnections)], r.disconnections, strict=False
+        )
+        if back_ns
+    ]
     return {
         "disconnections": len(lost),
         **_in_ms("back", back_us, len(lost)),
@@ -254,9 +261,15 @@ def _coming_back(facts: ConnectFacts, reports: Sequence[ConnectionReport]) -> di
     }
 
 
-def _since(facts: ConnectFacts, lost_ns: int) -> int:
-    """The time from which a disconnection counts: the last end of a server before it, else the disconnection itself."""
-    return max((down_ns for down_ns in facts.down_ns if down_ns <= lost_ns), default=lost_ns)
+def _since(facts: ConnectFacts, lost_ns: int, before_ns: int) -> int:
+    """The time from which a disconnection counts: the end of a server that caused it, else the disconnection itself.
+
+    Args:
+        facts: has the ends.
+        lost_ns: when the connection was lost.
+        before_ns: when the subscriber had lost one before; 0: never. An end causes only the first loss after it.
+    """
+    return max((down_ns for down_ns in facts.down_ns if before_ns < down_ns <= lost_ns), default=lost_ns)
 
 
 def _in_ms(name: str, values_us: Sequence[float | None], asked: int) -> dict[str, Figure]:

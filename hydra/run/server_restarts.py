@@ -45,8 +45,9 @@ class ServerRestarts:
             self._start()
         elif self._return_s is None and self._planned and elapsed_s >= self._planned[0].at_s:
             due = self._planned.popleft()
-            address = self._run.system.kill_server()
+            # Read before the kill: a client that notices it at once must not seem to have been disconnected before.
             self.down_ns.append(now_ns())
+            address = self._run.system.kill_server()
             self._return_s = elapsed_s + due.for_s
             self._run.journal.note(ServerRestarted(address, elapsed_s, due.for_s))
 

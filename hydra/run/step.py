@@ -98,6 +98,10 @@ class StepRunner:
         try:
             window = run_window(self.run, deployment, self._asker, counters, plan, begun, sampled, restarts)
             restarts.end()
+        except BaseException:
+            # Otherwise the next step would wait for a server that nothing starts.
+            self.run.system.abandon_restart()
+            raise
         finally:
             hosts.end()
         machines.end(controller)

@@ -145,7 +145,7 @@ class EmbeddedServer:
             raise ServerError(f"the embedded {self.program.title} is not started", "call start() first")
         self._running.abandon()
         command = self.program.command(self.folder, self._endpoint, self._join)
-        self._running = SupervisedProcess(command, self.folder, self._log)
+        self._running = SupervisedProcess(command, self.folder, self._log, cpus=self.cpus)
         deadline = time.monotonic() + START_TIMEOUT_S
         host, _, port = self._endpoint.split(",")[0].rpartition(":")
         while not (accepts(host, int(port)) and self.cluster.up(self._address)):

@@ -218,6 +218,9 @@ class System:
         """
         return True
 
+    def abandon_restart(self) -> None:
+        """Counts a killed server that has not returned as failed, because its step failed."""
+
     def server_counters(self) -> Mapping[str, Mapping[str, float]]:
         """Current figures by server and name; {} if servers report none.
 

@@ -124,6 +124,12 @@ class ServerSystem(System):
             raise StepError(e.what) from e
         return True
 
+    def abandon_restart(self) -> None:
+        """Counts a killed server that has not returned as failed."""
+        if self._away is not None:
+            self._forget_restart()
+            self._mute = "the step ended before the server that it had killed was back"
+
     def failure(self) -> str:
         """The failure of servers that did not answer, ended or disconnected; "" if there is none."""
         if self._away is not None:

@@ -81,6 +81,12 @@ def test_without_an_event_a_disconnection_counts_from_its_notice() -> None:
     assert (figures["back_p50_ms"], figures["back_max_ms"], figures["never_back"]) == (1.0, 5.0, 0)
 
 
+def test_an_end_of_the_server_causes_only_the_first_loss_after_it() -> None:
+    lost = [(AT + MS, AT + 5 * MS, 1), (AT + 50 * MS, AT + 52 * MS, 1), (AT + 91 * MS, AT + 93 * MS, 1)]
+    figures = connection_figures(ConnectFacts(down_ns=(AT, AT + 90 * MS)), [ConnectionReport(disconnections=lost)], 1)
+    assert (figures["back_p50_ms"], figures["back_max_ms"]) == (3.0, 5.0)
+
+
 def test_a_step_that_does_not_measure_it_has_no_columns() -> None:
     assert connection_figures(None, [let_in(0, 1)], 1) == {}
 

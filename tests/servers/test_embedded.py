@@ -59,6 +59,19 @@ def test_its_end_is_a_failure_and_it_can_be_started_again(tmp_path: Path) -> Non
         assert greeting(server.start())
 
 
+def test_a_killed_server_returns_at_its_address_and_on_its_cpus(tmp_path: Path) -> None:
+    cpu = min(os.sched_getaffinity(0))
+    with EmbeddedServer(Toy(), ToyCluster(), tmp_path / "toy", warm=False, cpus=[cpu]) as server:
+        before, address = server.pids, server.address
+        server.kill_now()
+        server.start_again()
+        assert greeting(address)
+        assert before is not None
+        assert server.pids != before
+        assert gone(before)
+        assert os.sched_getaffinity(server.processes()[0]) == {cpu}
+
+
 OWNER = """
 import pathlib, sys
 from hydra.system.embedded_server import EmbeddedServer

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
 from hydra.errors import ServerError
 from hydra.system import server_system as module
-from hydra.system.server_system import await_return, unused_folder
+from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.server_system import ServerSystem, await_return, unused_folder
 
 
 def test_a_folder_that_was_left_behind_is_not_touched(tmp_path: Path) -> None:
@@ -46,3 +48,12 @@ def test_servers_have_the_time_that_clients_have_and_half_a_minute_at_most(
     else:
         with pytest.raises(ServerError, match=f"silent for the {asked or fails}"):
             await_return(ask, wait, ready_timeout_s)
+
+
+def test_a_server_that_was_killed_on_purpose_fails_only_if_its_step_does(tmp_path: Path) -> None:
+    system = ServerSystem(Mock(), "")
+    system._own = EmbeddedServer(Mock(), Mock(), tmp_path)
+    system.kill_server()
+    assert system.failure() == ""
+    system.abandon_restart()
+    assert system.failure() == "the step ended before the server that it had killed was back"

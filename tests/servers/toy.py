@@ -16,6 +16,7 @@ import pathlib, socketserver, sys
 class Greet(socketserver.BaseRequestHandler):
     def handle(self): self.request.sendall(pathlib.Path("word").read_bytes())
 if pathlib.Path("word").read_bytes() == b"die": sys.exit("no such word")
+socketserver.ThreadingTCPServer.allow_reuse_address = True  # connections of a killed one may linger at the port
 socketserver.ThreadingTCPServer((sys.argv[1], int(sys.argv[2])), Greet).serve_forever()
 """
 
