@@ -51,7 +51,7 @@ class ClientConnection:
         self._clock = StepClock(connect.clock)
         self._due_step_ns = connect.due_ns(client) if connect.at_ns else 0
         self._due_ns = self._clock.monotonic_ns_of(self._due_step_ns)
-        self._until_ns: int | None = self._due_ns + round(connect.within_s * 1e9)
+        self._until_ns = self._due_ns + round(connect.within_s * 1e9)
         self.connected = not connect.at_ns
         self.next_ns: int | None = None if self.connected else self._due_ns
         self._began_ns = self._limit_ns = 0
@@ -72,8 +72,7 @@ class ClientConnection:
         self._attempts += 1
         if self._lag_us is None:
             self._lag_us = self._since_due_us(now_ns)
-        if self._until_ns is not None:
-            self._limit_ns = max(min(ATTEMPT_NS, self._until_ns - now_ns), 1_000_000)
+        self._limit_ns = max(min(ATTEMPT_NS, self._until_ns - now_ns), 1_000_000)
         return self._limit_ns / 1e9
 
     def fail(self, now_ns: int) -> None:
@@ -85,7 +84,7 @@ class ClientConnection:
             self._timed_out += 1
         else:
             self._refused += 1
-        if self._until_ns is not None and self.next_ns >= self._until_ns:
+        if self.next_ns >= self._until_ns:
             self.next_ns = None
 
     def succeed(self, now_ns: int, phases: ConnectPhases) -> None:
@@ -102,7 +101,8 @@ class ClientConnection:
         """Notes that a message has arrived; only the first one counts."""
         if self._first_us is None and self._due_step_ns:
             self._first_us = self._since_due_us(now_ns)
-            self._ready_us = self._first_us if self._ready_us is None else self._ready_us
+            if self._ready_us is None and now_ns <= self._until_ns:
+                self._ready_us = self._first_us
 
     def lose(self, now_ns: int) -> None:
         """Notes that the connection was lost; the next attempt is due at once."""

@@ -52,6 +52,15 @@ TEST_CASE("without a confirmation the first message shows that it is ready") {
     CHECK(it.report({})["ready_us"] == 9000);
 }
 
+TEST_CASE("a first message after the time limit shows no readiness") {
+    ClientConnection it(connect_at(kAt), 3);
+    it.begin(kDue);
+    it.succeed(kDue + kMillisecondNs, {});
+    it.receive(kDue + 11 * kSecondNs);
+    CHECK_FALSE(it.report({}).contains("ready_us"));
+    CHECK(it.report({})["first_us"] == 11'000'000);
+}
+
 TEST_CASE("attempts end before the client gives up") {
     Connect connect = connect_at(kAt);
     connect.within_s = 7;

@@ -54,6 +54,16 @@ def test_without_a_confirmation_the_first_message_shows_that_it_is_ready() -> No
     assert (told["ready_us"], told["first_us"]) == (9000, 9000)
 
 
+def test_a_first_message_after_the_time_limit_shows_no_readiness() -> None:
+    it = due(within_s=7.0)
+    it.begin(50 * S)
+    it.succeed(50 * S + MS, ConnectPhases())
+    it.receive(57 * S + MS)
+    told = it.report([])
+    assert "ready_us" not in told
+    assert told["first_us"] == 7_001_000
+
+
 def test_attempts_end_before_the_client_gives_up() -> None:
     it = due(within_s=7.0)
     assert it.begin(50 * S) == 5.0

@@ -75,7 +75,7 @@ void ClientConnection::receive(std::int64_t now_ns) {
         return;
     }
     first_us_ = since_due_us(now_ns);
-    if (!ready_us_) {
+    if (!ready_us_ && now_ns <= until_ns_) {
         ready_us_ = first_us_;
     }
 }
