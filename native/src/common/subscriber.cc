@@ -348,11 +348,8 @@ void Subscriber::connected(Client& client, std::int64_t now_ns) {
     tend_at_ns_ = 0;
 }
 
-// Notes the first message, and a connection that was lost.
+// Notes a connection that was lost.
 void Subscriber::look_at_connection(Client& client, std::int64_t now_ns) {
-    if (!batch_.runs().empty()) {
-        client.connection->receive(now_ns);
-    }
     if (client.connection->connected() && client.transport->lost()) {
         unwatch(client);
         client.connection->lose(now_ns);
@@ -436,6 +433,9 @@ void Subscriber::take(Client& client, std::int64_t now_ns) {
             fail(client, e);
         }
         if (client.connection) {
+            if (!batch_.runs().empty()) {
+                client.connection->receive(monotonic_ns());
+            }
             look_at_connection(client, monotonic_ns());
         }
         tend_at_ns_ = std::min(tend_at_ns_, client.transport->tend_at_ns());
@@ -477,6 +477,9 @@ void Subscriber::tend_all(std::int64_t now_ns) {
             if (!between_steps(client) && !client.step->failed()) {
                 fail(client, e);
             }
+        }
+        if (client.connection && !between_steps(client)) {
+            look_at_connection(client, now_ns);  // a ping without an answer wakes no client
         }
     }
 }

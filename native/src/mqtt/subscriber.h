@@ -26,7 +26,10 @@ class MqttSubscriber final : public SubscriberTransport {
     [[nodiscard]] std::size_t connects_aside(const Configure&) const override { return 64; }
     void connect(const Configure& command, std::int64_t limit_ns) override;
     [[nodiscard]] ConnectPhases phases() const override;
-    [[nodiscard]] bool lost() const override { return session_ != nullptr && !session_->lost().empty(); }
+    // Not before the last messages of the connection are taken: the next one has another transport.
+    [[nodiscard]] bool lost() const override {
+        return session_ != nullptr && !session_->lost().empty() && kept_.empty();
+    }
     void reconnect() override;
     void leave() override;
     [[nodiscard]] SystemObject report_system() const override;

@@ -46,8 +46,7 @@ NatsFeed::NatsFeed(natsConnection* connection, const NatsStep& step, const Topic
     if (!step.stream.empty()) {
         if (all.size() > 1) {
             throw TransportError(
-                "libnats has no consumer for several subjects of a stream; set wildcard = true, or take "
-                "another implementation");
+                "a consumer of a stream has one subject or pattern; leave out topics_per_client");
         }
         consume(step, all.front());
     } else {

@@ -9,6 +9,9 @@ namespace hydra {
 
 void NatsSubscriber::configure(const Configure& command) {
     NatsStep step = nats_step(command);
+    if (!step.stream.empty() && topics_of(command) > 1 && has_all(*command.traffic)) {
+        chosen_ = {.wildcard = true};  // a stream's consumer has one subject or pattern
+    }
     if (!connection_.reaches(step) || chosen_.topics.empty() != topics_.topics.empty()) {
         consumer_.reset();
         connection_.close();
