@@ -23,6 +23,7 @@ CONNECT_RATE: Final = "connect_rate"
 LET_IN: Final = "connected_clients"
 NEVER: Final = "never_connected"
 NEVER_BACK: Final = "never_back"
+_DISCONNECTIONS: Final = "disconnections"
 _PHASES: Final = ("tcp", "tls", "login")
 _MOMENTS: Final = {
     "connected": "the server had accepted the client, login included",
@@ -142,7 +143,7 @@ OF_CONNECTING: Final = (
     ),
     *(column for name in _PHASES for column in _percentiles(f"connect_{name}", _OF_PHASE)),
     Column(
-        "disconnections",
+        _DISCONNECTIONS,
         "",
         "disconnections of subscribers that were not planned by a cohort. Only with `connect_rate` or the event "
         "`restart_server`",
@@ -153,6 +154,11 @@ OF_CONNECTING: Final = (
     Column(NEVER_BACK, SUBSCRIBERS, "subscribers that were disconnected and never came back", better="lower"),
 )
 """The columns of connecting, in their order."""
+
+_SHOWN_BY: Final = {f"{name}_{suffix}_ms": NEVER for name in _MOMENTS for suffix in PERCENTILES} | {
+    f"back_{suffix}_ms": _DISCONNECTIONS for suffix in PERCENTILES
+}
+"""By percentile, the column that is above 0 if there is a subscriber on which it can fall."""
 
 IN_TABLE: Final = (
     LET_IN,
@@ -174,6 +180,16 @@ def ranked(values: Iterable[float], asked: int, percent: float) -> float | None:
     known = sorted(values)
     rank = max(math.ceil(percent * asked / 100), 1)
     return known[rank - 1] if rank <= len(known) else None
+
+
+def is_above_all(row: Mapping[str, Figure], column: str) -> bool:
+    """Whether a percentile of this row is unknown because it falls on a subscriber that never connected or came back.
+
+    In a row whose library reveals this time in no repeat, it is unknown for another reason.
+    """
+    if row.get(column) is not None:
+        return False
+    return row.get(_SHOWN_BY.get(column, "")) not in (None, 0)
 
 
 def reports_of(systems: Iterable[Mapping[str, Any] | None]) -> list[ConnectionReport]:
@@ -244,7 +260,7 @@ def _achieved(reports: Sequence[ConnectionReport], ready: Sequence[ConnectionRep
 def _coming_back(facts: ConnectFacts, reports: Sequence[ConnectionReport]) -> dict[str, Figure]:
     lost = [each for r in reports for each in r.disconnections]
     if not lost and not facts.down_ns:
-        return {"disconnections": 0}
+        return {_DISCONNECTIONS: 0}
     back_us = [
         (back_ns - _since(facts, lost_ns, before_ns)) / 1000
         for r in reports
@@ -254,7 +270,7 @@ def _coming_back(facts: ConnectFacts, reports: Sequence[ConnectionReport]) -> di
         if back_ns
     ]
     return {
-        "disconnections": len(lost),
+        _DISCONNECTIONS: len(lost),
         **_in_ms("back", back_us, len(lost)),
         "back_attempts": sum(attempts for *_, attempts in lost) / len(lost) if lost else None,
         NEVER_BACK: sum(1 for r in reports if r.disconnections and not r.disconnections[-1][1]),

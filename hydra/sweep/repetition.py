@@ -11,7 +11,7 @@ varies take turns within a client count. All repeats of a listed point are measu
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import sqrt
+from math import inf, isfinite, sqrt
 from statistics import fmean, median, stdev
 from typing import Final
 
@@ -29,6 +29,7 @@ from hydra.measure.column_names import (
     STEADY,
     UNSTEADY,
 )
+from hydra.measure.connections import is_above_all
 from hydra.measure.loss_interval import around, decode_evidence, encode_evidence, pooled
 from hydra.measure.step_columns import DUE, SENT, step_columns
 from hydra.model import Figure, Histogram, Scenario, StepPlan, StepResult, number
@@ -246,8 +247,10 @@ def merge_repeats(
             if how == "mean":
                 result[column], result[column + INTERVAL] = mean_and_interval(numbers)
             else:
-                result[column] = together.get(column, median(numbers))
-                result[column + LOW], result[column + HIGH] = min(numbers), max(numbers)
+                ranked = numbers + [inf] * sum(is_above_all(row, column) for row in rows)
+                middle, highest = median(ranked), max(ranked)
+                result[column] = together.get(column, middle if isfinite(middle) else None)
+                result[column + LOW], result[column + HIGH] = min(numbers), highest if isfinite(highest) else None
             if len(numbers) < len(rows):
                 result[column + COUNT] = len(numbers)
     if any(LOSS_EVIDENCE in row for row in rows):

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from hydra.measure.connections import OF_CONNECTING
 from hydra.measure.loss_pattern import encode_bursts
 from hydra.measure.step_columns import SystemColumns, step_columns
 from hydra.model import Figure, Histogram, Scenario, Settings, StepPlan, StepResult, value_of
@@ -205,6 +206,18 @@ def test_order_statistics_bounds_and_percentiles_without_histograms_are_medians_
     row = merge_repeats([of(**{column: us}) for us in (100, 110, 900_000)])
     assert (row[column], row[f"{column}_low"], row[f"{column}_high"]) == (110, 100, 900_000)
     assert f"{column}_ci95" not in row
+
+
+@pytest.mark.parametrize(
+    ("figures", "middle", "highest"),
+    [((5.0, 7.0, 6.0), 6.0, 7.0), ((5.0, None, 6.0), 6.0, None), ((5.0, None, None), None, None)],
+)
+def test_a_percentile_on_a_client_that_was_never_let_in_is_above_those_of_other_repeats(
+    figures: tuple[float | None, ...], middle: float | None, highest: float | None
+) -> None:
+    rows = [of(ready_p99_ms=ms, never_connected=int(ms is None)) for ms in figures]
+    row = merge_repeats(rows, {column.name: column for column in OF_CONNECTING})
+    assert (row["ready_p99_ms"], row["ready_p99_ms_low"], row["ready_p99_ms_high"]) == (middle, 5.0, highest)
 
 
 def test_percentiles_are_of_the_merged_histograms() -> None:
