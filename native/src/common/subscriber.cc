@@ -14,6 +14,8 @@ constexpr std::uint64_t kChannelToken = UINT64_MAX;
 constexpr std::uint64_t kConnectorToken = UINT64_MAX - 1;
 // How long an attempt may take beyond the time at which its client gives up, before it counts as timed out.
 constexpr std::int64_t kSlackNs = kSecondNs / 2;
+// How long a client without a connection waits at least until it looks for what is due.
+constexpr std::int64_t kApartNs = kSecondNs / 10;
 // Most reports in one message: trying thousands, which do not fit, takes longer than everything else.
 constexpr std::size_t kMostReports = 400;
 // Number of different moments in the interval at which processes send their time series.
@@ -456,15 +458,19 @@ void Subscriber::do_what_is_due(std::int64_t now_ns) {
         if (client.step == nullptr || client.report) {
             continue;
         }
-        if (client.step->reconnect_due(now_ns)) {
+        // A client without a connection has none to end: it does that later.
+        const bool apart = client.connection && !client.connection->connected();
+        if (!apart && client.step->reconnect_due(now_ns)) {
             reconnect(client);
         }
-        follow_spells(client, now_ns);
+        if (!apart) {
+            follow_spells(client, now_ns);
+        }
         if (client.more && client.step->allowance(now_ns) > 0) {
             queue(client);
         }
         tell(client, now_ns);
-        due_ns_ = std::min(due_ns_, client.step->next_ns(now_ns));
+        due_ns_ = std::min(due_ns_, std::max(client.step->next_ns(now_ns), apart ? now_ns + kApartNs : 0));
     }
 }
 
