@@ -30,10 +30,10 @@ demo: ## Five small measurements on four systems, and a report (two and a half m
 quick: $(VENV)/.tests-installed ## While writing: the tests that need no process, no socket and no server, of this tree (half a minute)
 	PYTHONDONTWRITEBYTECODE= PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/suite.py quick
 
-test: tox native-tests servers sshd ## Before others build on it: lint, types, each command once on each system (four minutes)
+test: tox native-tests servers sshd ## Before others build on it: lint, types, each command once on each system (eight minutes)
 	$(BIN)/tox run -e tests
 
-test-all: test test-rest ## Before it lands: all tests (20 minutes), on a real Kubernetes too where make kubernetes-rig has made one
+test-all: test test-rest ## Before it lands: all tests (30 minutes), on a real Kubernetes too where make kubernetes-rig has made one
 
 test-rest: tox browser prometheus sshd
 	$(BIN)/tox run -e tests -- rest
