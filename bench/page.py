@@ -24,6 +24,7 @@ _TITLES: Final = {
     "growth": "Growth",
 }
 _PLOT: Final = "images/growth.svg"
+_REASONS: Final = Path(__file__).with_name("reasons.md")
 _FIRST: Final = """\
 # Speed
 
@@ -66,6 +67,7 @@ def _blocks(results: Results) -> Iterator[str]:
             yield from _table(lines)
         if section == "growth" and any(len(line.points) > 1 for line in lines):
             yield f"\n![Cost by the number of clients, on logarithmic axes]({_PLOT})"
+    yield _REASONS.read_text(encoding="utf-8").rstrip()
     yield "\n## How each line is measured"
     yield from _how(results.lines)
     yield ""
