@@ -6,7 +6,6 @@ percentile whose rank falls on such a subscriber is unknown, never that of the o
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,6 +16,7 @@ from hydra.measure.column import SUBSCRIBERS, Column
 from hydra.model import PERCENTILES as KEPT
 from hydra.model import Figure, Rate
 from hydra.model.connections import CONNECTION, ConnectionReport
+from hydra.wire.buckets import rank_of
 
 PERCENTILES: Final = {name: KEPT[name] for name in ("p50", "p99", "max")}
 CONNECT_RATE: Final = "connect_rate"
@@ -178,7 +178,7 @@ def ranked(values: Iterable[float], asked: int, percent: float) -> float | None:
         percent: above 0, up to 100.
     """
     known = sorted(values)
-    rank = max(math.ceil(percent * asked / 100), 1)
+    rank = rank_of(percent, asked)
     return known[rank - 1] if rank <= len(known) else None
 
 

@@ -15,13 +15,14 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain, count, islice
+from itertools import islice
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from hydra.model import HEADER_BYTES, Settings, SharedSettings
+from hydra.wire.split_mix import SplitMix64
 
 HEADER: Final = struct.Struct("<IIQQ")
 SEQUENCE_LIMIT: Final = 2**63
@@ -66,8 +67,6 @@ RECORD_BYTES: Final = 109
 """Length in bytes of a JSON record without random characters and without words; a shorter payload is a record that is
 cut at the payload's length."""
 
-_GAMMA: Final = np.uint64(0x9E3779B97F4A7C15)
-_AT_ONCE: Final = 4096
 _ALPHABET: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _CHARACTERS: Final = 10
 """Random characters from one number, six bits each."""
@@ -86,33 +85,6 @@ _SENTENCES: Final = (
 SIZES: Final = 0
 CONTENTS: Final = 1
 """Numbers of the two random streams of a seed."""
-
-
-def _mixed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return numbers ^ (numbers >> np.uint64(31))
-
-
-class SplitMix64:
-    """SplitMix64: whole numbers of 64 bits, from a seed and a stream number.
-
-    Source: G. Steele, D. Lea, C. Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014.
-    """
-
-    def __init__(self, seed: int, stream: int) -> None:
-        self._start = _mixed(np.array([(2 * seed + stream) % 2**64], np.uint64))
-        self._taken = 0
-
-    def take(self, number: int) -> npt.NDArray[np.uint64]:
-        """The next ``number`` numbers of the stream."""
-        places = np.arange(self._taken + 1, self._taken + 1 + number, dtype=np.uint64)
-        self._taken += number
-        return _mixed(self._start + places * _GAMMA)
-
-    def each(self) -> Iterator[int]:
-        """An endless iterator over the stream; it and :meth:`take` never give the same number twice."""
-        return chain.from_iterable(self.take(_AT_ONCE).tolist() for _ in count())
 
 
 def sizes(settings: SharedSettings) -> Iterator[int]:

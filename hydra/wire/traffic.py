@@ -17,6 +17,7 @@ import numpy.typing as npt
 from hydra.model import SequenceRange, Settings
 from hydra.model.size_ranges import size_ranges
 from hydra.wire.messages import ONE_TOPIC, Traffic
+from hydra.wire.split_mix import GAMMA, WORD, mix, mix_each
 
 TOPIC: Final = 1
 KEY: Final = 2
@@ -30,9 +31,7 @@ Table = Sequence[tuple[int, int]]
 Numbers = npt.NDArray[np.uint64]
 Indices = npt.NDArray[np.int64]
 
-_WORD: Final = 2**64 - 1
 _HALF: Final = 2**32
-_GAMMA: Final = 0x9E3779B97F4A7C15
 _BY_PURPOSE: Final = 0xD1B54A32D192ED03
 _BY_PUBLISHER: Final = 0x8CB92BA72F3D8DD7
 _AT_ONCE: Final = 65_536
@@ -40,32 +39,19 @@ _FEW: Final = 8
 """Messages whose indices are computed one by one: for fewer ones numpy's cost per call dominates."""
 
 
-def mix(z: int) -> int:
-    """The finalizer of SplitMix64."""
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _WORD
-    return z ^ (z >> 31)
-
-
-def _mix_each(z: Numbers) -> Numbers:
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
 def base(seed: int, publisher: int, purpose: int) -> int:
     """The number from which the draws of one purpose of a publisher (or of a client) follow."""
-    return mix((mix((seed + purpose * _BY_PURPOSE) & _WORD) + publisher * _BY_PUBLISHER) & _WORD)
+    return mix((mix((seed + purpose * _BY_PURPOSE) & WORD) + publisher * _BY_PUBLISHER) & WORD)
 
 
 def draw(start: int, n: int) -> int:
     """The number of message n; ``start`` is a result of :func:`base`."""
-    return mix((start + n * _GAMMA) & _WORD)
+    return mix((start + n * GAMMA) & WORD)
 
 
 def draws(starts: Numbers | np.uint64, ns: Numbers) -> Numbers:
     """The number of each message; ``starts`` are results of :func:`base`, one for all messages or one for each."""
-    return _mix_each(starts + ns * np.uint64(_GAMMA))
+    return mix_each(starts + ns * np.uint64(GAMMA))
 
 
 class Choice:
@@ -85,7 +71,7 @@ class Choice:
         self._aliases = np.array([alias for _, alias in table], np.int64)
 
     def of(self, number: int) -> int:
-        """The index for a number."""
+        """The index that a number chooses."""
         slot = (number >> 32) * self._count >> 32
         if not self._table:
             return slot
@@ -93,7 +79,7 @@ class Choice:
         return slot if number & (_HALF - 1) < threshold else alias
 
     def each(self, numbers: Numbers) -> Indices:
-        """The index for each number."""
+        """The index that each number chooses."""
         slots = ((numbers >> np.uint64(32)) * np.uint64(self._count) >> np.uint64(32)).astype(np.int64)
         if not self._table:
             return slots
