@@ -12,10 +12,10 @@ from typing import Final
 
 import numpy as np
 
-from hydra.client.client_connection import ClientConnection, ConnectPhases
 from hydra.client.control_loop import SubscriberLoop
 from hydra.client.ledger import Ledger
 from hydra.client.linux_process import UsageMeter
+from hydra.client.subscriber_connection import ConnectPhases, SubscriberConnection
 from hydra.client.subscriber_state import MOST_MESSAGES, BufferedBatches, Impairments, LagBins, ReceiveBuffer
 from hydra.client.time_series import ReceivedTimeSeries, ReportTimer
 from hydra.client.topic_ledger import MessageTopics, TopicLedger, hot_counts
@@ -63,7 +63,7 @@ class TransportSubscriber(SubscriberLoop["_Receiving"]):
     def __init__(self, client: int, control: ControlClient, transport: SubscriberTransport) -> None:
         super().__init__(client, control)
         self._transport = transport
-        self._connection: ClientConnection | None = None  # only in a step that measures connecting
+        self._connection: SubscriberConnection | None = None  # only in a step that measures connecting
         self._connecting = transport if isinstance(transport, ConnectingTransport) else None
 
     def _work(self) -> float:
@@ -87,7 +87,7 @@ class TransportSubscriber(SubscriberLoop["_Receiving"]):
             return math.inf
         return wait_s
 
-    def _connect(self, connection: ClientConnection, step: _Receiving) -> float:
+    def _connect(self, connection: SubscriberConnection, step: _Receiving) -> float:
         """Connects if it is due; returns the seconds until there is more to do, 0 if the subscriber is connected."""
         now_ns = time.monotonic_ns()
         if connection.connected and self._connecting is not None and self._connecting.lost():
@@ -141,7 +141,7 @@ class TransportSubscriber(SubscriberLoop["_Receiving"]):
     def _prepare(self, command: Configure) -> None:
         self._connection = None
         if isinstance(command.connect, Connect):
-            self._connection = ClientConnection(command.connect, self._id)
+            self._connection = SubscriberConnection(command.connect, self._id)
         if self._connection is None or self._connection.connected:
             self._transport.configure(command)
         else:

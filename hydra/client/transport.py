@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from hydra.client.ack_ledger import AckLedger
-from hydra.client.client_connection import ConnectPhases
+from hydra.client.subscriber_connection import ConnectPhases
 from hydra.control.control_client import ControlClient
 from hydra.model import Histogram, Role, SequenceRange
 from hydra.model.connections import Disconnection
@@ -208,7 +208,7 @@ class ConnectingTransport(Protocol):
         """Whether the connection was lost and the library does not open another; returns at once."""
 
     def disconnections(self) -> list[Disconnection]:
-        """The disconnections since ``configure`` that the library ended by itself, ns on CLOCK_MONOTONIC."""
+        """The disconnections since ``configure`` after which the library connects again, ns on CLOCK_MONOTONIC."""
 
 
 @runtime_checkable

@@ -116,7 +116,7 @@ def _listed(role: str, pin: str, machine: MachineRecord) -> tuple[int, ...]:
 
 
 def _free_cores(machine: MachineRecord, taken: Collection[int]) -> Cores:
-    """The whole cores that this process may use and no list names, those of one NUMA node next to each other.
+    """The whole cores that this process may use, without those in lists of CPUs; cores of one NUMA node are neighbours.
 
     Raises:
         UsageError: the kernel does not show which CPUs share a core.

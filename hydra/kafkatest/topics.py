@@ -236,7 +236,7 @@ class Topics:
         self.delete_all([topic])
 
     def delete_all(self, topics: Sequence[str]) -> None:
-        """Deletes those of these topics that this object created; see :meth:`delete`."""
+        """Deletes these topics, without those that this object did not create; see :meth:`delete`."""
         mine = [topic for topic in topics if topic in self._mine]
         if not mine:
             return

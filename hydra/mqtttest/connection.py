@@ -16,7 +16,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from hydra.client.client_connection import ConnectPhases
+from hydra.client.subscriber_connection import ConnectPhases
 from hydra.client.tls import AccessError, access_error, password_error, secured, speaks_tls
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import UNSET
 
 from hydra.client import process_group
-from hydra.client.client_connection import AGAIN_NS, ConnectPhases
+from hydra.client.subscriber_connection import AGAIN_NS, ConnectPhases
 from hydra.client.transport import DEAF_AT_MOST_S, Answers, Delivery, Kind, SubscriberTransport, read_system
 from hydra.control.control_client import poll_ms
 from hydra.model.connections import Disconnection

@@ -21,7 +21,7 @@ import nats.errors
 import nats.js
 from nats.aio.client import Client
 
-from hydra.client.client_connection import ConnectPhases
+from hydra.client.subscriber_connection import ConnectPhases
 from hydra.client.tls import AccessError, ClientTls, access_error, certificate_error, password_error
 from hydra.control.control_client import ControlClient
 from hydra.model.connections import MOST_DISCONNECTIONS, Disconnection

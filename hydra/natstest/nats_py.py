@@ -18,7 +18,7 @@ from nats.aio.subscription import Subscription
 from nats.js import JetStreamContext, api
 
 from hydra.client import process_group
-from hydra.client.client_connection import ConnectPhases
+from hydra.client.subscriber_connection import ConnectPhases
 from hydra.client.transport import Answers, Delivery, Kind, read_system
 from hydra.control.control_client import ControlClient
 from hydra.model.connections import Disconnection

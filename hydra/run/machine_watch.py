@@ -1,4 +1,4 @@
-"""The machines of a run: their records, and what happens on them apart from the run."""
+"""The machines of a run: their records, and what disturbs the run on them."""
 
 from __future__ import annotations
 

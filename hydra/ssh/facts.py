@@ -15,7 +15,7 @@ from hydra.ssh.hosts import HostEntry
 PORTS: Final = (20_000, 32_000)
 """The range from which servers get ports, below the ports that kernels choose."""
 _WINDOW: Final = 200
-"""The number of these ports that a run uses on a host; runs at the same time probably use others."""
+"""A run takes its ports from this number of this range; two runs at the same time most often have different ones."""
 ROOM_MB: Final = 200.0
 """The free space that programs, and what groups write, need on a host."""
 FILES_BESIDE: Final = 64

@@ -219,7 +219,7 @@ class System:
         return True
 
     def abandon_restart(self) -> None:
-        """Counts a killed server that has not returned as failed, because its step failed."""
+        """Marks a server as failed that an event has killed and not started again before its step ended."""
 
     def server_counters(self) -> Mapping[str, Mapping[str, float]]:
         """Current figures by server and name; {} if servers report none.

@@ -125,7 +125,7 @@ class ServerSystem(System):
         return True
 
     def abandon_restart(self) -> None:
-        """Counts a killed server that has not returned as failed."""
+        """Marks the server as failed if an event has killed it and not started it again."""
         if self._away is not None:
             self._forget_restart()
             self._mute = "the step ended before the server that it had killed was back"

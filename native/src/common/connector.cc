@@ -10,8 +10,8 @@
 #include <thread>
 #include <utility>
 
-#include "common/client_connection.h"
 #include "common/clock.h"
+#include "common/subscriber_connection.h"
 
 namespace hydra {
 namespace {

@@ -261,7 +261,7 @@ void Subscriber::connect_all(std::int64_t now_ns) {
         if (!client.connection || client.step == nullptr || client.report || client.step->draining()) {
             continue;
         }
-        ClientConnection& connection = *client.connection;
+        SubscriberConnection& connection = *client.connection;
         const std::int64_t until_ns = connection.until_ns();
         if (client.trying) {
             const std::int64_t late_ns = until_ns == kNeverNs ? kNeverNs : until_ns + kSlackNs;
@@ -313,7 +313,7 @@ void Subscriber::connect(Client& client, std::int64_t now_ns) {
     }
     client.connection->begin(now_ns);
     try {
-        client.transport->connect(*client.command, ClientConnection::kAttemptNs);
+        client.transport->connect(*client.command, SubscriberConnection::kAttemptNs);
         client.transport->settle();
         connected(client, monotonic_ns());
     } catch (const TransportError&) {

@@ -15,8 +15,8 @@
 
 #include "common/batch.h"
 #include "common/channel.h"
-#include "common/client_connection.h"
 #include "common/connector.h"
+#include "common/subscriber_connection.h"
 #include "common/subscriber_step.h"
 #include "common/time_series.h"
 #include "common/transport.h"
@@ -48,7 +48,7 @@ class Subscriber {
         std::optional<Report> report{};
         // Of a step that measures connecting: the connection, what it is for, and the number of its last
         // attempt; while one is made on another thread, it is `trying`.
-        std::optional<ClientConnection> connection{};
+        std::optional<SubscriberConnection> connection{};
         std::shared_ptr<const Configure> command{};
         std::uint64_t attempt = 0;
         bool trying = false;

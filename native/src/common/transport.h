@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "common/batch.h"
-#include "common/client_connection.h"
 #include "common/clock.h"
 #include "common/header.h"
 #include "common/messages/from_controller.h"
 #include "common/messages/reports.h"
 #include "common/payload.h"
+#include "common/subscriber_connection.h"
 #include "common/traffic.h"
 #include "common/waiter.h"
 

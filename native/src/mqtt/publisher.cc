@@ -198,7 +198,7 @@ void MqttPublisher::come_back() {
     } catch (const TransportError&) {
         session_ = std::move(before);
     }
-    again_at_ns_ = monotonic_ns() + ClientConnection::kAgainNs;
+    again_at_ns_ = monotonic_ns() + SubscriberConnection::kAgainNs;
 }
 
 void MqttPublisher::poll() {

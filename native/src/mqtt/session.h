@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "common/client_connection.h"
+#include "common/subscriber_connection.h"
 #include "mqtt/control_messages.h"
 
 namespace hydra {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "common/client_connection.h"
+#include "common/subscriber_connection.h"
 #include "nats/control_messages.h"
 #include "nats/handles.h"
 

@@ -35,7 +35,7 @@ class ConnectPhases:
     login_us: int | None = None
 
 
-class ClientConnection:
+class SubscriberConnection:
     """Decides when a subscriber tries to connect, and keeps what it reports.
 
     Attributes:
@@ -116,7 +116,7 @@ class ClientConnection:
         """The report, without what is not known.
 
         Args:
-            by_library: disconnections that the library ended by itself, in readings of CLOCK_MONOTONIC.
+            by_library: disconnections after which the library connects again itself, in readings of CLOCK_MONOTONIC.
         """
         told = [(self._clock.at_ns(lost), back and self._clock.at_ns(back), n) for lost, back, n in by_library]
         connected_ns = self._phases.connected_ns

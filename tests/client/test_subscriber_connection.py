@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hydra.client.client_connection import AGAIN_NS, ATTEMPT_NS, ClientConnection, ConnectPhases
+from hydra.client.subscriber_connection import AGAIN_NS, ATTEMPT_NS, ConnectPhases, SubscriberConnection
 from hydra.model.connections import MOST_DISCONNECTIONS
 from hydra.wire.messages import Connect, HostClock
 
@@ -14,8 +14,8 @@ AT = 5_000 * S  # the step's clock shows this at the reading 50 s
 CLOCK = HostClock(at_ns=50 * S, step_ns=AT)
 
 
-def due(client: int = 3, **more: Any) -> ClientConnection:
-    return ClientConnection(Connect(clock=CLOCK, at_ns=AT, first=3, **more), client)
+def due(client: int = 3, **more: Any) -> SubscriberConnection:
+    return SubscriberConnection(Connect(clock=CLOCK, at_ns=AT, first=3, **more), client)
 
 
 def test_the_due_time_follows_from_the_id() -> None:
@@ -78,7 +78,7 @@ def test_attempts_end_before_the_client_gives_up() -> None:
 
 
 def test_a_lost_connection_is_opened_at_once_and_then_every_second() -> None:
-    it = ClientConnection(Connect(clock=CLOCK), 3)
+    it = SubscriberConnection(Connect(clock=CLOCK), 3)
     assert (it.connected, it.next_ns) == (True, None)
     it.lose(60 * S)
     assert it.next_ns == 60 * S
@@ -94,7 +94,7 @@ def test_a_lost_connection_is_opened_at_once_and_then_every_second() -> None:
 
 
 def test_with_too_many_disconnections_the_last_one_reaches_to_the_end() -> None:
-    it = ClientConnection(Connect(clock=CLOCK), 3)
+    it = SubscriberConnection(Connect(clock=CLOCK), 3)
     for n in range(MOST_DISCONNECTIONS + 1):
         it.lose((60 + n) * S)
         it.begin((60 + n) * S)

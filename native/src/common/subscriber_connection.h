@@ -1,5 +1,5 @@
 // The connection of one subscriber in a step that measures connecting: when to try, and what became of it.
-// Pure, time is passed in: readings of CLOCK_MONOTONIC. (Python: hydra/client/client_connection.py.)
+// Pure, time is passed in: readings of CLOCK_MONOTONIC. (Python: hydra/client/subscriber_connection.py.)
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ struct Disconnection {
     std::uint64_t attempts = 0;
 };
 
-class ClientConnection {
+class SubscriberConnection {
   public:
     static constexpr std::int64_t kAttemptNs = 5 * kSecondNs;  // the time limit of one attempt
     static constexpr std::int64_t kAgainNs = kSecondNs;        // from a failed attempt to the next one
 
-    ClientConnection(const Connect& connect, Id client);
+    SubscriberConnection(const Connect& connect, Id client);
 
     [[nodiscard]] bool connected() const { return connected_; }
     // When the next attempt is due; kNeverNs: it is connected, or has given up.

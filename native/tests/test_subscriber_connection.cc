@@ -1,10 +1,10 @@
 // When a subscriber tries to connect, and what it reports of it. (Python:
-// tests/client/test_client_connection.py.)
+// tests/client/test_subscriber_connection.py.)
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "common/client_connection.h"
+#include "common/subscriber_connection.h"
 
 using namespace hydra;
 
@@ -22,7 +22,7 @@ Connect connect_at(std::int64_t at_ns) {
 TEST_CASE("the due time follows from the id, and times count from it") {
     Connect connect = connect_at(kAt);
     connect.rate = 100;
-    ClientConnection it(connect, 4);
+    SubscriberConnection it(connect, 4);
     CHECK(it.next_ns() == kDue + 10 * kMillisecondNs);
     it.begin(kDue + 12 * kMillisecondNs);
     it.succeed(kDue + 18 * kMillisecondNs,
@@ -44,7 +44,7 @@ TEST_CASE("the due time follows from the id, and times count from it") {
 }
 
 TEST_CASE("without a confirmation the first message shows that it is ready") {
-    ClientConnection it(connect_at(kAt), 3);
+    SubscriberConnection it(connect_at(kAt), 3);
     it.begin(kDue);
     it.succeed(kDue + kMillisecondNs, {});
     CHECK_FALSE(it.report({}).contains("ready_us"));
@@ -53,7 +53,7 @@ TEST_CASE("without a confirmation the first message shows that it is ready") {
 }
 
 TEST_CASE("a first message after the time limit shows no readiness") {
-    ClientConnection it(connect_at(kAt), 3);
+    SubscriberConnection it(connect_at(kAt), 3);
     it.begin(kDue);
     it.succeed(kDue + kMillisecondNs, {});
     it.receive(kDue + 11 * kSecondNs);
@@ -64,10 +64,10 @@ TEST_CASE("a first message after the time limit shows no readiness") {
 TEST_CASE("attempts end before the client gives up") {
     Connect connect = connect_at(kAt);
     connect.within_s = 7;
-    ClientConnection it(connect, 3);
-    CHECK(attempt_limit_ns(kDue, it.until_ns()) == ClientConnection::kAttemptNs);
+    SubscriberConnection it(connect, 3);
+    CHECK(attempt_limit_ns(kDue, it.until_ns()) == SubscriberConnection::kAttemptNs);
     it.begin(kDue);
-    it.fail(kDue + ClientConnection::kAttemptNs);
+    it.fail(kDue + SubscriberConnection::kAttemptNs);
     CHECK(it.next_ns() == 56 * kSecondNs);
     CHECK(attempt_limit_ns(56 * kSecondNs, it.until_ns()) == kSecondNs);
     it.begin(56 * kSecondNs);
@@ -80,7 +80,7 @@ TEST_CASE("attempts end before the client gives up") {
 }
 
 TEST_CASE("an attempt that has not ended when the client gives up has timed out") {
-    ClientConnection it(connect_at(kAt), 3);
+    SubscriberConnection it(connect_at(kAt), 3);
     it.give_up(true);
     CHECK(it.next_ns() == kNeverNs);
     CHECK(it.report({})["timed_out"] == 1);
@@ -88,7 +88,7 @@ TEST_CASE("an attempt that has not ended when the client gives up has timed out"
 }
 
 TEST_CASE("a lost connection is opened at once and then every second") {
-    ClientConnection it(connect_at(0), 3);
+    SubscriberConnection it(connect_at(0), 3);
     CHECK(it.connected());
     it.lose(60 * kSecondNs);
     CHECK(it.next_ns() == 60 * kSecondNs);

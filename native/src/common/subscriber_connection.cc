@@ -1,4 +1,4 @@
-#include "common/client_connection.h"
+#include "common/subscriber_connection.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -12,12 +12,12 @@ constexpr std::size_t kMostDisconnections = 64;
 
 std::int64_t attempt_limit_ns(std::int64_t now_ns, std::int64_t until_ns) {
     if (until_ns == kNeverNs) {
-        return ClientConnection::kAttemptNs;
+        return SubscriberConnection::kAttemptNs;
     }
-    return std::max(std::min(ClientConnection::kAttemptNs, until_ns - now_ns), kMillisecondNs);
+    return std::max(std::min(SubscriberConnection::kAttemptNs, until_ns - now_ns), kMillisecondNs);
 }
 
-ClientConnection::ClientConnection(const Connect& connect, Id client)
+SubscriberConnection::SubscriberConnection(const Connect& connect, Id client)
     : clock_(connect.clock),
       due_step_ns_(connect.at_ns == 0 ? 0 : connect.due_ns(client)),
       due_ns_(clock_.monotonic_of(due_step_ns_)),
@@ -25,7 +25,7 @@ ClientConnection::ClientConnection(const Connect& connect, Id client)
       connected_(connect.at_ns == 0),
       next_ns_(connected_ ? kNeverNs : due_ns_) {}
 
-void ClientConnection::begin(std::int64_t now_ns) {
+void SubscriberConnection::begin(std::int64_t now_ns) {
     began_ns_ = now_ns;
     limit_ns_ = attempt_limit_ns(now_ns, until_ns());
     if (!disconnections_.empty()) {
@@ -38,7 +38,7 @@ void ClientConnection::begin(std::int64_t now_ns) {
     }
 }
 
-void ClientConnection::fail(std::int64_t now_ns) {
+void SubscriberConnection::fail(std::int64_t now_ns) {
     next_ns_ = now_ns + kAgainNs;
     if (!disconnections_.empty()) {
         return;
@@ -49,7 +49,7 @@ void ClientConnection::fail(std::int64_t now_ns) {
     }
 }
 
-void ClientConnection::succeed(std::int64_t now_ns, const ConnectPhases& phases) {
+void SubscriberConnection::succeed(std::int64_t now_ns, const ConnectPhases& phases) {
     connected_ = true;
     next_ns_ = kNeverNs;
     if (!disconnections_.empty()) {
@@ -62,7 +62,7 @@ void ClientConnection::succeed(std::int64_t now_ns, const ConnectPhases& phases)
     }
 }
 
-void ClientConnection::give_up(bool trying) {
+void SubscriberConnection::give_up(bool trying) {
     next_ns_ = kNeverNs;
     if (trying) {
         ++attempts_;
@@ -70,7 +70,7 @@ void ClientConnection::give_up(bool trying) {
     }
 }
 
-void ClientConnection::receive(std::int64_t now_ns) {
+void SubscriberConnection::receive(std::int64_t now_ns) {
     if (first_us_ || due_step_ns_ == 0) {
         return;
     }
@@ -80,7 +80,7 @@ void ClientConnection::receive(std::int64_t now_ns) {
     }
 }
 
-void ClientConnection::lose(std::int64_t now_ns) {
+void SubscriberConnection::lose(std::int64_t now_ns) {
     connected_ = false;
     next_ns_ = now_ns;
     if (disconnections_.size() < kMostDisconnections) {
@@ -90,7 +90,7 @@ void ClientConnection::lose(std::int64_t now_ns) {
     }
 }
 
-nlohmann::json ClientConnection::report(const std::vector<Disconnection>& by_library) const {
+nlohmann::json SubscriberConnection::report(const std::vector<Disconnection>& by_library) const {
     nlohmann::json object{
         {"due_ns", due_step_ns_}, {"attempts", attempts_}, {"refused", refused_}, {"timed_out", timed_out_}};
     const auto add = [&](const char* name, const std::optional<std::int64_t>& value) {
@@ -120,7 +120,7 @@ nlohmann::json ClientConnection::report(const std::vector<Disconnection>& by_lib
     return object;
 }
 
-std::int64_t ClientConnection::since_due_us(std::int64_t now_ns) const {
+std::int64_t SubscriberConnection::since_due_us(std::int64_t now_ns) const {
     return std::max<std::int64_t>(now_ns - due_ns_, 0) / 1000;
 }
 
