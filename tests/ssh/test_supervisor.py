@@ -32,7 +32,7 @@ SHELLS = [
 class Supervised:
     """A supervisor of the run ``it's a run``, and both ends of its streams."""
 
-    def __init__(self, tmp: Path, shell: str) -> None:
+    def __init__(self, tmp: Path, shell: str, **around: str) -> None:
         self.tmp = tmp
         kept = tmp / f"hydra-{os.getuid()}" / "abc"
         kept.mkdir(parents=True, exist_ok=True)
@@ -41,8 +41,8 @@ class Supervised:
         (kept / "hydra-run").chmod(0o755)
         script = supervisor.filled(supervisor.SUPERVISOR, digest="abc", python="python3.11")
         words = [shell if word == "/bin/sh" else word for word in supervisor.started(script, "it's a run")]
-        around = {**os.environ, "TMPDIR": str(tmp)}
-        self.process = psutil.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=around)
+        environment = {**os.environ, "TMPDIR": str(tmp), **around}
+        self.process = psutil.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         self.process.stdin.write(script.encode())
         self.facts = {}
         while (found := self.hear())["kind"] == "fact":
@@ -178,7 +178,7 @@ def test_nothing_is_left_however_it_ends(supervised: Supervised, end: str) -> No
         case "killed":
             supervised.process.send_signal(signal.SIGKILL)
         case "watcher killed":  # what the user's own command then does
-            for process in [supervised.process, *supervised.process.children()]:
+            for process in [*supervised.process.children(), supervised.process]:  # a watcher that lives ends the group
                 if process.name() != "setsid":
                     process.kill()
             script = supervisor.filled(supervisor.KILLED, run="it's a run")
@@ -191,6 +191,18 @@ def test_nothing_is_left_however_it_ends(supervised: Supervised, end: str) -> No
         assert supervised.left() == []
     else:
         wait_until(lambda: not supervised.left(), "the end of all that it started", saw=supervised.left)
+
+
+def test_a_group_that_is_not_yet_a_process_group_ends(tmp_path: Path) -> None:
+    slow = tmp_path / "bin/setsid"
+    slow.parent.mkdir()
+    slow.write_text(f'#!/bin/sh\nsleep 0.5\nexec {shutil.which("setsid")} "$@"\n')
+    slow.chmod(0o755)
+    supervised = Supervised(tmp_path / "tmp", "sh", PATH=f"{slow.parent}:{os.environ['PATH']}")
+    supervised.say("start", "g", "0", "sh", "-c", "exec sleep 1000")
+    supervised.say("end")
+    assert supervised.process.wait(SOON_S) == 0
+    supervised.close()
 
 
 def test_what_a_batch_system_has_left_is_removed_by_the_next_supervisor(supervised: Supervised) -> None:

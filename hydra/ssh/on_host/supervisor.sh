@@ -29,15 +29,19 @@ setsid sh -c 'while sleep 30 && { [ -e "$1/ping" ] || [ "$(find "$1/proving" -mm
     grep -qs HYDRA_RUN "/proc/$2/environ" && kill -KILL "$2"' ticker "$work" $$ 8>&- 9<&- </dev/null >/dev/null 2>&1 &
 ticker=$!
 
+# A process that has not yet called setsid has no process group of its own.
+group() { kill -s "$1" -- "-$2" || kill -s "$1" "$2"; } 2>/dev/null
 groups() {
     for file in "$work"/*.pid; do
-        [ -e "$file" ] && kill -s "$1" -- "-$(cat "$file")" 2>/dev/null && found=yes
+        [ -e "$file" ] || continue
+        # The file is empty until the process of the group is there.
+        read -r pid <"$file" && ! group "$1" "$pid" || found=yes
     done
 }
 (
     exec 8>&- </dev/null >/dev/null 2>&1
     read -r _ <&9
-    kill -s KILL -- "-$ticker"
+    group KILL "$ticker"
     groups TERM
     for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
         found=
@@ -53,6 +57,7 @@ groups() {
 start() {
     id=$1 count=$2
     shift 2
+    true >"$work/$id.pid"
     (
         exec 8>&- </dev/null
         trap - HUP INT TERM PIPE
@@ -61,7 +66,7 @@ start() {
             shift
             count=$((count - 1))
         done
-        fail() { printf 'ended\t%s\t78\t%s\n' "$id" "$(tr '\n\t' '  ' <"$work/$id.output")"; exit; }
+        fail() { printf 'ended\t%s\t78\t%s\n' "$id" "$(tr '\n\t' '  ' <"$work/$id.output")"; rm -f "$work/$id.pid"; exit; }
         { mkdir -p "$work/$id" && cd "$work/$id" && true >>stdout && true >>stderr; } 2>"$work/$id.output" || fail
         setsid "$shared/hydra-run" "$@" >>stdout 2>>stderr &
         pid=$!
@@ -133,7 +138,7 @@ while IFS= read -r line; do
             rm -f "$work/proving" ;;
         reach) printf 'reach\t%s\n' "$(reach "$@")" ;;
         start) start "$@" ;;
-        signal) [ -e "$work/$1.pid" ] && kill -s "$2" -- "-$(cat "$work/$1.pid")" 2>/dev/null ;;
+        signal) [ -e "$work/$1.pid" ] && group "$2" "$(cat "$work/$1.pid")" ;;
         end) break ;;
     esac
 done
