@@ -1,6 +1,8 @@
 """Section 6: runs of an hour at half of what the machine carries, and whether anything grows in them.
 
-    python -m bench.hours --minutes 60 [--json FILE] [NAME …]
+    python -m bench.hours --minutes 60 [--together] [--json FILE] [NAME …]
+
+With ``--together`` all workloads run in one hour, and each gets an equal part of that half.
 
 A run is one step of `hydra slo`. Once a second the resident memory, the open files and the threads of its processes are
 read, added up for each kind of process. A slope is that of a line through the means of the minutes behind the first
@@ -18,7 +20,9 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -43,7 +47,7 @@ class Hour(NamedTuple):
 
     Attributes:
         words: the scenario, and the flags that select clients and settings.
-        is_lossless: whether nothing may be lost.
+        is_lossless: whether nothing may be lost; otherwise bursts are longer than the queues.
     """
 
     words: tuple[str, ...]
@@ -209,23 +213,36 @@ def of_the_run(hour: str, run: Path, *, is_lossless: bool) -> Iterator[Finding]:
 # --- the command -----------------------------------------------------------------------------------------------------
 
 
-def half_rate(hour: Hour) -> float:
-    """Half of the messages/s that a publisher of this workload carries, from a short step at rate ``max``."""
+def carried(hour: Hour) -> float:
+    """The messages/s that a publisher of this workload carries, from a short step at rate ``max``."""
     run = run_hydra(*hour.words, "--rate", "max", "--duration", "10")
-    return float(run.rows[-1]["avg_rx_rate_pps"]) / 2
+    return float(run.rows[-1]["avg_rx_rate_pps"])
 
 
-def measured(name: str, hour: Hour, minutes: float) -> Iterator[Finding]:
-    """Runs one workload at half of what it carries; one with losses at one and a half times."""
-    rate = half_rate(hour) * (1 if hour.is_lossless else 3)
+def measured(name: str, rate: float, minutes: float) -> list[Finding]:
+    """Runs one workload at ``rate`` messages/s."""
+    hour = HOURS[name]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
-        words = [*hour.words, "--rate", f"{rate:.0f}", "--p99", "10s", "--duration", f"{minutes:g}min"]
+        pacing = "smooth" if hour.is_lossless else "bursty"
+        words = [
+            *hour.words,
+            "--pacing",
+            pacing,
+            "--rate",
+            f"{rate:.0f}",
+            "--p99",
+            "10s",
+            "--duration",
+            f"{minutes:g}min",
+        ]
         with subprocess.Popen([*HYDRA, "slo", *words, "--out", str(out), "--quiet"]) as command:
             samples = watch(psutil.Process(command.pid), minutes * _MINUTE_S)
-        yield Finding(name, "rate", f"{rate:,.0f}/s", "", None)
-        yield from of_processes(name, samples)
-        yield from of_the_run(name, out, is_lossless=hour.is_lossless)
+        return [
+            Finding(name, "rate", f"{rate:,.0f}/s", "", None),
+            *of_processes(name, samples),
+            *of_the_run(name, out, is_lossless=hour.is_lossless),
+        ]
 
 
 def main() -> None:
@@ -233,14 +250,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(HOURS)} (default: all)")
     parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--together", action="store_true", help="run all at the same time")
     parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args()
+    names = options.names or list(HOURS)
+    at_once = len(names) if options.together else 1
+    rates = [carried(HOURS[name]) / 2 / at_once for name in names]
     findings: list[Finding] = []
-    for name in options.names or HOURS:
-        for finding in measured(name, HOURS[name], options.minutes):
-            findings.append(finding)
-            verdict = {None: "", True: "holds", False: "misses"}[finding.holds]
-            print(f"{finding.hour:20} {finding.figure:30} {finding.value:50} {finding.goal:12} {verdict}", flush=True)
+    with ThreadPoolExecutor(at_once) as pool:
+        for its in pool.map(measured, names, rates, repeat(options.minutes)):
+            for finding in its:
+                verdict = {None: "", True: "holds", False: "misses"}[finding.holds]
+                print(
+                    f"{finding.hour:20} {finding.figure:30} {finding.value:50} {finding.goal:12} {verdict}", flush=True
+                )
+            findings += its
     if options.json:
         options.json.write_text(json.dumps([asdict(finding) for finding in findings], indent=1) + "\n")
 
