@@ -1,8 +1,8 @@
 """Section 6: runs of an hour at half of what the machine carries, and whether anything grows in them.
 
-    python -m bench.hours --minutes 60 [--together] [--json FILE] [NAME …]
+    python -m bench.hours [--minutes 60] [--share 0.5] [--together] [--json FILE] [NAME …]
 
-With ``--together`` all workloads run in one hour, and each gets an equal part of that half.
+With ``--together`` all workloads run in one hour, and each gets an equal part of that share.
 
 A run is one step of `hydra slo`. Once a second the resident memory, the open files and the threads of its processes are
 read, added up for each kind of process. A slope is that of a line through the means of the minutes behind the first
@@ -57,7 +57,7 @@ class Hour(NamedTuple):
 HOURS: Final[Mapping[str, Hour]] = {
     "native ZMQ, nodrop": Hour(("zmqfixed", "--client", "native", "--clients", "20", "--nodrop")),
     "JetStream on file": Hour(
-        ("nats-fixed", "--client", "native", "--clients", "20", "--set", "nats.mode=jetstream", "--storage", "file")
+        ("nats-fixed", "--client", "native", "--clients", "20", "--mode", "jetstream", "--storage", "file")
     ),
     "Kafka": Hour(("kafka-fixed", "--client", "native", "--clients", "20")),
     "native ZMQ, losses": Hour(("zmqfixed", "--client", "native", "--clients", "20", "--sndhwm", "100"), False),
@@ -250,12 +250,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(HOURS)} (default: all)")
     parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--share", type=float, default=0.5, help="rate as a share of what the machine carries")
     parser.add_argument("--together", action="store_true", help="run all at the same time")
     parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args()
     names = options.names or list(HOURS)
     at_once = len(names) if options.together else 1
-    rates = [carried(HOURS[name]) / 2 / at_once for name in names]
+    rates = [carried(HOURS[name]) * options.share / at_once for name in names]
     findings: list[Finding] = []
     with ThreadPoolExecutor(at_once) as pool:
         for its in pool.map(measured, names, rates, repeat(options.minutes)):

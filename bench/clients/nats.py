@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import csv
+import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from shutil import which
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import nats
+import psutil
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import api
@@ -24,6 +30,11 @@ from hydra.natstest.system import NatsCluster
 from hydra.system.embedded_server import EmbeddedServer
 
 SIZE: Final = 128
+_TOOL: Final = "nats"
+_TOOL_COPIES: Final = 9_000_000
+"""Messages that all its subscribers receive together."""
+_SUBSCRIBED_S: Final = 0.5
+"""The time between its connections and its subscriptions, which it does not announce."""
 DEFAULTS: Final = asdict(NatsSettings())
 
 
@@ -57,6 +68,39 @@ SIDES: Final = Sides(
     SharedServer(lambda folder: EmbeddedServer(NatsProgram(), NatsCluster(), folder), "nats.servers"),
     _lacks,
 )
+
+
+# --- nats bench ------------------------------------------------------------------------------------------------------
+
+
+def lacks_tool() -> str:
+    """What this machine lacks for ``nats bench``."""
+    return _lacks() or ("" if which(_TOOL) else f"the command {_TOOL}")
+
+
+def tool(subscribers: int) -> float:
+    """Core messages/s that all subscribers of ``nats bench sub`` receive from one ``nats bench pub``.
+
+    Raises:
+        TimeoutExpired: a subscriber did not get all messages.
+    """
+    messages = _TOOL_COPIES // subscribers
+    options = ("bench.tool", "--size", f"{SIZE}", "--msgs", f"{messages}", "--no-progress")
+    command = (_TOOL, "--server", f"nats://{SIDES.where}", "bench")
+    with TemporaryDirectory() as folder:
+        table = Path(folder) / "table.csv"
+        words = [*command, "sub", *options, "--clients", f"{subscribers}", "--csv", f"{table}"]
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL) as receiving:
+            try:
+                while len(psutil.Process(receiving.pid).net_connections()) < subscribers:
+                    time.sleep(0.05)
+                time.sleep(_SUBSCRIBED_S)
+                subprocess.run([*command, "pub", *options], check=True, stdout=subprocess.DEVNULL)
+                receiving.wait(programs.WITHIN_S)
+            finally:
+                receiving.kill()
+        rows = list(csv.DictReader(table.read_text().splitlines()))
+    return sum(int(row["MsgCount"]) for row in rows) / max(float(row["DurationSecs"]) for row in rows)
 
 
 # --- the bare loop of nats-py ----------------------------------------------------------------------------------------
