@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import msgspec
@@ -96,6 +96,7 @@ class ResolvedScenario:
         return replace(self, scenario=replace(self.scenario, tables=tables))
 
 
+@cache
 def added_by(spec: SystemSpec) -> SystemColumns:
     """The columns that a system adds.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -23,27 +23,17 @@ from hydra.store.subscriber_losses import GroupLoss
 from hydra.sweep import Row, Sweep
 
 
-@dataclass(frozen=True, slots=True)
-class RunData:
-    """The data of a run's report.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTable:
+    """The table of a run, and what decides about it.
 
     Attributes:
         directory: the run directory.
         metadata: the stored metadata of the run, by key.
         scenario: the scenario, without its secrets.
         rows: the rows of the table, computed from the steps; as stored if this Hydra would search in another way.
-        notes: the warnings of each row.
         results: the stored steps.
         coming: the plan of the next step; None if the sweep is complete.
-        events: the events, oldest first.
-        published: the published table of this experiment; None if there is none.
-        servers: figures of each server, by the step's epoch and the server's name; only steps with such figures.
-        clocks: clocks of agents, by the step's epoch and the agent; only steps with agents on other hosts than the
-            controller's.
-        hosts: samples of each host, by the step's epoch and the host; only steps with samples.
-        host_of: the host of each agent in these steps.
-        threads: the busiest threads of publishers and servers, by the step's epoch and the agent; only steps with
-            samples.
         answers: the results for the objectives, by epoch, of steps with a time series, even of those that never ended.
         earlier: a warning about the rows of an earlier version; None if there is none.
     """
@@ -52,16 +42,8 @@ class RunData:
     metadata: Mapping[str, Any]
     scenario: Scenario
     rows: list[Row]
-    notes: list[list[HydraWarning]]
     results: list[StepResult]
     coming: StepPlan | None
-    events: list[StoredEvent]
-    published: PublishedTable | None
-    servers: Mapping[int, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
-    clocks: Mapping[int, Mapping[str, AgentClock]] = field(default_factory=dict)
-    hosts: Mapping[int, Mapping[str, HostSummary]] = field(default_factory=dict)
-    host_of: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
-    threads: Mapping[int, Mapping[str, Sequence[BusyThread]]] = field(default_factory=dict)
     answers: Mapping[int, SloResult] = field(default_factory=dict)
     earlier: HydraWarning | None = None
 
@@ -81,6 +63,33 @@ class RunData:
         return str(self.metadata.get(ERROR_KEY, ""))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunData(RunTable):
+    """The data of a run's report.
+
+    Attributes:
+        notes: the warnings of each row.
+        events: the events, oldest first.
+        published: the published table of this experiment; None if there is none.
+        servers: figures of each server, by the step's epoch and the server's name; only steps with such figures.
+        clocks: clocks of agents, by the step's epoch and the agent; only steps with agents on other hosts than the
+            controller's.
+        hosts: samples of each host, by the step's epoch and the host; only steps with samples.
+        host_of: the host of each agent in these steps.
+        threads: the busiest threads of publishers and servers, by the step's epoch and the agent; only steps with
+            samples.
+    """
+
+    notes: list[list[HydraWarning]]
+    events: list[StoredEvent]
+    published: PublishedTable | None
+    servers: Mapping[int, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
+    clocks: Mapping[int, Mapping[str, AgentClock]] = field(default_factory=dict)
+    hosts: Mapping[int, Mapping[str, HostSummary]] = field(default_factory=dict)
+    host_of: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    threads: Mapping[int, Mapping[str, Sequence[BusyThread]]] = field(default_factory=dict)
+
+
 def load(directory: Path | str) -> RunData:
     """Reads a run.
 
@@ -89,45 +98,61 @@ def load(directory: Path | str) -> RunData:
     """
     path = Path(directory)
     with RunStore.open(path) as store:
-        metadata, results, events = store.metadata(), store.results(), store.events()
-        servers = {r.epoch: told for r in results if (told := store.servers(r.epoch))}
-        clocks = {r.epoch: store.clocks(r.epoch) for r in results}
-        hosts = {r.epoch: its for r in results if (its := _hosts(store, r.epoch))}
-        host_of = {epoch: store.host_of(epoch) for epoch in hosts}
-        threads = {r.epoch: found for r in results if (found := _threads(store, r.epoch))}
+        table = _table(path, store)
+        epochs = [result.epoch for result in table.results]
+        clocks = {epoch: store.clocks(epoch) for epoch in epochs}
+        hosts = {epoch: its for epoch in epochs if (its := _hosts(store, epoch))}
         with store.reading():
-            resolved = stored_scenario(metadata["scenario"])
-            scenario = resolved.scenario
-            # The report shows one time series, and each takes megabytes.
-            shown = store.time_series_epochs()[-1:] if scenario.has_time_series else ()
-            answers = {epoch: answer for epoch in shown if (answer := answer_of(store, epoch))}
-            earlier: HydraWarning | None = EarlierRates() if searched_otherwise(metadata["scenario"]) else None
-            coming: StepPlan | None = None
-            try:
-                rows, coming = (stored_rows(path), None) if earlier else _played(resolved.sweep, results)
-            except ValueError:
-                if not scenario.sweep.decided:
-                    raise
-                rows, earlier = stored_rows(path), ForeignRates()
-            notes = warnings_of_rows(scenario, rows)
+            notes = warnings_of_rows(table.scenario, table.rows)
+        return RunData(
+            **{each.name: getattr(table, each.name) for each in fields(table)},
+            notes=notes,
+            events=store.events(),
+            published=published_for(stored_scenario(table.metadata["scenario"])),
+            servers={epoch: told for epoch in epochs if (told := store.servers(epoch))},
+            clocks={epoch: of for epoch, of in clocks.items() if not all(clock.same_host for clock in of.values())},
+            hosts=hosts,
+            host_of={epoch: store.host_of(epoch) for epoch in hosts},
+            threads={epoch: found for epoch in epochs if (found := _threads(store, epoch))},
+        )
+
+
+def table_of(directory: Path) -> RunTable:
+    """Reads the table of a run, which is a small part of its data.
+
+    Raises:
+        RunDirectoryError: as :func:`load`.
+    """
+    with RunStore.open(directory) as store:
+        return _table(directory, store)
+
+
+def _table(path: Path, store: RunStore) -> RunTable:
+    metadata, results = store.metadata(), store.results()
+    with store.reading():
+        resolved = stored_scenario(metadata["scenario"])
+        scenario = resolved.scenario
+        # The report shows one time series, and each takes megabytes.
+        shown = store.time_series_epochs()[-1:] if scenario.has_time_series else ()
+        answers = {epoch: answer for epoch in shown if (answer := answer_of(store, epoch))}
+        earlier: HydraWarning | None = EarlierRates() if searched_otherwise(metadata["scenario"]) else None
+        coming: StepPlan | None = None
+        try:
+            rows, coming = (stored_rows(path), None) if earlier else _played(resolved.sweep, results)
+        except ValueError:
+            if not scenario.sweep.decided:
+                raise
+            rows, earlier = stored_rows(path), ForeignRates()
     if metadata.get(ENDED_KEY) == FINISHED:
         # Earlier versions did not retry failed steps: their finished runs are complete.
         coming = None
-    return RunData(
+    return RunTable(
         directory=path,
         metadata=metadata,
         scenario=scenario,
         rows=rows,
-        notes=notes,
         results=results,
         coming=coming,
-        events=events,
-        published=published_for(resolved),
-        servers=servers,
-        clocks={epoch: of for epoch, of in clocks.items() if not all(clock.same_host for clock in of.values())},
-        hosts=hosts,
-        host_of=host_of,
-        threads=threads,
         answers=answers,
         earlier=earlier,
     )

@@ -11,7 +11,7 @@ from html import escape
 from hydra.events.value_formatting import MARK, counted
 from hydra.events.value_formatting import number as text_of
 from hydra.jupyter.blocks import UNKNOWN, Html, block
-from hydra.jupyter.run_data import RunData
+from hydra.jupyter.run_data import RunData, RunTable
 from hydra.measure.column_names import PUBLISHERS, STATUS, VERDICT
 from hydra.measure.slo import word
 from hydra.model import Scenario
@@ -61,7 +61,7 @@ def _listed(values: Sequence[object]) -> str:
     return f"{values[0]} to {values[-1]}" if len(values) > 2 else " and ".join(map(str, values))
 
 
-def numbers(run: RunData) -> list[HeadlineFigure]:
+def numbers(run: RunTable) -> list[HeadlineFigure]:
     """The answer for the objectives, the carried rate, its latency or loss, and what limits it.
 
     There are fewer numbers if some are unknown.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from hydra.measure.column import (
@@ -596,6 +597,7 @@ _LAST: Final = (
 )
 
 
+@cache
 def latency_columns(prefix: str) -> tuple[Column, ...]:
     """The percentiles of latency; ``prefix`` is ``DUE`` or ``SENT``."""
     since = "from the due time" if prefix == DUE else "from the send"

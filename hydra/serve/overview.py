@@ -16,7 +16,7 @@ import msgspec
 
 import hydra
 from hydra.errors import HydraError
-from hydra.jupyter.run_data import load
+from hydra.jupyter.run_data import table_of
 from hydra.jupyter.summary import numbers
 from hydra.report.experiment_folder import TABLE
 from hydra.report.run_catalog import UNREADABLE, directories, entry
@@ -169,7 +169,7 @@ def _read(name: str, directory: Path) -> RunEntry:
     if not (directory / DATABASE).is_file():
         return _made(name, "experiment" if is_experiment(directory) else "together", told)
     try:
-        run = load(directory)
+        run = table_of(directory)
     except HydraError as e:
         return _unreadable(name, told | {"why": e.what})
     counts = [f"{count:,}" for count in run.scenario.sweep.counts]
