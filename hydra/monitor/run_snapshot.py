@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from hydra.measure.latency import prefix_for
 from hydra.model import Figure, Histogram, HostSample, Role, StepPlan, StepResult
-from hydra.wire.buckets import BUCKETS, highest_of, index_of, lowest_of
+from hydra.wire.buckets import highest_of, index_of, lowest_of
 
 BOUNDS_US: Final = (*(step * 10**power for power in range(1, 7) for step in (1, 2, 5)), 10_000_000)
 """Upper bounds of all buckets but the last, which has none: 10 µs to 10 s, three in a decade."""
@@ -55,13 +53,8 @@ def distribution(histogram: Histogram) -> Distribution:
     index, counts = pairs[:, 0], pairs[:, 1]
     found = np.zeros(len(BOUNDS_US) + 1, np.int64)
     np.add.at(found, np.searchsorted(_EDGES, index), counts)
-    return Distribution(tuple(found.tolist()), float(_middles_s()[index + BUCKETS] @ counts))
-
-
-@cache
-def _middles_s() -> npt.NDArray[np.float64]:
-    """The middle of each bucket of a histogram, from index -BUCKETS on."""
-    return np.array([(lowest_of(i) + highest_of(i)) / 2e6 for i in range(-BUCKETS, BUCKETS)])
+    middles_s = np.array([(lowest_of(i) + highest_of(i)) / 2e6 for i in index.tolist()])
+    return Distribution(tuple(found.tolist()), float(middles_s @ counts))
 
 
 class ClientCounts(NamedTuple):
