@@ -17,7 +17,7 @@ from hydra.client.ledger import Ledger
 from hydra.client.linux_process import UsageMeter
 from hydra.client.subscriber_connection import ConnectPhases, SubscriberConnection
 from hydra.client.subscriber_state import MOST_MESSAGES, BufferedBatches, Impairments, LagBins, ReceiveBuffer
-from hydra.client.time_series import ReceivedTimeSeries, ReportTimer
+from hydra.client.time_series import TURNS, ReceivedTimeSeries, ReportTimer
 from hydra.client.topic_ledger import MessageTopics, TopicLedger, hot_counts
 from hydra.client.transport import BatchReader, ConnectingTransport, SubscriberTransport
 from hydra.control.control_client import ControlClient
@@ -345,7 +345,9 @@ class _Receiving:
             return 0
         if self._settings.reconnect_rate is not None:
             return 0
-        until_ns = min(now_ns + STREAMED_NS, self._stop_ns)
+        # Subscribers that count at the same time hold up each other's messages.
+        phase_ns = STREAMED_NS * (self._client % TURNS) // TURNS
+        until_ns = min(now_ns + STREAMED_NS - (now_ns - self._start_ns - phase_ns) % STREAMED_NS, self._stop_ns)
         if self._telling is not None:
             until_ns = min(until_ns, self._telling.next_ns)
         return min(until_ns, self._next_progress_ns) if self._progress_ns else until_ns

@@ -17,7 +17,7 @@ from hydra.wire.histogram import LatencyRecorder
 from hydra.wire.messages import SecondCounts
 
 _SECOND_NS: Final = 1_000_000_000
-_TURNS: Final = 97
+TURNS: Final = 97
 """Number of different moments in the interval at which clients send: all at once would delay the messages."""
 
 
@@ -32,7 +32,7 @@ class ReportTimer:
 
     def __init__(self, client: int, start_ns: int, every_s: float) -> None:
         self._every_ns = round(every_s * _SECOND_NS)
-        self.next_ns = start_ns + self._every_ns + self._every_ns * (client % _TURNS) // _TURNS
+        self.next_ns = start_ns + self._every_ns + self._every_ns * (client % TURNS) // TURNS
         """The next time, on the step's clock."""
 
     def due(self, now_ns: int) -> bool:

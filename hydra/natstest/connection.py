@@ -308,6 +308,10 @@ class NatsConnection:
         """Ends :meth:`wait`."""
         self._stirred.set()
 
+    def soon(self, do: Callable[[], object]) -> None:
+        """Does this in the next turn of the loop."""
+        self._loop.call_soon(do)
+
     def run_while(self, condition: Callable[[], bool], timeout_s: float) -> bool:
         """Runs the loop until the condition is false, for at most ``timeout_s``; returns whether it is false."""
         deadline = time.monotonic() + timeout_s

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
+from operator import sub
 from typing import Any, Final
 
 import msgspec
@@ -253,6 +254,9 @@ class NatsSubscriber:
         self._fetching: asyncio.Task[None] | None = None
         self._messages: list[bytes] = []
         self._room = asyncio.Event()
+        self._marks: list[tuple[int, int]] | None = None
+        """While messages are streamed: when each batch was read, and its first message's place in ``_messages``."""
+        self._in_batch = False
         self._position = 0
         self._failure = ""
 
@@ -334,6 +338,23 @@ class NatsSubscriber:
             raise OSError(self._failure)
         return taken
 
+    def stream(self, until_ns: int, limit: int) -> tuple[list[bytes], list[tuple[int, int]]]:
+        """See transport.py. A batch is what the library takes from its socket at once."""
+        if self._step is None:
+            return [], []
+        now_ns = time.monotonic_ns()
+        self._marks, self._in_batch = [(now_ns, 0)] if self._messages else [], False
+        if len(self._messages) < AT_HAND:
+            self._connection.wait(max(until_ns - now_ns, 0) / 1e9)
+        marks, self._marks = self._marks, None
+        taken, self._messages = self._messages[:limit], self._messages[limit:]
+        self._room.set()
+        if self._failure:
+            raise OSError(self._failure)
+        begins = [begin for _, begin in marks if begin < len(taken)]
+        counts = map(sub, [*begins[1:], len(taken)], begins)
+        return taken, [(read_ns, count) for (read_ns, _), count in zip(marks, counts, strict=False)]
+
     def connect(self, command: Configure, limit_s: float) -> ConnectPhases:
         """See transport.py. The client does not ask for the server's greeting before it connects."""
         self.close()
@@ -407,9 +428,21 @@ class NatsSubscriber:
             self._first._pending_size += len(message.data)
             other._pending_size -= len(message.data)
         self._connection.caught_up()
-        self._connection.stir()
+        self._wake()
+
+    def _wake(self) -> None:
+        """Lets the client have the messages, unless it streams and there are few."""
+        if self._marks is None or len(self._messages) >= AT_HAND:
+            self._connection.stir()
+
+    def _end_batch(self) -> None:
+        self._in_batch = False
 
     def _keep(self, message: Msg) -> None:
+        if self._marks is not None and not self._in_batch:
+            self._in_batch = True
+            self._marks.append((time.monotonic_ns(), len(self._messages)))
+            self._connection.soon(self._end_batch)
         self._messages.append(message.data)
         if message.reply:
             parts = message.reply.split(".")
@@ -431,7 +464,7 @@ class NatsSubscriber:
                 self._keep(message)
                 if step.ack_policy == "explicit":
                     await message.ack()
-            self._connection.stir()
+            self._wake()
             while len(self._messages) >= AT_HAND:
                 self._room.clear()
                 await self._room.wait()

@@ -224,6 +224,7 @@ def test_what_a_stream_sends_again_is_a_duplicate(subscriber: Bench, epoch: int,
     with stopped(program.members()):
         stream.write(epoch, range(50), publisher=ONE)
         wait_until(lambda: stream.sent_again() == 50, "all 50 again", saw=stream.sent_again)
+    progressed(subscriber, CLIENT, epoch, 100)  # otherwise the drain may end before the second ones are read
     report = subscriber.subscriber_report(CLIENT, epoch, {ONE: 50}, system=stream.end_of_data())
     (ledger,) = report.ledgers
     assert (ledger.received, ledger.missing) == (50, 0)
