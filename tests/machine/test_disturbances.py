@@ -86,9 +86,8 @@ QUIET = MachineActivity(seconds=10.0, cpus=4, others={"sshd": 1.9})
             Disturbance("h", 25.2, (("stress", 25.0), ("sshd", 0.2))),
         ),
         (MachineActivity(10.0, 4, {}, throttled=3), Disturbance("h", throttled=3)),
-        (MachineActivity(10.0, 4, {}, frequencies_mhz=(4000.0, 3650.0)), None),
         (
-            MachineActivity(10.0, 4, {}, frequencies_mhz=(4000.0, 3000.0, 3900.0)),
+            MachineActivity(10.0, 4, {}, frequencies_mhz=(4000.0, 3000.4), busiest_core_pct=(99.0, 99.0)),
             Disturbance("h", frequencies_mhz=(3000, 4000)),
         ),
         (
@@ -124,5 +123,8 @@ def test_a_row_with_repeats_names_the_worst_of_them() -> None:
     repeats = [encode_disturbances([Disturbance("h", pct, ((f"p{pct:.0f}", pct),))]) for pct in (7.0, 9.0)]
     (text,) = disturbed(*repeats)
     assert "used at most 9 % of the CPU (p9 9 %)" in text
+    falls = [encode_disturbances([Disturbance("h", frequencies_mhz=fall)]) for fall in ((900, 1000), (3000, 4000))]
+    (text,) = disturbed(*falls)
+    assert "on h, the frequency of the fastest core fell at most from 4000 to 3000 MHz under load; look at" in text
     changed = encode_disturbances([Disturbance("h", changed=(FactChange("governor", "a", "b"),))])
     assert "on h, governor was a and is b; change the machine only between runs" in disturbed(changed, changed)[0]
