@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
-from hydra.client.kernel_files import read_texts
 from hydra.control.clock_offset import HostKey
 from hydra.control.controller import Controller
 from hydra.measure.cpu_slowdown import (
@@ -21,8 +18,9 @@ from hydra.measure.cpu_slowdown import (
     throttle_count,
 )
 from hydra.measure.machine_texts import FILE_BYTES, RECORD_FILES, Texts, changes, group_files, record_of
-from hydra.measure.other_processes import PROCESS_FILES, Processes, descendants, processes_of, used_by_others
+from hydra.measure.other_processes import PROCESS_FILES, descendants, processes_of, used_by_others
 from hydra.model import MachineActivity, MachineRecord, format_cpus
+from hydra.run.own_machine import MachineReading, OwnMachine
 from hydra.wire.messages import Hello, KernelTexts
 
 _FIRST_WITHIN_S: Final = 2.0
@@ -33,57 +31,6 @@ _OF_A_ROLE: Final = 8
 """The most relays or servers of a role whose CPUs are read: all of a role have the same ones."""
 _MOST_GROUPS: Final = 128
 """The most files of control groups that are read on other hosts; a command has a limited number of patterns."""
-_PROCESS_BYTES: Final = 384
-
-
-@dataclass(frozen=True, slots=True)
-class MachineReading:
-    """One reading of a host.
-
-    Attributes:
-        time_ns: CLOCK_MONOTONIC of the host.
-        texts: the texts of the kernel's files, without those of processes.
-        processes: the processes that may be no part of the run; None if they are not known.
-        ours: the processes of the run.
-    """
-
-    time_ns: int
-    texts: Texts
-    processes: Processes | None
-    ours: frozenset[int]
-
-
-class OwnMachine:
-    """Reads this host.
-
-    Args:
-        root: the folder that contains ``proc`` and ``sys``.
-        pid: the process of the command, which belongs to the run with all its descendants.
-    """
-
-    def __init__(self, root: Path = Path("/"), pid: int | None = None) -> None:
-        self._root = root
-        self._pid = os.getpid() if pid is None else pid
-        self._ours: frozenset[int] = frozenset()
-        self._groups: tuple[str, ...] | None = None
-
-    def read(self, files: Sequence[str]) -> MachineReading:
-        """Reads these files, the processes of this host, and the counters that :class:`MachineActivity` needs."""
-        if self._groups is None:
-            self._groups = group_files(read_texts(["/proc/self/cgroup"], FILE_BYTES, self._root))
-        time_ns = time.monotonic_ns()
-        present = {int(name) for name in os.listdir(self._root / "proc") if name.isdigit()}  # noqa: PTH208  # thousands
-        # Thousands of own processes are read once: whatever descends from them is known by its parent.
-        self._ours &= present
-        unknown = read_texts((f"/proc/{pid}/stat" for pid in present - self._ours), _PROCESS_BYTES, self._root)
-        processes = processes_of(unknown)
-        self._ours |= descendants(processes, (self._pid, *self._ours)) & present
-        texts = read_texts((*files, *HEAT_FILES, *self._groups), FILE_BYTES, self._root)
-        return MachineReading(time_ns, texts, processes, self._ours)
-
-    def frequency_texts(self) -> Texts:
-        """The texts of the files with the present frequency of the cores, and their use."""
-        return read_texts(FREQUENCY_FILES, FREQUENCY_BYTES, self._root)
 
 
 @dataclass(slots=True)

@@ -26,6 +26,13 @@ def unpacked(name: str, folder: Path) -> Path:
     return folder
 
 
+def write(root: Path, texts: dict[str, str]) -> None:
+    """Writes the texts of files by their path."""
+    for path, text in texts.items():
+        (root / path[1:]).parent.mkdir(parents=True, exist_ok=True)
+        (root / path[1:]).write_text(text)
+
+
 def texts_of(root: Path) -> dict[str, str]:
     texts = read_texts((*RECORD_FILES, *HEAT_FILES, *FREQUENCY_FILES), FILE_BYTES, root)
     return texts | read_texts(group_files(texts), FILE_BYTES, root)
