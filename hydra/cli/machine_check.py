@@ -9,7 +9,8 @@ from typing import Final
 
 from hydra.config.machine_judgement import Judgement, judged, judged_others
 from hydra.measure.disturbance import named
-from hydra.measure.machine_texts import RECORD_FILES, facts_of, record_of
+from hydra.measure.machine_facts import facts_of
+from hydra.measure.machine_texts import RECORD_FILES, record_of
 from hydra.measure.other_processes import used_by_others
 from hydra.model import MachineRecord
 from hydra.run.own_machine import MachineReading, OwnMachine

@@ -17,7 +17,8 @@ from hydra.measure.cpu_slowdown import (
     FrequencySeries,
     throttle_count,
 )
-from hydra.measure.machine_texts import FILE_BYTES, RECORD_FILES, Texts, changes, group_files, record_of
+from hydra.measure.machine_facts import changes
+from hydra.measure.machine_texts import FILE_BYTES, RECORD_FILES, Texts, group_files, record_of
 from hydra.measure.other_processes import PROCESS_FILES, descendants, processes_of, used_by_others
 from hydra.model import MachineActivity, MachineRecord, format_cpus
 from hydra.run.own_machine import MachineReading, OwnMachine

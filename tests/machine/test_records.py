@@ -9,7 +9,8 @@ import pytest
 
 from hydra.client.kernel_files import read_texts
 from hydra.config.machine_judgement import judged, judged_others
-from hydra.measure.machine_texts import UNKNOWN, changes, common_facts, facts_of, group_files, record_of
+from hydra.measure.machine_facts import UNKNOWN, changes, common_facts, facts_of
+from hydra.measure.machine_texts import group_files, record_of
 from hydra.model import FactChange, MachineRecord, format_cpus, parse_cpus
 from tests.machine.trees import machine, texts_of, unpacked
 
