@@ -16,6 +16,17 @@ from bench.stored_runs import grid_run, hour_run
 _CPU = Figure("µs of a subscriber's CPU a message")
 _PUBLISHER_CPU = Figure("µs of the publisher's CPU a message")
 
+_native_line = partial(Line, lacks=programs.lacks)
+"""A line that needs compiled programs."""
+_long_line = partial(_native_line, pairs=3)
+"""One whose measurements take long."""
+_memory_line = partial(_long_line, "memory", timed=False)
+
+
+def _at(measure: Callable[..., float | Sequence[float]], size: object, least: object) -> tuple[Side, Side]:
+    """The two sides of a line that compares a size with a smaller one."""
+    return partial(measure, size), partial(measure, least)
+
 
 def lines() -> Sequence[Line]:
     """Every line, in the order in which it is measured."""
@@ -37,7 +48,7 @@ def lines() -> Sequence[Line]:
 def tcp_limit(subscribers: int, message_bytes: int, send_bytes: int = limits.SEND_BYTES) -> Line:
     """What one process can send to others over TCP; the same object for the same arguments."""
     how_much = "8 KiB" if send_bytes == limits.SEND_BYTES else "one message"
-    return Line(
+    return _long_line(
         "limits",
         f"TCP fan-out, {how_much} a send(), {subscribers:,} × {_size(message_bytes)}",
         "messages/s",
@@ -46,9 +57,7 @@ def tcp_limit(subscribers: int, message_bytes: int, send_bytes: int = limits.SEN
         None,
         "One process writes to each socket that takes data; forked processes with one socket each count bytes for 2 s.",
         quick=send_bytes == 1 and subscribers == 30,
-        pairs=3,
         pair_s=4 if subscribers < 1000 else 8,
-        lacks=programs.lacks,
     )
 
 
@@ -60,7 +69,7 @@ def connected_limit(library: str, processes: int) -> Line:
         library: "tcp" for plain sockets, or "zmq".
         processes: how many.
     """
-    return Line(
+    return _long_line(
         "limits",
         f"{processes:,} processes forked, connected: {'TCP' if library == 'tcp' else 'libzmq'}",
         "s",
@@ -71,9 +80,7 @@ def connected_limit(library: str, processes: int) -> Line:
         "hundred of them.",
         (Figure("MB of PSS a process", timed=False),),
         quick=processes == 1000,
-        pairs=3,
         pair_s=1 + processes / 1000,
-        lacks=programs.lacks,
     )
 
 
@@ -355,7 +362,7 @@ def _ready() -> Iterator[Line]:
         (100_000, "zmtp", "as many TCP sockets", 2.0, partial(start.bare_sockets, 100_000, 6), 60.0, pairs),
     ):
         is_packed = client == "zmtp"
-        yield Line(
+        yield _long_line(
             "start",
             f"{clients:,} {client} ready : {bare_name}",
             "s",
@@ -364,9 +371,7 @@ def _ready() -> Iterator[Line]:
             bare,
             text,
             quick=(clients, client) == (1000, "native"),
-            pairs=3,
             pair_s=pair_s,
-            lacks=programs.lacks,
             limit=None if is_packed else connected_limit("tcp", clients),
         )
 
@@ -377,7 +382,7 @@ def _later() -> Iterator[Line]:
         "step that is not their first; seconds from the end of its window until its row is printed."
     )
     for clients, configured, printed in ((1000, None, 0.3), (10_240, at_most(0.3), 1.0)):
-        yield Line(
+        yield _native_line(
             "start",
             f"{clients:,} native configured, and row printed after the window",
             "s configured",
@@ -389,7 +394,6 @@ def _later() -> Iterator[Line]:
             quick=clients == 1000,
             pairs=5 if clients == 1000 else 3,
             pair_s=10.0 if clients == 1000 else 40.0,
-            lacks=programs.lacks,
         )
     yield Line(
         "start",
@@ -416,12 +420,10 @@ def _interrupts() -> Iterator[Line]:
     for client, clients, most, pair_s in (("pyzmq", 1000, 2.0, 20.0), ("native", 10_240, 5.0, 40.0)):
         name = f"Ctrl-C until nothing is left, {clients:,} {client}"
         ours = partial(start.interrupted, client, clients)
-        yield Line(
+        yield _long_line(
             *("start", name, "s", at_most(most), ours, None, how),
             quick=client == "pyzmq",
-            pairs=3,
             pair_s=pair_s,
-            lacks=programs.lacks,
         )
 
 
@@ -480,8 +482,7 @@ def _memory(broker: kafka.Kafka) -> Iterator[Line]:
         ),
     )
     for name, scenario, client, bare, (lacks, within) in rows:
-        yield Line(
-            "memory",
+        yield _memory_line(
             f"subscriber of {name} : bare process",
             "MB of PSS",
             at_most(1.25),
@@ -489,14 +490,11 @@ def _memory(broker: kafka.Kafka) -> Iterator[Line]:
             bare,
             how.format(scenario),
             quick=name == "pyzmq",
-            pairs=3,
             pair_s=20.0,
             lacks=lacks,
             within=within,
-            timed=False,
         )
-    yield Line(
-        "memory",
+    yield _memory_line(
         f"{memory.PACKED:,} subscribers of zmtp : as many TCP sockets",
         "MB of PSS",
         at_most(1.25),
@@ -504,16 +502,12 @@ def _memory(broker: kafka.Kafka) -> Iterator[Line]:
         partial(memory.bare_native, zmq.SIDES, zmq.fastest("zmtp", memory.PACKED)),
         "PSS of the process of all subscribers of hydra zmqfixed behind a step of 20 messages; the bare side: a "
         "process that has connected as many TCP sockets, subscribed, and reads them with epoll.",
-        pairs=3,
         pair_s=15.0,
-        lacks=programs.lacks,
-        timed=False,
     )
 
 
 def _added() -> Iterator[Line]:
-    yield Line(
-        "memory",
+    yield _memory_line(
         "what a zmtp subscriber adds to its process",
         "bytes a message of a step",
         at_most(8),
@@ -527,10 +521,7 @@ def _added() -> Iterator[Line]:
             Figure("bytes, first report", at_most(14_000), timed=False),
             Figure("bytes a further step", at_most(64), timed=False),
         ),
-        pairs=3,
         pair_s=40.0,
-        lacks=programs.lacks,
-        timed=False,
     )
     how = "Largest memory of one of 10 subscribers of ZMQ at 20,000 messages/s, by the kernel."
     for name, client, many, few in (
@@ -539,18 +530,14 @@ def _added() -> Iterator[Line]:
         ("10 steps : 2", "native", (5_000, 10), (5_000, 2)),
         ("10 steps : 2", "pyzmq", (5_000, 10), (5_000, 2)),
     ):
-        yield Line(
-            "memory",
+        yield _memory_line(
             f"{client} subscriber behind {name}",
             "bytes",
             at_most(1.02),
             partial(memory.after, client, *many),
             partial(memory.after, client, *few),
             how,
-            pairs=3,
             pair_s=20.0,
-            lacks=programs.lacks,
-            timed=False,
         )
 
 
@@ -611,8 +598,7 @@ def _group_growth() -> Iterator[Line]:
             f"{name} configured, 100 groups : 1",
             "s",
             at_most(2.0),
-            partial(configured, 100),
-            partial(configured, 1),
+            *_at(configured, 100, 1),
             text,
             quick=lacks is nothing,
             pair_s=20.0,
@@ -652,15 +638,14 @@ def _publisher_growth() -> Iterator[Line]:
             f"account of a message, {name}, 100 publishers : 1",
             "ns",
             at_most(1.1),
-            partial(account, 100),
-            partial(account, 1),
+            *_at(account, 100, 1),
             how,
             quick=name == "pyzmq",
             pair_s=2.0,
             lacks=lacks,
         )
     found = growth.Growth((1, 10, 100), growth.of_publishers)
-    yield Line(
+    yield _long_line(
         "growth",
         "memory of a subscriber, 1 to 100 publishers",
         "slope",
@@ -668,9 +653,7 @@ def _publisher_growth() -> Iterator[Line]:
         found.slopes,
         None,
         "hydra zmqfixed, 100 native subscribers that hear all publishers, 2,000 messages/s: the largest memory of one.",
-        pairs=3,
         pair_s=25.0,
-        lacks=programs.lacks,
         points=found.points,
         timed=False,
     )
@@ -679,27 +662,23 @@ def _publisher_growth() -> Iterator[Line]:
 def _row_growth() -> Iterator[Line]:
     constant = at_most(1.1)
     stored = Figure("bytes of run.db", constant, timed=False)
-    yield Line(
+    yield _long_line(
         "growth",
         "a real row, 100 rows : 10",
         "CPU s",
         constant,
-        partial(growth.of_real_rows, 100),
-        partial(growth.of_real_rows, 10),
+        *_at(growth.of_real_rows, 100, 10),
         "hydra zmqfixed with 10 native subscribers and steps of 0.2 s: CPU seconds of the controller for each row "
         "behind the first; bytes of run.db a row.",
         (stored,),
-        pairs=3,
         pair_s=70.0,
-        lacks=programs.lacks,
     )
     yield Line(
         "growth",
         "a row, 10,000 rows : 1,000",
         "CPU s",
         constant,
-        partial(growth.of_rows, 10_000),
-        partial(growth.of_rows, 1000),
+        *_at(growth.of_rows, 10_000, 1000),
         "The code that runs a scenario, with stored reports of 10 subscribers in place of measured steps: CPU seconds "
         "of the controller a row (decided, stored, shown, written into tables); of a finished run that is resumed; "
         "bytes of run.db a row.",

@@ -9,10 +9,11 @@ from typing import Final
 
 from hydra.config.machine_judgement import Judgement, judged, judged_others
 from hydra.measure.disturbance import named
-from hydra.measure.machine_texts import RECORD_FILES, facts_of, record_of
+from hydra.measure.machine_facts import facts_of
+from hydra.measure.machine_texts import RECORD_FILES, record_of
 from hydra.measure.other_processes import used_by_others
 from hydra.model import MachineRecord
-from hydra.run.machine_watch import MachineReading, OwnMachine
+from hydra.run.own_machine import MachineReading, OwnMachine
 
 _LEAST_S: Final = 0.5
 """The least time over which the CPU time of other processes is measured; it is counted in ticks of 10 ms."""

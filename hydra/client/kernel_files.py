@@ -31,9 +31,10 @@ def read_texts(
         root: the folder that contains ``proc`` and ``sys``.
         skipped: paths that are not read.
     """
+    folder = str(root).rstrip("/")
     found: dict[str, str] = {}
     for path in _matches(patterns, root):
-        if path not in skipped and path not in found and (text := _beginning(root / path[1:], most_bytes)) is not None:
+        if path not in skipped and path not in found and (text := _beginning(folder + path, most_bytes)) is not None:
             found[path] = text
     return found
 
@@ -46,7 +47,7 @@ def _matches(patterns: Iterable[str], root: Path) -> Iterator[str]:
         yield from (f"/{name}" for name in names)
 
 
-def _beginning(path: Path, most_bytes: int) -> str | None:
+def _beginning(path: str, most_bytes: int) -> str | None:
     """The text at the beginning of a file; None if there is no such file, because a process has ended for example."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -75,9 +76,8 @@ def texts_for(look: Look, ids: Sequence[int]) -> KernelTexts:
     time_ns = time.monotonic_ns()
     texts: dict[str, str] = {}
     left, complete = MAX_TEXT_BYTES, True
-    root = Path("/")
-    for path in sorted(set(_matches(look.patterns, root))):
-        if (text := _beginning(root / path[1:], look.most_bytes)) is None:
+    for path in sorted(set(_matches(look.patterns, Path("/")))):
+        if (text := _beginning(path, look.most_bytes)) is None:
             continue
         left -= len(path) + len(text.encode())
         if left < 0:

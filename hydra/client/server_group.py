@@ -96,9 +96,7 @@ class _Node:
         self._versions = program.prepare()
         # Without an address, a remote agent is known by its host name.
         host = os.environ.get("HYDRA_DATA_HOST") or ("127.0.0.1" if local else socket.gethostname())
-        # No other process can get the ports until the server binds them.
-        self._kept = stack.enter_context(ExitStack())
-        self._endpoint = endpoint_of(host, self._kept.enter_context(kept_ports(host, ports[: program.ports])))
+        self._endpoint = endpoint_of(host, stack.enter_context(kept_ports(host, ports[: program.ports])))
 
     def dial(self, credentials: curve_security.Credentials) -> ControlClient:
         """Opens the connection to the controller and sends ``hello``."""
@@ -155,7 +153,6 @@ class _Node:
         self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
         folder.mkdir()
         command = self._program.command(folder, self._endpoint, join.system)
-        self._kept.close()
         # No grace: the data is deleted anyway, and a server that stops in order may wait for the others.
         server = SupervisedProcess(command, folder, Path(LOG).absolute(), grace_s=0.0)
         self._stack.callback(server.stop)

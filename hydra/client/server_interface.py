@@ -69,19 +69,22 @@ _CONNECT_WITHIN_S: Final = 0.2
 
 @contextlib.contextmanager
 def kept_ports(host: str, ports: Sequence[int]) -> Iterator[list[int]]:
-    """Binds these ports, 0 for any free one, so no other process gets them meanwhile; yields their numbers.
+    """Binds these ports, 0 for any free one, and yields their numbers; meanwhile a server can listen at them.
+
+    A process that asks the kernel for any port gets none of them, and neither does a connection to another host. A
+    server names its port and sets ``SO_REUSEADDR``, as all servers do, so it shares the port with the bound socket,
+    which does not listen.
 
     Raises:
-        OSError: a port is in use, or ``host`` is not an address of this machine.
+        OSError: another process listens at a port, or ``host`` is not an address of this machine.
     """
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in ports]
         for kept, port in zip(sockets, ports, strict=True):
             try:
-                # A server that has just ended leaves its ports to the next one; a listening server does not share them.
-                kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(port != 0))
+                # A server that has just ended leaves its ports to the next one.
+                kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 kept.bind((host, port))
-                kept.listen(1)
             except OSError as e:
                 raise OSError(
                     f"cannot bind {host}:{port}: {e.strerror}; look at HYDRA_DATA_HOST and the ports"

@@ -16,10 +16,10 @@ from hydra.options import (
     WORKLOAD,
     Command,
     CommandGroup,
-    connect_flag,
-    connect_rates_flag,
+    connections_flags,
     duration_flag,
     experiment_command,
+    fixed_flags,
     flags,
     grouped,
     keyed,
@@ -96,9 +96,7 @@ def kafka_batch(**_: Any) -> None:
     "kafka-fixed",
     "kafka-fixed",
     _kafka_flags,
-    duration_flag,
-    rate_flag,
-    connect_flag,
+    fixed_flags,
     examples=(
         "hydra kafka-fixed --clients 10,30 --rate 1000 --duration 2",
         "hydra kafka-fixed --clients 10 --servers 10.0.0.5:9092 --json",
@@ -112,7 +110,7 @@ def kafka_fixed(**_: Any) -> None:
     "kafka-connections",
     "kafka-connections",
     _kafka_flags,
-    connect_rates_flag,
+    connections_flags,
     examples=("hydra kafka-connections --clients 100 --connect-rate 50,max",),
 )
 def kafka_connections(**_: Any) -> None:

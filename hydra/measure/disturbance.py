@@ -9,11 +9,10 @@ from typing import Final
 
 import msgspec
 
+from hydra.measure.cpu_slowdown import fall_under_load
 from hydra.measure.verdict import OTHERS_PCT
 from hydra.model import FactChange, MachineActivity
 
-FREQUENCY_FALL: Final = 0.1
-"""The least relative fall of the fastest core's frequency during a step that disturbs it."""
 _NAMED: Final = 8
 """The most processes that are named for a host."""
 
@@ -27,7 +26,7 @@ class Disturbance:
         others_pct: the CPU of all cores that processes outside the run used, in %; 0 if it was little.
         by: the processes that used most of it, with the CPU of each in %.
         throttled: how often the CPU was slowed down.
-        frequencies_mhz: the lowest and the highest frequency of the fastest core, if it fell; otherwise ().
+        frequencies_mhz: the frequency of the fastest core after and before it fell under load; () if it did not fall.
         changed: the facts of the machine that changed since the run began.
     """
 
@@ -52,13 +51,13 @@ def disturbances(hosts: Mapping[str, MachineActivity]) -> list[Disturbance]:
     for host, activity in hosts.items():
         pct = others_pct(activity) or 0.0
         disturbed = pct > OTHERS_PCT
-        low, high = min(activity.frequencies_mhz, default=0.0), max(activity.frequencies_mhz, default=0.0)
+        fall = fall_under_load(activity.frequencies_mhz, activity.busiest_core_pct)
         it = Disturbance(
             host,
             others_pct=round(pct, 1) if disturbed else 0.0,
             by=named(activity.others or {}, activity.seconds * activity.cpus) if disturbed else (),
             throttled=activity.throttled or 0,
-            frequencies_mhz=(round(low), round(high)) if low < (1 - FREQUENCY_FALL) * high else (),
+            frequencies_mhz=tuple(map(round, fall or ())),
             changed=activity.changed,
         )
         if it != Disturbance(host):

@@ -7,18 +7,18 @@ on another host, a relay reads them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Iterator, Mapping
 from typing import Final
 
-from hydra.model import FactChange, InterfaceRecord, MachineRecord, format_cpus, parse_cpus
+from hydra.model import InterfaceRecord, MachineRecord, parse_cpus
 
 Texts = Mapping[str, str]
 """Texts of files by their path."""
 
-_CPU: Final = "/sys/devices/system/cpu"
+CPUS: Final = "/sys/devices/system/cpu"
+POLICIES: Final = f"{CPUS}/cpufreq/policy*"
+"""The folder of the CPUs, and the folders with the frequency of each core."""
 _CGROUPS: Final = "/sys/fs/cgroup"
-_POLICY: Final = f"{_CPU}/cpufreq/policy*"
 _CLOCK: Final = "/sys/devices/system/clocksource/clocksource0"
 _NET: Final = "/sys/class/net"
 
@@ -29,23 +29,20 @@ RECORD_FILES: Final = (
     *("/proc/sys/kernel/osrelease", "/proc/sys/vm/nr_hugepages", "/proc/sys/net/ipv4/tcp_congestion_control"),
     *("/proc/sys/net/core/rmem_max", "/proc/sys/net/core/wmem_max"),
     *("/proc/sys/net/ipv4/tcp_rmem", "/proc/sys/net/ipv4/tcp_wmem"),
-    *(f"{_CPU}/online", f"{_CPU}/isolated", f"{_CPU}/cpu[0-9]*/topology/thread_siblings_list"),
-    *(f"{_POLICY}/scaling_driver", f"{_POLICY}/scaling_governor", f"{_POLICY}/energy_performance_preference"),
-    *(f"{_POLICY}/scaling_min_freq", f"{_POLICY}/scaling_max_freq"),
-    *(f"{_CPU}/cpufreq/boost", f"{_CPU}/intel_pstate/no_turbo", f"{_CPU}/vulnerabilities/*"),
+    *(f"{CPUS}/online", f"{CPUS}/isolated", f"{CPUS}/cpu[0-9]*/topology/thread_siblings_list"),
+    *(f"{POLICIES}/scaling_driver", f"{POLICIES}/scaling_governor", f"{POLICIES}/energy_performance_preference"),
+    *(f"{POLICIES}/scaling_min_freq", f"{POLICIES}/scaling_max_freq"),
+    *(f"{CPUS}/cpufreq/boost", f"{CPUS}/intel_pstate/no_turbo", f"{CPUS}/vulnerabilities/*"),
     *("/sys/devices/system/node/node[0-9]*/cpulist", "/sys/kernel/mm/transparent_hugepage/enabled"),
     *(f"{_CLOCK}/current_clocksource", f"{_CLOCK}/available_clocksource"),
     *("/sys/hypervisor/type", "/sys/class/dmi/id/sys_vendor", "/sys/class/dmi/id/product_name"),
     *(f"{_NET}/*/speed", f"{_NET}/*/queues/rx-*/rps_cpus", f"{_NET}/*/queues/tx-*/tx_timeout"),
 )
 """The files of the record of a machine."""
-FREQUENCY_FILES: Final = (f"{_POLICY}/scaling_cur_freq",)
-"""The files with the present frequency of the cores, in kHz."""
-HEAT_FILES: Final = (
-    f"{_CPU}/cpu[0-9]*/thermal_throttle/core_throttle_count",
-    f"{_CPU}/cpu[0-9]*/thermal_throttle/package_throttle_count",
+_VIRTUAL: Final = (
+    *("lo", "veth", "docker", "br-", "virbr", "cali", "cni", "flannel", "lxc", "ifb", "tap", "tun", "dummy"),
 )
-"""The files that count how often the CPU was slowed down because it was too hot."""
+"""The beginnings of the names of interfaces that exist for single containers, or have no link."""
 
 
 def group_files(texts: Texts) -> tuple[str, ...]:
@@ -84,12 +81,12 @@ def record_of(texts: Texts) -> MachineRecord:
     return MachineRecord(
         kernel=_line(texts, "/proc/sys/kernel/osrelease"),
         cpu_model=_cpu_model(texts.get("/proc/cpuinfo", "")),
-        cpus=_cpus(texts.get(f"{_CPU}/online")),
+        cpus=_cpus(texts.get(f"{CPUS}/online")),
         allowed=_cpus(status.get("Cpus_allowed_list")),
         cpuset=_cpuset(texts),
-        cores=_sets(texts, rf"{_CPU}/cpu\d+/topology/thread_siblings_list"),
+        cores=_sets(texts, rf"{CPUS}/cpu\d+/topology/thread_siblings_list"),
         nodes=_sets(texts, r"/sys/devices/system/node/node\d+/cpulist"),
-        isolated=_cpus(texts.get(f"{_CPU}/isolated")),
+        isolated=_cpus(texts.get(f"{CPUS}/isolated")),
         quota_cpus=_quota_cpus(texts),
         driver=_common(texts, "scaling_driver"),
         governor=_common(texts, "scaling_governor"),
@@ -102,104 +99,14 @@ def record_of(texts: Texts) -> MachineRecord:
         memory_bytes=_kibibytes(memory.get("MemTotal")),
         swap_used_bytes=None if swap[0] is None or swap[1] is None else swap[0] - swap[1],
         transparent_huge_pages=_selected(texts.get("/sys/kernel/mm/transparent_hugepage/enabled", "")),
-        huge_pages=_number(texts.get("/proc/sys/vm/nr_hugepages")),
-        rmem_max=_number(texts.get("/proc/sys/net/core/rmem_max")),
-        wmem_max=_number(texts.get("/proc/sys/net/core/wmem_max")),
+        huge_pages=whole_number(texts.get("/proc/sys/vm/nr_hugepages")),
+        rmem_max=whole_number(texts.get("/proc/sys/net/core/rmem_max")),
+        wmem_max=whole_number(texts.get("/proc/sys/net/core/wmem_max")),
         tcp_rmem_max=_last_number(texts.get("/proc/sys/net/ipv4/tcp_rmem")),
         tcp_wmem_max=_last_number(texts.get("/proc/sys/net/ipv4/tcp_wmem")),
         congestion_control=_line(texts, "/proc/sys/net/ipv4/tcp_congestion_control"),
         interfaces=_interfaces(texts),
     )
-
-
-def fastest_mhz(texts: Texts) -> float | None:
-    """The present frequency of the fastest core; None if the kernel does not show it."""
-    found = [_number(text) for path, text in texts.items() if path.endswith("/scaling_cur_freq")]
-    return max((khz / 1000 for khz in found if khz is not None), default=None)
-
-
-def throttle_count(texts: Texts) -> int | None:
-    """How often the CPU was slowed down since boot, by heat or by the quota of a control group; None: not known."""
-    heat = [_number(text) for path, text in texts.items() if path.endswith("_throttle_count")]
-    quota = [
-        int(found[1])
-        for path, text in texts.items()
-        if path.endswith("/cpu.stat") and (found := re.search(r"^nr_throttled (\d+)$", text, re.MULTILINE))
-    ]
-    known = [*(count for count in heat if count is not None), *quota]
-    return sum(known) if known else None
-
-
-# --- the facts as texts -----------------------------------------------------------------------------------------------
-
-UNKNOWN: Final = "not known here"
-_CHANGING: Final = ("allowed", "swap_used_bytes", "huge_pages", "memory_bytes")
-"""Facts that differ between two readings of one machine: Hydra may pin its own processes, and a hypervisor may lend a
-virtual machine more memory."""
-_VIRTUAL: Final = (
-    *("lo", "veth", "docker", "br-", "virbr", "cali", "cni", "flannel", "lxc", "ifb", "tap", "tun", "dummy"),
-)
-"""The beginnings of the names of interfaces that exist for single containers, or have no link."""
-
-
-def facts_of(record: MachineRecord) -> dict[str, str]:
-    """The facts of a machine as texts, by the name of the field; interfaces are one text."""
-    facts = {each.name: _text(getattr(record, each.name)) for each in fields(record)}
-    if record.frequency_mhz is not None:
-        facts["frequency_mhz"] = f"{record.frequency_mhz[0]} to {record.frequency_mhz[1]}"
-    facts["cores"] = UNKNOWN if record.cores is None else _cores(record.cores)
-    if record.quota_cpus == 0:
-        facts["quota_cpus"] = "none"
-    if record.hypervisor == "":
-        facts["hypervisor"] = "none"
-    facts["interfaces"] = "; ".join(f"{name}: {_interface(it)}" for name, it in record.interfaces.items()) or UNKNOWN
-    return facts
-
-
-def common_facts(records: Iterable[MachineRecord]) -> dict[str, str]:
-    """The facts of a run's hosts, each with all values that its hosts have; for a comparison of two runs."""
-    found: dict[str, list[str]] = {}
-    for record in records:
-        for name, text in facts_of(record).items():
-            if name not in _CHANGING:
-                found.setdefault(name, []).append(text)
-    return {name: " / ".join(sorted(set(texts))) for name, texts in found.items()}
-
-
-def changes(before: MachineRecord, after: MachineRecord) -> tuple[FactChange, ...]:
-    """The facts that changed between two records of one machine, without those that change by themselves."""
-    earlier, later = facts_of(before), facts_of(after)
-    return tuple(
-        FactChange(name, earlier[name], later[name])
-        for name in earlier
-        if name not in (*_CHANGING, "interfaces") and earlier[name] != later[name]
-    )
-
-
-def _text(value: object) -> str:
-    match value:
-        case None:
-            return UNKNOWN
-        case bool():
-            return "yes" if value else "no"
-        case tuple() if value and isinstance(value[0], tuple):
-            return "; ".join(format_cpus(each) for each in value)
-        case tuple():
-            return format_cpus(value) or "none"
-        case float():
-            return f"{value:g}"
-    return str(value)
-
-
-def _cores(cores: Sequence[Sequence[int]]) -> str:
-    """The number of cores, and how many CPUs each has."""
-    shared = sum(len(core) > 1 for core in cores)
-    return f"{len(cores)}, {shared} of them with several CPUs" if shared else f"{len(cores)}, each with one CPU"
-
-
-def _interface(it: InterfaceRecord) -> str:
-    speed = "speed not known" if it.speed_mbit is None else f"{it.speed_mbit} Mbit/s"
-    return f"{speed}, {it.receive_queues} receive and {it.send_queues} send queues"
 
 
 # --- single facts -----------------------------------------------------------------------------------------------------
@@ -209,13 +116,14 @@ def _line(texts: Texts, path: str) -> str | None:
     return texts.get(path, "").strip() or None
 
 
-def _number(text: str | None) -> int | None:
+def whole_number(text: str | None) -> int | None:
+    """The number that a file contains; None: it contains none."""
     word = (text or "").strip()
     return int(word) if word.isascii() and word.isdigit() else None
 
 
 def _last_number(text: str | None) -> int | None:
-    return _number((text or "").split()[-1]) if (text or "").split() else None
+    return whole_number((text or "").split()[-1]) if (text or "").split() else None
 
 
 def _fields(text: str) -> dict[str, str]:
@@ -226,7 +134,7 @@ def _fields(text: str) -> dict[str, str]:
 
 def _kibibytes(text: str | None) -> int | None:
     """A size such as ``1234 kB`` in bytes."""
-    number = _number((text or "").removesuffix("kB"))
+    number = whole_number((text or "").removesuffix("kB"))
     return None if number is None else number * 1024
 
 
@@ -253,13 +161,13 @@ def _cpu_model(cpuinfo: str) -> str | None:
 
 def _common(texts: Texts, name: str) -> str | None:
     """The value that the cores share in this file of their frequency policy, or all their values."""
-    values = {text.strip() for path, text in texts.items() if re.fullmatch(rf"{_CPU}/cpufreq/policy\d+/{name}", path)}
+    values = {text.strip() for path, text in texts.items() if re.fullmatch(rf"{CPUS}/cpufreq/policy\d+/{name}", path)}
     return ", ".join(sorted(values - {""})) or None
 
 
 def _boost(texts: Texts) -> bool | None:
-    no_turbo = _number(texts.get(f"{_CPU}/intel_pstate/no_turbo"))
-    boost = _number(texts.get(f"{_CPU}/cpufreq/boost"))
+    no_turbo = whole_number(texts.get(f"{CPUS}/intel_pstate/no_turbo"))
+    boost = whole_number(texts.get(f"{CPUS}/cpufreq/boost"))
     if no_turbo is not None:
         return no_turbo == 0
     return None if boost is None else boost != 0
@@ -267,7 +175,7 @@ def _boost(texts: Texts) -> bool | None:
 
 def _frequency_mhz(texts: Texts) -> tuple[int, int] | None:
     low, high = (
-        [khz for path, text in texts.items() if path.endswith(name) and (khz := _number(text)) is not None]
+        [khz for path, text in texts.items() if path.endswith(name) and (khz := whole_number(text)) is not None]
         for name in ("/scaling_min_freq", "/scaling_max_freq")
     )
     return (min(low) // 1000, max(high) // 1000) if low and high else None
@@ -295,7 +203,7 @@ def _quota_cpus(texts: Texts) -> float | None:
         quotas.append(int(quota) / int(period) if quota.isdigit() and period.isdigit() and int(period) else 0.0)
     periods = _groups(texts, "cpu.cfs_period_us")
     for text, period_text in zip(_groups(texts, "cpu.cfs_quota_us"), periods, strict=False):
-        quota_us, period_us = _number(text), _number(period_text)
+        quota_us, period_us = whole_number(text), whole_number(period_text)
         quotas.append(quota_us / period_us if quota_us and period_us else 0.0)
     return min((quota for quota in quotas if quota), default=0.0) if quotas else None
 
@@ -334,7 +242,7 @@ def _hypervisor(texts: Texts) -> str | None:
 
 def _mitigations(texts: Texts) -> str | None:
     options = [word for word in texts.get("/proc/cmdline", "").split() if word.startswith("mitigations=")]
-    folder = f"{_CPU}/vulnerabilities/"
+    folder = f"{CPUS}/vulnerabilities/"
     found = {path.removeprefix(folder): text.strip() for path, text in texts.items() if path.startswith(folder)}
     if not found:
         return options[-1] if options else None
@@ -355,7 +263,7 @@ def _interfaces(texts: Texts) -> dict[str, InterfaceRecord]:
     return {
         name: InterfaceRecord(
             # A driver that does not know the speed of a link shows -1.
-            _number(texts.get(f"{_NET}/{name}/speed")) or None,
+            whole_number(texts.get(f"{_NET}/{name}/speed")) or None,
             *(sum(path.startswith(f"{_NET}/{name}/queues/{way}-") for path in texts) for way in ("rx", "tx")),
         )
         for name in sorted(names)

@@ -74,7 +74,11 @@ def used_by_others(before: Processes, after: Processes, ours: Container[int]) ->
         ours: processes that are no others.
     """
     ended: dict[int, float] = defaultdict(float)
-    gone = {pid for pid, process in before.items() if pid not in ours and not _is_same(process, after.get(pid))}
+    gone = {
+        pid
+        for pid, process in before.items()
+        if (later := after.get(pid)) is not process and pid not in ours and not _is_same(process, later)
+    }
     for pid in gone:
         # A compiler ends with its shell: only their ancestor that continues has waited for both.
         ancestor = before[pid].parent
@@ -83,9 +87,10 @@ def used_by_others(before: Processes, after: Processes, ours: Container[int]) ->
         ended[ancestor] += before[pid].whole_s
     found: dict[str, float] = defaultdict(float)
     for pid, now in after.items():
-        if pid in ours or pid == _KERNEL or now.parent == _KERNEL:
-            continue
         then = before.get(pid)
+        # The same object was not read again, because the process has not run.
+        if then is now or pid in ours or pid == _KERNEL or now.parent == _KERNEL:
+            continue
         known = then if then is not None and _is_same(then, now) else None
         own_s = now.own_s - (known.own_s if known else 0.0)
         # What ended children had used before the first reading is no use between the readings.

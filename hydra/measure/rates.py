@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from statistics import fmean
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from hydra.model import PublisherReport
 from hydra.wire.arrays import Floats, Ints
+from hydra.wire.buckets import rank_of
 from hydra.wire.subscriber_table import SubscriberTable
 
 SECOND_NS = 1_000_000_000
@@ -87,12 +87,12 @@ def jain(values: Ints) -> float | None:
 
 
 def nearest_rank(values: Ints, percent: float) -> int:
-    """The nearest-rank percentile: the smallest value that at least ``percent`` % of all values do not exceed.
+    """The value of the percentile's rank (:func:`hydra.wire.buckets.rank_of`).
 
     Raises:
         ValueError: there are no values.
     """
     if not len(values):
         raise ValueError("a percentile needs at least one value")
-    rank = max(math.ceil(percent / 100 * len(values)), 1) - 1
-    return int(np.partition(values, rank)[rank])
+    index = rank_of(percent, len(values)) - 1
+    return int(np.partition(values, index)[index])

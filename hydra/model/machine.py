@@ -108,6 +108,8 @@ class MachineActivity:
         before_s: the length of the time since the observation of the step before, or since the start of the command.
         before: CPU seconds of processes outside the run in that time, as ``others``.
         frequencies_mhz: the frequency of the fastest core at each reading; empty if the kernel does not show it.
+        busiest_core_pct: the use of the busiest core between the reading before and each of these readings, in %; 0 for
+            the first one. Empty in runs of earlier versions.
         throttled: how often the CPU was slowed down, because it was too hot or the CPU quota was used up; None: not
             known here.
         changed: the facts of the machine's record that changed since the run began.
@@ -120,6 +122,7 @@ class MachineActivity:
     before_s: float = 0.0
     before: Mapping[str, float] | None = None
     frequencies_mhz: tuple[float, ...] = ()
+    busiest_core_pct: tuple[float, ...] = ()
     throttled: int | None = None
     changed: tuple[FactChange, ...] = ()
     pinned: Mapping[str, str] = field(default_factory=dict)

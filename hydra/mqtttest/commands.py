@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from hydra.options import (
-    connect_flag,
-    connect_rates_flag,
+    connections_flags,
     duration_flag,
-    rate_flag,
+    fixed_flags,
     scenario_command,
     search_flags,
     system_flags,
@@ -33,9 +32,7 @@ def mqtt_rate(**_: Any) -> None:
     "mqtt-fixed",
     "mqtt-fixed",
     _mqtt_flags,
-    duration_flag,
-    rate_flag,
-    connect_flag,
+    fixed_flags,
     examples=(
         "hydra mqtt-fixed --clients 10,30 --rate 20 --duration 2",
         "hydra mqtt-fixed --clients 10 --servers 10.0.0.5:1883 --username me --password-file ./password",
@@ -49,7 +46,7 @@ def mqtt_fixed(**_: Any) -> None:
     "mqtt-connections",
     "mqtt-connections",
     _mqtt_flags,
-    connect_rates_flag,
+    connections_flags,
     examples=(
         "hydra mqtt-connections --clients 100 --connect-rate 100,max",
         "hydra mqtt-connections --client native --clients-per-process 100 --clients 5000 --connect-rate 500",

@@ -10,11 +10,10 @@ import click
 from hydra.options import (
     WORD,
     SeveralKeysOption,
-    connect_flag,
-    connect_rates_flag,
+    connections_flags,
     duration_flag,
+    fixed_flags,
     flags,
-    rate_flag,
     scenario_command,
     search_flags,
     system_flags,
@@ -59,9 +58,7 @@ def nats_rate(**_: Any) -> None:
     "nats-fixed",
     "nats-fixed",
     _nats_flags,
-    duration_flag,
-    rate_flag,
-    connect_flag,
+    fixed_flags,
     examples=("hydra nats-fixed --clients 10,30 --rate 1000 --duration 2 --out runs/nats",),
 )
 def nats_fixed(**_: Any) -> None:
@@ -72,7 +69,7 @@ def nats_fixed(**_: Any) -> None:
     "nats-connections",
     "nats-connections",
     _nats_flags,
-    connect_rates_flag,
+    connections_flags,
     examples=("hydra nats-connections --clients 100,1000 --connect-rate 100,max",),
 )
 def nats_connections(**_: Any) -> None:

@@ -194,9 +194,10 @@ sweep_flags = flags(
 """Flags of every command that is for one scenario."""
 
 rate_flag = grouped(WORKLOAD, setting_flag("settings.rate"))
-connect_flag = grouped(WORKLOAD, setting_flag("settings.connect_rate"))
-"""The flag of commands whose rows have a given rate."""
-connect_rates_flag = grouped(
+duration_flag = grouped(WORKLOAD, setting_flag("sweep.duration_s"))
+fixed_flags = flags(duration_flag, rate_flag, grouped(WORKLOAD, setting_flag("settings.connect_rate")))
+"""The flags of commands that measure at a given rate, before which subscribers may connect at a given rate."""
+connections_flags = grouped(
     WORKLOAD,
     keyed(
         "--connect-rate",
@@ -207,7 +208,6 @@ connect_rates_flag = grouped(
     setting_flag("settings.connect_within_s", "--connect-within", type=Duration("s"), help=_WITHIN),
 )
 """The flags of commands that measure connecting."""
-duration_flag = grouped(WORKLOAD, setting_flag("sweep.duration_s"))
 
 slo_flags = flags(
     grouped(

@@ -17,7 +17,7 @@ from hydra.errors import RunDirectoryError, UsageError
 from hydra.events.run_events import SystemFact
 from hydra.measure.column_names import CLIENTS, POINT, PUBLISHERS, REASON, STATUS
 from hydra.measure.event_recovery import latency_of_span
-from hydra.measure.machine_texts import common_facts
+from hydra.measure.machine_facts import common_facts
 from hydra.model import (
     SHARED,
     SKIPPED_BY,

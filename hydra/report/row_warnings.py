@@ -729,7 +729,7 @@ class RowDisturbed(FigureWarning):
         remedies = {
             _QUIET: any(each.others_pct for each in self.hosts),
             "cool the CPU, or raise the CPU quota of the control group": any(each.throttled for each in self.hosts),
-            "set the governor performance, and look at the temperature": any(
+            "look at temperature and power limit, or switch boost off (hydra check)": any(
                 each.frequencies_mhz for each in self.hosts
             ),
             "change the machine only between runs": any(each.changed for each in self.hosts),
@@ -759,8 +759,8 @@ def _disturbed(repeats: Sequence[Disturbance]) -> str:
     if throttled := max(each.throttled for each in repeats):
         parts.append(f"the CPU was slowed down{most} {counted(throttled, 'time')}")
     if falls := [each.frequencies_mhz for each in repeats if each.frequencies_mhz]:
-        low, high = min(each[0] for each in falls), max(each[1] for each in falls)
-        parts.append(f"the fastest core ran with {low:.0f} to {high:.0f} MHz")
+        low, high = min(falls, key=lambda each: each[0] / each[1])
+        parts.append(f"the frequency of the fastest core fell{most} from {high:.0f} to {low:.0f} MHz under load")
     changed = dict.fromkeys(change for each in repeats for change in each.changed)
     parts += [f"{change.fact} was {change.before} and is {change.after}" for change in changed]
     return f"on {worst.host}, {', '.join(parts)}"

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
-from hydra.client.kernel_files import read_texts
 from hydra.control.clock_offset import HostKey
 from hydra.control.controller import Controller
-from hydra.measure.machine_texts import (
-    FILE_BYTES,
+from hydra.measure.cpu_slowdown import (
+    FREQUENCY_BYTES,
     FREQUENCY_FILES,
     HEAT_FILES,
-    RECORD_FILES,
-    Texts,
-    changes,
-    fastest_mhz,
-    group_files,
-    record_of,
+    FrequencySeries,
     throttle_count,
 )
-from hydra.measure.other_processes import PROCESS_FILES, Processes, descendants, processes_of, used_by_others
+from hydra.measure.machine_facts import changes
+from hydra.measure.machine_texts import FILE_BYTES, RECORD_FILES, Texts, group_files, record_of
+from hydra.measure.other_processes import PROCESS_FILES, descendants, processes_of, used_by_others
 from hydra.model import MachineActivity, MachineRecord, format_cpus
+from hydra.run.own_machine import MachineReading, OwnMachine
 from hydra.wire.messages import Hello, KernelTexts
 
 _FIRST_WITHIN_S: Final = 2.0
@@ -37,57 +32,6 @@ _OF_A_ROLE: Final = 8
 """The most relays or servers of a role whose CPUs are read: all of a role have the same ones."""
 _MOST_GROUPS: Final = 128
 """The most files of control groups that are read on other hosts; a command has a limited number of patterns."""
-_PROCESS_BYTES: Final = 384
-
-
-@dataclass(frozen=True, slots=True)
-class MachineReading:
-    """One reading of a host.
-
-    Attributes:
-        time_ns: CLOCK_MONOTONIC of the host.
-        texts: the texts of the kernel's files, without those of processes.
-        processes: the processes that may be no part of the run; None if they are not known.
-        ours: the processes of the run.
-    """
-
-    time_ns: int
-    texts: Texts
-    processes: Processes | None
-    ours: frozenset[int]
-
-
-class OwnMachine:
-    """Reads this host.
-
-    Args:
-        root: the folder that contains ``proc`` and ``sys``.
-        pid: the process of the command, which belongs to the run with all its descendants.
-    """
-
-    def __init__(self, root: Path = Path("/"), pid: int | None = None) -> None:
-        self._root = root
-        self._pid = os.getpid() if pid is None else pid
-        self._ours: frozenset[int] = frozenset()
-        self._groups: tuple[str, ...] | None = None
-
-    def read(self, files: Sequence[str]) -> MachineReading:
-        """Reads these files, the processes of this host, and the counters that :class:`MachineActivity` needs."""
-        if self._groups is None:
-            self._groups = group_files(read_texts(["/proc/self/cgroup"], FILE_BYTES, self._root))
-        time_ns = time.monotonic_ns()
-        present = {int(name) for name in os.listdir(self._root / "proc") if name.isdigit()}  # noqa: PTH208  # thousands
-        # Thousands of own processes are read once: whatever descends from them is known by its parent.
-        self._ours &= present
-        unknown = read_texts((f"/proc/{pid}/stat" for pid in present - self._ours), _PROCESS_BYTES, self._root)
-        processes = processes_of(unknown)
-        self._ours |= descendants(processes, (self._pid, *self._ours)) & present
-        texts = read_texts((*files, *HEAT_FILES, *self._groups), FILE_BYTES, self._root)
-        return MachineReading(time_ns, texts, processes, self._ours)
-
-    def fastest_mhz(self) -> float | None:
-        """The present frequency of the fastest core; None if the kernel does not show it."""
-        return fastest_mhz(read_texts(FREQUENCY_FILES, FILE_BYTES, self._root))
 
 
 @dataclass(slots=True)
@@ -104,7 +48,7 @@ class _WatchedHost:
     ended: MachineReading | None = None
     first: MachineReading | None = None
     last: MachineReading | None = None
-    frequencies_mhz: list[float] = field(default_factory=list)
+    frequency: FrequencySeries = field(default_factory=FrequencySeries)
     too_many: bool = False
 
 
@@ -167,9 +111,9 @@ class MachineWatch:
             controller.roster.looks.end(question)  # of a step that failed
         self._take_frequencies(controller)
         self._ask(controller, (*HEAT_FILES, *self._group_files))
-        self._here.first, self._here.frequencies_mhz = self._own.read(()), []
+        self._here.first, self._here.frequency = self._own.read(()), FrequencySeries()
         for host in self._others.values():
-            host.first, host.frequencies_mhz = None, []
+            host.first, host.frequency = None, FrequencySeries()
         self._next_ns = 0
 
     def sample(self, controller: Controller) -> None:
@@ -178,11 +122,11 @@ class MachineWatch:
         if now_ns < self._next_ns:
             return
         self._next_ns = now_ns + _EVERY_NS
-        if self._here.record.governor is not None and (mhz := self._own.fastest_mhz()) is not None:
-            self._here.frequencies_mhz.append(mhz)
+        if self._here.record.governor is not None:
+            self._here.frequency.add(self._own.frequency_texts())
         if shown := [key for key, host in self._others.items() if host.record.governor is not None]:
             self._take_frequencies(controller)
-            self._frequency = controller.roster.looks.ask(shown, FREQUENCY_FILES, FILE_BYTES, now_ns)
+            self._frequency = controller.roster.looks.ask(shown, FREQUENCY_FILES, FREQUENCY_BYTES, now_ns)
 
     def end(self, controller: Controller) -> None:
         """Ends the observation at the end of the window; the answers of other hosts may still be on their way."""
@@ -253,8 +197,8 @@ class MachineWatch:
         if self._frequency is None:
             return
         for key, answer in controller.roster.looks.end(self._frequency).items():
-            if (host := self._others.get(key)) is not None and (mhz := fastest_mhz(answer.texts)) is not None:
-                host.frequencies_mhz.append(mhz)
+            if (host := self._others.get(key)) is not None:
+                host.frequency.add(answer.texts)
         self._frequency = None
 
     def _relays(self, controller: Controller, host: HostKey | None) -> list[Hello]:
@@ -307,7 +251,8 @@ def _activity(
         others=others,
         before_s=before_s,
         before=earlier,
-        frequencies_mhz=tuple(round(mhz, 1) for mhz in host.frequencies_mhz),
+        frequencies_mhz=tuple(host.frequency.mhz),
+        busiest_core_pct=tuple(host.frequency.busiest_pct),
         throttled=None if counts[0] is None or counts[1] is None else max(counts[1] - counts[0], 0),
         changed=changes(host.record, record_of(last.texts)),
         pinned=_allowed(last.texts, relays),

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from unittest.mock import patch
 
 import click
@@ -23,8 +23,9 @@ from hydra.errors import HydraError
 from hydra.events.event import Event
 from hydra.run import launcher
 from hydra.store.database import DATABASE
-from tests.suite.waiting import LONG_S, SOON_S
+from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
+T = TypeVar("T")
 Hydra = [sys.executable, "-m", "hydra.cli.main"]
 LIFELINE_S = min(SOON_S, 25.0)
 """Within this everything below a command has ended that was killed: whoever did not notice by the lifeline would stay
@@ -104,10 +105,11 @@ def _asked(run: Path, query: str, *values: str) -> list[Any]:
 
 
 class Background:
-    """A ``hydra`` command that goes on while the test does something to it."""
+    """A ``hydra`` command that runs while the test does something to it."""
 
     def __init__(self, words: Sequence[str], log: Path, env: Mapping[str, str]) -> None:
         self._log, env = log, {**os.environ, **env}
+        self._run = Path(words[words.index("--out") + 1]) if "--out" in words else None
         with log.open("w") as file:
             self.process = psutil.Popen(words, stdout=file, stderr=file, start_new_session=True, env=env)
 
@@ -139,6 +141,38 @@ class Background:
     def output(self) -> str:
         """What it has printed so far."""
         return self._log.read_text()
+
+    def until(self, condition: Callable[[], T], what: str, within_s: float = LONG_S) -> T:
+        """Waits until the condition gives something true, and returns that.
+
+        Raises:
+            AssertionError: the command has ended before, or the deadline is over; the message has :meth:`state`.
+        """
+        __tracebackhide__ = True
+
+        def happened() -> T:
+            code = self.process.poll()  # first: what happened before the end counts
+            value = condition()
+            assert value or code is None, f"ended with {code} before {what}\n{self.state()}"
+            return value
+
+        return wait_until(happened, what, within_s, saw=self.state)
+
+    def state(self) -> str:
+        """The processes of the command, and the ends of its output, of its events and of the logs of its groups."""
+        found = ["processes:"]
+        for process in self.family():
+            with contextlib.suppress(psutil.Error):
+                used = process.cpu_times()
+                words = " ".join(process.cmdline())[:120]
+                found.append(f"  {process.pid} {process.status()} {used.user + used.system:.1f} s of CPU: {words}")
+        run = self._run or self._log
+        noted = _asked(run, "SELECT kind, detail FROM events ORDER BY id")
+        found += ["events:", *(f"  {kind}: {detail}" for kind, detail in noted[-20:])]
+        for log in (self._log, *sorted(run.rglob("stderr")), *sorted(run.rglob("server*.log"))):
+            last = log.read_text(errors="replace").splitlines()[-8:]
+            found += [f"{log}:", *(f"  {line}" for line in last)]
+        return "\n".join(found)
 
     def wait(self, timeout_s: float = LONG_S) -> int:
         """Its exit code."""

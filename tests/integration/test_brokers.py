@@ -43,7 +43,8 @@ def test_a_killed_broker_fails_its_step_and_fresh_ones_carry_the_row(
     run: Path, arguments: tuple[object, ...], brokers: int, reasons: list[str]
 ) -> None:
     with background(*arguments, "--duration", 3, "--out", run) as command:
-        wait_until(lambda: events(run, WindowOpened), "the first step", LONG_S)
+        # Longer than the run itself waits for its brokers, so that its own reason is known.
+        command.until(lambda: events(run, WindowOpened), "the first step", 2 * LONG_S)
         first = command.named("java")
         assert len(first) == brokers
         first[0].kill()
@@ -65,7 +66,7 @@ def test_a_broker_that_the_scenario_kills_fails_nothing_and_loses_nothing(run: P
     kill = ("--set", "settings.kill_broker_at=0.2", "--set", 'kafka.topic={"min.insync.replicas"=2}')
     window = ("--clients", 2, "--duration", 15, "--set", "warmup_s=1")
     with background(*FIXED, "--partitions", 2, *three, *kill, *window, "--out", run) as command:
-        wait_until(lambda: events(run, ServerKilled), "the kill", LONG_S)
+        command.until(lambda: events(run, ServerKilled), "the kill")
         wait_until(lambda: len(command.named("java")) == 2, "the end of one broker")
         assert command.wait() == 0, command.output()
     (row,) = table(run)

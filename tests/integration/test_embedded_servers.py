@@ -9,7 +9,6 @@ import pytest
 from hydra.events.run_events import WindowOpened
 from hydra.store.database import RunStore
 from tests.integration.command import UNKNOWN, background, events, gone, measured, steps, table
-from tests.suite.waiting import LONG_S, wait_until
 
 pytestmark = pytest.mark.tier("test")
 
@@ -56,7 +55,7 @@ def test_a_killed_server_fails_its_step_and_a_fresh_one_carries_the_row(
     run: Path, server: str, command: tuple[object, ...], figures: dict[str, str]
 ) -> None:
     with background(*command, *SMALL, "--duration", 1, "--out", run) as it:
-        wait_until(lambda: events(run, WindowOpened), "the first step", LONG_S)
+        it.until(lambda: events(run, WindowOpened), "the first step")
         (process,) = it.named(server)
         process.kill()
         assert it.wait() in UNKNOWN, it.output()

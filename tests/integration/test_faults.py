@@ -18,7 +18,7 @@ from hydra.kafkatest.broker import EmbeddedBroker
 from tests.integration.brokers import FIXED as BROKERS
 from tests.integration.brokers import nothing_is_left_of
 from tests.integration.command import LIFELINE_S, background, events, gone, hydra, measured, steps, table
-from tests.suite.waiting import LONG_S, PATIENCE, wait_until
+from tests.suite.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.tier("all")
 
@@ -37,7 +37,7 @@ def test_a_step_of_a_search_in_which_a_client_dies_is_measured_again(run: Path, 
               "--set", "sweep.search.fresh_steps=0")  # fmt: skip
     arguments = ("zmqrate", "--clients", 3, "--duration", 3, "--set", "warmup_s=0", *search, "--out", run)
     with background(*arguments) as command:
-        wait_until(lambda: events(run, WindowOpened), "the first step", LONG_S)
+        command.until(lambda: events(run, WindowOpened), "the first step")
         _client(command.clients(victim)).kill()
         assert command.wait() == 0
     (row,) = table(run)
@@ -61,7 +61,7 @@ def test_an_ended_controller_leaves_nothing_and_keeps_its_rows(
     run: Path, arguments: tuple[object, ...], brokers: int, number: signal.Signals, code: int
 ) -> None:
     with background(*arguments, "--duration", 2, "--out", run) as command:
-        wait_until(lambda: steps(run), "the first row", LONG_S)
+        command.until(lambda: steps(run), "the first row")
         family = command.family()
         assert len(family) >= 4
         assert len(command.named("java")) == brokers
@@ -80,7 +80,7 @@ def test_an_ended_controller_leaves_nothing_and_keeps_its_rows(
 
 def test_a_second_ctrl_c_waits_for_nobody_and_leaves_nothing(run: Path) -> None:
     with background(*FIXED, "--clients", "4", "--duration", 600, "--out", run) as command:
-        wait_until(lambda: events(run, WindowOpened), "the first step", LONG_S)
+        command.until(lambda: events(run, WindowOpened), "the first step")
         family = command.family()
         # A stopped client does not go by itself: the first Ctrl-C waits for it.
         stopped = _client(command.clients("zmq-sub"))
@@ -113,8 +113,8 @@ def test_a_bootstrap_server_that_goes_away_ends_the_run_with_its_rows_kept(
     arguments = ("kafka-fixed", "--clients", "2,3,4", "--rate", 200, "--duration", 3, "--client", "confluent-kafka")
     more = ("--set", "warmup_s=0", "--set", f"ready_timeout_s={10 * PATIENCE}", "--bootstrap", bootstrap, "--out", run)
     with background(*arguments, *more) as command:
-        wait_until(lambda: len(steps(run)) == 1, "the first row", LONG_S)
-        wait_until(lambda: len(events(run, WindowOpened)) == 2, "the second step", LONG_S)
+        command.until(lambda: len(steps(run)) == 1, "the first row")
+        command.until(lambda: len(events(run, WindowOpened)) == 2, "the second step")
         family = command.family()
         os.kill(pids[1], signal.SIGKILL)
         wait_until(lambda: f"the Kafka broker at {bootstrap} does not answer" in command.output(), "the run to say so")

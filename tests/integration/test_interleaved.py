@@ -59,7 +59,7 @@ def test_repeats_take_turns_each_with_clients_of_its_own(tmp_path: Path, run: Pa
 def test_what_was_interrupted_goes_on_in_the_same_order(run: Path) -> None:
     words = (*SMALL, "--clients", "1", "--repeat", 3, "--compare-implementations", SAME, "--out", run)
     with background(*words) as command:
-        wait_until(lambda: len(steps(run / "pyzmq-2")) >= 1, "a step of the second run", LONG_S)
+        command.until(lambda: len(steps(run / "pyzmq-2")) >= 1, "a step of the second run")
         command.process.send_signal(signal.SIGINT)
         assert command.wait() == 130
         left = command.family()

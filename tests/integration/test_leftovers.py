@@ -47,7 +47,7 @@ def test_the_topic_of_a_killed_run_is_removed_by_whoever_comes_next_and_not_befo
     # Any folder gives a name that Kafka takes.
     run = tmp_path / "my größte run"
     with background(*run_on(bootstrap, run, "2,3")) as command:
-        wait_until(lambda: events(run, WindowOpened), "the first step", LONG_S)
+        command.until(lambda: events(run, WindowOpened), "the first step")
         # It goes no further: on a busy machine it might be over before the next command has begun.
         command.process.suspend()
         (topic,) = topics(bootstrap)

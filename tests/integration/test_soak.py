@@ -182,7 +182,7 @@ def test_a_wall_clock_that_steps_at_any_moment_changes_no_figure(
     step, env = steps_by
     arguments = ("zmqfixed", "--rate", 200, "--clients", "3", "--duration", 3, "--set", "warmup_s=0")
     with background(*arguments, "--out", run, env=env) as command:
-        wait_until(lambda: (run / "run.db").exists(), "the run", LONG_S)
+        command.until(lambda: (run / "run.db").exists(), "the run")
         at_random(command, f"step {seed}", step.touch, (0.0, 3.0))
         assert command.wait() == 0, command.output()
     (row,) = table(run)

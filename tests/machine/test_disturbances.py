@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
 
+from hydra.client.linux_process import process_cpu_ns
 from hydra.config.scenario import load_scenario
 from hydra.measure.disturbance import Disturbance, decode_disturbances, disturbances, encode_disturbances
 from hydra.measure.other_processes import ProcessTimes, descendants, processes_of, used_by_others
 from hydra.model import FactChange, Figure, MachineActivity
 from hydra.report.row_warnings import HostShared, RowDisturbed, warnings_of
-from hydra.run.machine_watch import OwnMachine
-from tests.machine.trees import stat
+from hydra.run.own_machine import OwnMachine, ProcessTable
+from tests.machine.trees import stat, write
 
 
 def test_a_process_is_read_whatever_its_name_contains() -> None:
@@ -55,22 +58,53 @@ def test_what_others_used(before: dict[str, str], after: dict[str, str], used: d
 
 
 def test_own_processes_are_read_once_and_their_new_children_are_own(tmp_path: Path) -> None:
-    def write(texts: dict[str, str]) -> None:
-        for path, text in texts.items():
-            (tmp_path / path[1:]).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / path[1:]).write_text(text)
-
-    write(stat(1, 0, "init", 0) | stat(5, 1, "hydra", 10) | stat(6, 5, "group", 10))
+    write(tmp_path, stat(1, 0, "init", 0) | stat(5, 1, "hydra", 10) | stat(6, 5, "group", 10))
     machine = OwnMachine(tmp_path, pid=5)
     first = machine.read(())
     assert first.ours == {5, 6}
-    write(stat(7, 6, "client", 70) | stat(8, 1, "busy", 40))
+    write(tmp_path, stat(7, 6, "client", 70) | stat(8, 1, "busy", 40))
     last = machine.read(())
     assert last.ours == {5, 6, 7}
     assert first.processes is not None
     assert last.processes is not None
     assert 6 not in last.processes
     assert used_by_others(first.processes, last.processes, first.ours | last.ours) == {"busy": 0.4}
+
+
+def test_the_clock_of_a_process_counts_its_cpu_time() -> None:
+    before_ns = time.process_time_ns()
+    assert before_ns <= (process_cpu_ns(os.getpid()) or 0) <= time.process_time_ns()
+    above_all_ids = 2**22 + 1
+    assert process_cpu_ns(above_all_ids) is None
+
+
+@pytest.mark.parametrize(
+    ("own", "clock_ns", "present", "is_read"),
+    [
+        (True, 5, {1, 3, 7}, False),
+        (True, 6, {1, 3, 7}, True),
+        # Its parent has ended, so it has another one.
+        (True, 5, {1, 7}, True),
+        # The kernel has no such clocks, or the folder shows the ids of another namespace.
+        (True, None, {1, 3, 7}, True),
+        (False, 5, {1, 3, 7}, True),
+    ],
+)
+def test_a_process_is_read_again_only_if_it_has_run(
+    own: bool, clock_ns: int | None, present: set[int], is_read: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clocks: dict[int, int | None] = {7: clock_ns and 5}
+    monkeypatch.setattr("hydra.run.own_machine.process_cpu_ns", clocks.get)
+    write(tmp_path, stat(7, 3, "sleeper", 1))
+    (tmp_path / "proc/self").symlink_to(str(os.getpid() if own else 1))
+    table = ProcessTable(tmp_path)
+    (first,) = table.read({1, 3, 7}, {7}).values()
+    clocks[7] = clock_ns
+    write(tmp_path, stat(7, 3, "sleeper", 2))
+    (again,) = table.read(present, {7}).values()
+    assert (again is first) is not is_read
+    assert (again.own_s > first.own_s) is is_read
+    assert table.read(set(), set()) == {}
 
 
 QUIET = MachineActivity(seconds=10.0, cpus=4, others={"sshd": 1.9})
@@ -86,9 +120,8 @@ QUIET = MachineActivity(seconds=10.0, cpus=4, others={"sshd": 1.9})
             Disturbance("h", 25.2, (("stress", 25.0), ("sshd", 0.2))),
         ),
         (MachineActivity(10.0, 4, {}, throttled=3), Disturbance("h", throttled=3)),
-        (MachineActivity(10.0, 4, {}, frequencies_mhz=(4000.0, 3650.0)), None),
         (
-            MachineActivity(10.0, 4, {}, frequencies_mhz=(4000.0, 3000.0, 3900.0)),
+            MachineActivity(10.0, 4, {}, frequencies_mhz=(4000.0, 3000.4), busiest_core_pct=(99.0, 99.0)),
             Disturbance("h", frequencies_mhz=(3000, 4000)),
         ),
         (
@@ -124,5 +157,8 @@ def test_a_row_with_repeats_names_the_worst_of_them() -> None:
     repeats = [encode_disturbances([Disturbance("h", pct, ((f"p{pct:.0f}", pct),))]) for pct in (7.0, 9.0)]
     (text,) = disturbed(*repeats)
     assert "used at most 9 % of the CPU (p9 9 %)" in text
+    falls = [encode_disturbances([Disturbance("h", frequencies_mhz=fall)]) for fall in ((900, 1000), (3000, 4000))]
+    (text,) = disturbed(*falls)
+    assert "on h, the frequency of the fastest core fell at most from 4000 to 3000 MHz under load; look at" in text
     changed = encode_disturbances([Disturbance("h", changed=(FactChange("governor", "a", "b"),))])
     assert "on h, governor was a and is b; change the machine only between runs" in disturbed(changed, changed)[0]

@@ -9,16 +9,8 @@ import pytest
 
 from hydra.client.kernel_files import read_texts
 from hydra.config.machine_judgement import judged, judged_others
-from hydra.measure.machine_texts import (
-    UNKNOWN,
-    changes,
-    common_facts,
-    facts_of,
-    fastest_mhz,
-    group_files,
-    record_of,
-    throttle_count,
-)
+from hydra.measure.machine_facts import UNKNOWN, changes, common_facts, facts_of
+from hydra.measure.machine_texts import group_files, record_of
 from hydra.model import FactChange, MachineRecord, format_cpus, parse_cpus
 from tests.machine.trees import machine, texts_of, unpacked
 
@@ -118,13 +110,6 @@ def test_other_processes_are_judged_from_5_percent_on() -> None:
     assert judged_others(5.0, {"make": 5.0}) == []
     (judgement,) = judged_others(5.1, {"make": 4.0, "sshd": 1.1})
     assert "make 4 %, sshd 1 %" in str(judgement)
-
-
-def test_heat_and_used_up_quotas_are_counted_where_the_kernel_shows_them(tmp_path: Path) -> None:
-    counts = {name: throttle_count(texts_of(unpacked(name, tmp_path / name))) for name in FACTS}
-    assert counts == {"bare-metal-intel": 9, "bare-metal-amd": None, "virtual-machine": 0, "container": 41}
-    fastest = {name: fastest_mhz(texts_of(tmp_path / name)) for name in FACTS}
-    assert fastest == {"bare-metal-intel": 4100.0, "bare-metal-amd": None, "virtual-machine": None, "container": None}
 
 
 def test_control_groups_are_read_with_their_parents_and_none_outside() -> None:

@@ -13,10 +13,11 @@ import pytest
 from hydra.client.kernel_files import read_texts
 from hydra.control.host_looks import HostLooks
 from hydra.model import FactChange
-from hydra.run.machine_watch import MachineWatch, OwnMachine
+from hydra.run.machine_watch import MachineWatch
+from hydra.run.own_machine import OwnMachine
 from hydra.wire.messages import Hello, KernelTexts
 from tests.control.golden_messages import FROM_CLIENT
-from tests.machine.trees import stat, unpacked
+from tests.machine.trees import stat, unpacked, write
 
 SECOND = 10**9
 OWN = ("own", "time:[1]")
@@ -67,12 +68,6 @@ class Channel:
             )
             self.roster.looks.heard(identity, message)
         return condition()
-
-
-def write(root: Path, texts: dict[str, str]) -> None:
-    for path, text in texts.items():
-        (root / path[1:]).parent.mkdir(parents=True, exist_ok=True)
-        (root / path[1:]).write_text(text)
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from hydra.client.kernel_files import read_texts
-from hydra.measure.machine_texts import FILE_BYTES, FREQUENCY_FILES, HEAT_FILES, RECORD_FILES, group_files, record_of
+from hydra.measure.cpu_slowdown import FREQUENCY_FILES, HEAT_FILES
+from hydra.measure.machine_texts import FILE_BYTES, RECORD_FILES, group_files, record_of
 from hydra.model import MachineRecord
 
 TREES = Path(__file__).parent / "trees"
@@ -23,6 +24,13 @@ def unpacked(name: str, folder: Path) -> Path:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"{text}\n" if text else "")
     return folder
+
+
+def write(root: Path, texts: dict[str, str]) -> None:
+    """Writes the texts of files by their path."""
+    for path, text in texts.items():
+        (root / path[1:]).parent.mkdir(parents=True, exist_ok=True)
+        (root / path[1:]).write_text(text)
 
 
 def texts_of(root: Path) -> dict[str, str]:

@@ -1,8 +1,9 @@
-"""Ports that are kept for a server until it binds them."""
+"""Ports that are kept for a server."""
 
 from __future__ import annotations
 
 import socket
+import struct
 
 import pytest
 
@@ -11,6 +12,8 @@ from hydra.client.server_interface import kept_ports
 pytestmark = pytest.mark.tier("test")
 
 HOST = "127.0.0.1"
+IP_LOCAL_PORT_RANGE = 51
+"""The option of Linux 6.3 and later with the ports that the kernel may choose for a socket."""
 
 
 def port_of_a_server_that_hung_up() -> int:
@@ -33,14 +36,39 @@ def test_the_port_of_a_server_that_has_just_gone_is_kept_for_the_next() -> None:
         pass
 
 
-def test_a_port_that_is_kept_is_nobody_elses() -> None:
+def test_a_server_listens_at_ports_that_are_kept_for_it_and_keeps_them_for_itself() -> None:
     with kept_ports(HOST, [0, 0]) as (one, other):
         assert one != other
         for port in (one, other):
-            with pytest.raises(OSError, match=f"cannot bind {HOST}:{port}"), kept_ports(HOST, [port]):
-                pass
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection((HOST, port))
+            with socket.create_server((HOST, port)):
+                with pytest.raises(OSError, match=f"cannot bind {HOST}:{port}"), kept_ports(HOST, [port]):
+                    pass
+                with pytest.raises(OSError, match="in use"):
+                    socket.create_server((HOST, port))
+
+
+def offered_only(port: int) -> socket.socket:
+    """A socket for which the kernel may choose only this port."""
+    asking = socket.socket()
+    try:
+        asking.setsockopt(socket.IPPROTO_IP, IP_LOCAL_PORT_RANGE, struct.pack("I", port << 16 | port))
+    except OSError:
+        asking.close()
+        pytest.skip("this kernel has no IP_LOCAL_PORT_RANGE")
+    return asking
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_the_kernel_gives_a_kept_port_to_no_process_that_asks_for_any(is_shared: bool) -> None:
+    with kept_ports(HOST, [0]) as (port,), socket.create_server((HOST, 0)) as server:
+        with offered_only(port) as asking:
+            asking.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, is_shared)
             with pytest.raises(OSError, match="in use"):
-                socket.create_server((HOST, port))
+                asking.bind((HOST, 0))
+        with offered_only(port) as asking, pytest.raises(OSError, match="assign"):
+            asking.connect(server.getsockname())
 
 
 def test_a_port_that_somebody_listens_at_is_taken() -> None:

@@ -1,0 +1,111 @@
+"""Reads this host: the kernel's files, and the processes that may be no part of the run."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from hydra.client.kernel_files import read_texts
+from hydra.client.linux_process import process_cpu_ns
+from hydra.measure.cpu_slowdown import FREQUENCY_BYTES, FREQUENCY_FILES, HEAT_FILES
+from hydra.measure.machine_texts import FILE_BYTES, Texts, group_files
+from hydra.measure.other_processes import Processes, descendants, processes_of
+
+_PROCESS_BYTES: Final = 384
+
+
+@dataclass(frozen=True, slots=True)
+class MachineReading:
+    """One reading of a host.
+
+    Attributes:
+        time_ns: CLOCK_MONOTONIC of the host.
+        texts: the texts of the kernel's files, without those of processes.
+        processes: the processes that may be no part of the run; None if they are not known.
+        ours: the processes of the run.
+    """
+
+    time_ns: int
+    texts: Texts
+    processes: Processes | None
+    ours: frozenset[int]
+
+
+class OwnMachine:
+    """Reads this host.
+
+    Args:
+        root: the folder that contains ``proc`` and ``sys``.
+        pid: the process of the command, which belongs to the run with all its descendants.
+    """
+
+    def __init__(self, root: Path = Path("/"), pid: int | None = None) -> None:
+        self._root = root
+        self._pid = os.getpid() if pid is None else pid
+        self._ours: frozenset[int] = frozenset()
+        self._others = ProcessTable(root)
+        self._groups: tuple[str, ...] | None = None
+
+    def read(self, files: Sequence[str]) -> MachineReading:
+        """Reads these files, the processes of this host, and the counters that :class:`MachineActivity` needs."""
+        if self._groups is None:
+            self._groups = group_files(read_texts(["/proc/self/cgroup"], FILE_BYTES, self._root))
+        time_ns = time.monotonic_ns()
+        present = {int(name) for name in os.listdir(self._root / "proc") if name.isdigit()}  # noqa: PTH208  # thousands
+        # Thousands of own processes are read once: whatever descends from them is known by its parent.
+        self._ours &= present
+        processes = self._others.read(present, present - self._ours)
+        self._ours |= descendants(processes, (self._pid, *self._ours)) & present
+        texts = read_texts((*files, *HEAT_FILES, *self._groups), FILE_BYTES, self._root)
+        return MachineReading(time_ns, texts, processes, self._ours)
+
+    def frequency_texts(self) -> Texts:
+        """The texts of the files with the present frequency of the cores, and their use."""
+        return read_texts(FREQUENCY_FILES, FREQUENCY_BYTES, self._root)
+
+
+class ProcessTable:
+    """The processes of this host, of which only those are read again that have run since the reading before.
+
+    A process whose CPU time is the same has not waited for a child either.
+
+    Args:
+        root: the folder that contains ``proc``.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._times: Processes = {}
+        self._clocks_ns: dict[int, int | None] = {}
+        # Clocks belong to the process ids that this process sees; the folder may be that of other ids.
+        try:
+            self._has_clocks = (root / "proc/self").readlink() == Path(str(os.getpid()))
+        except OSError:
+            self._has_clocks = False
+
+    def read(self, present: Set[int], wanted: Set[int]) -> Processes:
+        """The times of processes now.
+
+        Args:
+            present: the ids of all processes.
+            wanted: the ids of those to read.
+        """
+        clocks_ns = {pid: process_cpu_ns(pid) for pid in wanted} if self._has_clocks else {}
+        known = self._clocks_ns
+        # A process gets another parent, without running, if its parent ends.
+        asleep = {
+            pid: times
+            for pid, times in self._times.items()
+            if (now_ns := clocks_ns.get(pid)) is not None
+            and now_ns == known[pid]
+            and (times.parent in present or not times.parent)
+        }
+        # The clocks were read before the files: what runs between them counts as read at the next reading.
+        texts = read_texts((f"/proc/{pid}/stat" for pid in wanted - asleep.keys()), _PROCESS_BYTES, self._root)
+        self._times = {**asleep, **processes_of(texts)}
+        self._clocks_ns = {pid: clocks_ns.get(pid) for pid in self._times}
+        return self._times
