@@ -197,7 +197,10 @@ def of_the_run(hour: str, run: Path, *, is_lossless: bool) -> Iterator[Finding]:
     size_mb = (run / DATABASE).stat().st_size / 1e6
     yield Finding(hour, "run.db", f"{size_mb:.1f} MB", f"≤ {MOST_DATABASE_MB:g} MB", size_mb <= MOST_DATABASE_MB)
     with RunStore.open(run) as store:
-        result = store.results()[-1]
+        if not (results := store.results()):
+            yield Finding(hour, "run", "interrupted", "finished", holds=False)
+            return
+        result = results[-1]
         course = store.course(result.epoch)
     lost = result.figures.get("client_loss_pct")
     yield Finding(hour, "loss", f"{lost} %", "0 %" if is_lossless else "above 0 %", (lost == 0) == is_lossless)
