@@ -56,7 +56,8 @@ class ServerProgram(Protocol):
 
         Args:
             folder: the server's working directory, empty and its own; removed when the server ends.
-            endpoint: where the server has to listen: ``host:port`` for each of its ports, separated by commas.
+            endpoint: where the server has to listen: ``host:port`` for each of its ports, separated by commas. A socket
+                may be bound to them that does not listen, so the server sets ``SO_REUSEADDR``.
             join: the object from :meth:`hydra.system.ServerCluster.join` for this server.
 
         Raises:

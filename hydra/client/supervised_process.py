@@ -77,7 +77,7 @@ class SupervisedProcess:
         self._say(b"D")
 
     def abandon(self) -> None:
-        """Kills command and supervisor at once by SIGKILL, and keeps the folder."""
+        """Kills command and supervisor at once by SIGKILL, if they have not ended; keeps the folder."""
         # PR_SET_PDEATHSIG ends the command too.
         self._guard.kill()
         self._guard.wait()
@@ -91,12 +91,7 @@ class SupervisedProcess:
             self._say(b"Q")
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._guard.wait(self._grace_s + 2.0)
-            # PR_SET_PDEATHSIG ends the command too.
-            self._guard.kill()
-        self._guard.wait()
-        for pipe in (self._guard.stdin, self._guard.stdout):
-            if pipe is not None:
-                pipe.close()
+        self.abandon()
 
     def _first_word(self) -> int:
         deadline = time.monotonic() + START_TIMEOUT_S

@@ -48,6 +48,6 @@ def wait_until(
     deadline = time.monotonic() + within_s
     while not (value := condition()):
         if time.monotonic() >= deadline:
-            raise AssertionError(f"waited {within_s:g} s for {what}; saw {saw() if saw else value!r}")
+            raise AssertionError(f"waited {within_s:g} s for {what}; saw {saw() if saw else repr(value)}")
         between()
     return value
