@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NOW := $(shell date +%Y%m%d-%H%M%S)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test test-all test-rest prices lint soak bench man clean install native tox java servers jars browser prometheus sshd kubernetes-rig native-tests
+.PHONY: help demo quick test test-all test-rest prices lint soak bench man clean install native tox java servers jars browser prometheus sshd slurm kubernetes-rig native-tests
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -35,10 +35,10 @@ test: tox native-tests servers sshd ## Before others build on it: lint, types, e
 
 test-all: test test-rest ## Before it lands: all tests (30 minutes), on a real Kubernetes too where make kubernetes-rig has made one
 
-test-rest: tox browser prometheus sshd
+test-rest: tox browser prometheus sshd slurm
 	$(BIN)/tox run -e tests -- rest
 
-prices: tox native-tests servers browser prometheus sshd ## Write what the tests cost into tests/prices.toml
+prices: tox native-tests servers browser prometheus sshd slurm ## Write what the tests cost into tests/prices.toml
 	$(BIN)/tox run -e tests -- prices
 
 lint: tox ## Lint and strict types only
@@ -86,6 +86,9 @@ prometheus: ## Prometheus, if it is missing (a test has it read what the dashboa
 
 sshd: ## sshd, if it is missing (tests run hosts of their own)
 	@scripts/system-packages sshd
+
+slurm: ## Slurm, if it is missing (tests run a cluster of their own)
+	@scripts/system-packages slurm
 
 kubernetes-rig: install native ## A Kubernetes for the tests, in the user's cache: compiled once, in about ten minutes (root)
 	@scripts/system-packages kubernetes

@@ -56,7 +56,9 @@ def bottleneck(o: Observation, columns: Mapping[str, Figure], passed: bool | Non
         "host_cpu_busiest_core_pct": largest(s.cpu_busiest_core_pct for s in summaries.values()),
         "host_steal_pct": steal_pct,
         HOST_OTHERS: largest(others.values()),
-        DISTURBED: encode_disturbances(disturbances(o.machines)),
+        DISTURBED: encode_disturbances(
+            disturbances(o.machines, {agent: clock.jumps for agent, clock in o.clocks.items()})
+        ),
         "host_memory_available_min_bytes": min(
             (s.memory_available_min_bytes for s in summaries.values()), default=None
         ),

@@ -1,4 +1,4 @@
-"""What disturbed a step: other processes on its hosts, and changes of the machines. Pure."""
+"""What disturbed a step: other processes on its hosts, changes of the machines, and jumps of their clocks. Pure."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ class Disturbance:
         throttled: how often the CPU was slowed down.
         frequencies_mhz: the frequency of the fastest core after and before it fell under load; () if it did not fall.
         changed: the facts of the machine that changed since the run began.
+        clock_jumps: how often CLOCK_MONOTONIC jumped against the controller's.
     """
 
     host: str
@@ -36,6 +37,7 @@ class Disturbance:
     throttled: int = 0
     frequencies_mhz: tuple[float, ...] = ()
     changed: tuple[FactChange, ...] = ()
+    clock_jumps: int = 0
 
 
 def others_pct(activity: MachineActivity) -> float | None:
@@ -45,10 +47,19 @@ def others_pct(activity: MachineActivity) -> float | None:
     return min(100 * sum(activity.others.values()) / (activity.seconds * activity.cpus), 100.0)
 
 
-def disturbances(hosts: Mapping[str, MachineActivity]) -> list[Disturbance]:
-    """What disturbed a step, for each host on which something did."""
+_UNOBSERVED: Final = MachineActivity(seconds=0.0, cpus=0, others=None)
+
+
+def disturbances(hosts: Mapping[str, MachineActivity], clock_jumps: Mapping[str, int]) -> list[Disturbance]:
+    """What disturbed a step, for each host on which something did.
+
+    Args:
+        hosts: what happened on each host.
+        clock_jumps: how often the clock of each agent jumped.
+    """
     found = []
-    for host, activity in hosts.items():
+    for host in {**hosts, **clock_jumps}:
+        activity = hosts.get(host, _UNOBSERVED)
         pct = others_pct(activity) or 0.0
         disturbed = pct > OTHERS_PCT
         fall = fall_under_load(activity.frequencies_mhz, activity.busiest_core_pct)
@@ -59,6 +70,7 @@ def disturbances(hosts: Mapping[str, MachineActivity]) -> list[Disturbance]:
             throttled=activity.throttled or 0,
             frequencies_mhz=tuple(map(round, fall or ())),
             changed=activity.changed,
+            clock_jumps=clock_jumps.get(host, 0),
         )
         if it != Disturbance(host):
             found.append(it)

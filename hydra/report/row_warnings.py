@@ -712,7 +712,7 @@ class HostShared(FigureWarning):
 
 
 class RowDisturbed(FigureWarning):
-    """A row in which something outside the run used the CPU of a host, or the machine changed.
+    """A row in which something outside the run used the CPU of a host, the machine changed, or its clock jumped.
 
     ``hosts`` has an object for each host on which something did, with the fields of the column ``disturbed``; in a row
     with repeats, one for each repeat that differs.
@@ -733,6 +733,9 @@ class RowDisturbed(FigureWarning):
                 each.frequencies_mhz for each in self.hosts
             ),
             "change the machine only between runs": any(each.changed for each in self.hosts),
+            "measure when the host is not suspended, nor moved to other hardware": any(
+                each.clock_jumps for each in self.hosts
+            ),
         }
         return "; ".join(text for text, needed in remedies.items() if needed)
 
@@ -763,6 +766,8 @@ def _disturbed(repeats: Sequence[Disturbance]) -> str:
         parts.append(f"the frequency of the fastest core fell{most} from {high:.0f} to {low:.0f} MHz under load")
     changed = dict.fromkeys(change for each in repeats for change in each.changed)
     parts += [f"{change.fact} was {change.before} and is {change.after}" for change in changed]
+    if jumps := max(each.clock_jumps for each in repeats):
+        parts.append(f"the clock jumped{most} {counted(jumps, 'time')}")
     return f"on {worst.host}, {', '.join(parts)}"
 
 

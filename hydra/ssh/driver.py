@@ -7,7 +7,7 @@ process ends all supervisors; if this process is killed, their standard input cl
 The engine sends, by ``call``: ``open`` (run, script, hosts: name and command of each), ``prepare`` (archive,
 programs, reach: address and port), ``forward`` (host: the command with a forwarded port), ``relay`` (address, port of
 the controller, to which forwarded connections lead), ``start`` (host, group, environment, command), ``signal`` (host,
-group, signal), ``stop``.
+group, signal), ``again`` (host: connect to a lost host as before, and prepare it), ``stop``.
 This process sends, by ``kind``: ``listening`` (port, for forwarded connections), ``hello`` (host, facts, forwarded:
 the port of the host; 0 if none), ``ready`` (host, reach), ``refused`` (host, what), ``started`` and ``ended`` (host
 and the fields of the supervisor's reply), ``lost`` (host, stderr, status), ``stopped``.
@@ -41,15 +41,22 @@ _FORWARDED: Final = re.compile(r"Allocated port (\d+) for remote forward")
 _NOT_STARTED: Final = 127
 
 
+_Programs = tuple[Path, list[str]]
+"""The archive, and the programs of it that must start on a host."""
+
+
 class _Connection:
-    """The connection to one host.
+    """The connection to one host; if ``programs`` are given, it prepares them after the supervisor's hello.
 
     Attributes:
         facts: the facts that its supervisor reported.
     """
 
-    def __init__(self, host: str, process: Process, driver: _HostsDriver, *, forwards: bool) -> None:
+    def __init__(
+        self, host: str, process: Process, driver: _HostsDriver, programs: _Programs | None, *, forwards: bool
+    ) -> None:
         self.facts: dict[str, str] = {}
+        self._programs = programs
         self._forwards = forwards
         self._host = host
         self._process = process
@@ -59,8 +66,10 @@ class _Connection:
         self._reach = ""
         self._stored = asyncio.Event()
         self.retired = False
-        self._tasks = [asyncio.create_task(work) for work in (self._read_stderr(), self._keep())]
-        self._reader = asyncio.create_task(self._read())
+        self._errors, self._pings, self._reader = (
+            asyncio.create_task(work) for work in (self._read_stderr(), self._keep(), self._read())
+        )
+        self._greeting: asyncio.Task[None] | None = None
 
     @property
     def stderr(self) -> str:
@@ -90,15 +99,16 @@ class _Connection:
         self.send("prove", *programs)
 
     async def close(self) -> None:
-        """Ends the supervisor and waits for it."""
+        """Ends the supervisor and waits for it; one that has not greeted has started nothing."""
         self.send("end")
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.shield(self._reader), _STOP_WITHIN_S)
+            await asyncio.wait_for(asyncio.shield(self._reader), _STOP_WITHIN_S if self.facts else 0)
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.terminate()
-        for task in (*self._tasks, self._reader):
-            task.cancel()
+        for task in (self._errors, self._pings, self._reader, self._greeting):
+            if task is not None:
+                task.cancel()
 
     async def _greet(self) -> None:
         """Reports the first reply, with the forwarded port, which ssh prints on another stream."""
@@ -106,6 +116,8 @@ class _Connection:
             await asyncio.sleep(_TICK_S)
         port = _FORWARDED.search(self.stderr)
         self._driver.report("hello", host=self._host, facts=self.facts, forwarded=int(port[1]) if port else 0)
+        if self._programs is not None:
+            await self.prepare(*self._programs, None)
 
     async def _keep(self) -> None:
         while True:
@@ -130,7 +142,8 @@ class _Connection:
         except ValueError as e:  # a line that is too long: no supervisor answers
             self._stderr += f"\n{e}".encode()
         status = await self._process.wait()
-        await asyncio.wait({self._tasks[0]}, timeout=1.0)  # the rest of standard error
+        self._pings.cancel()
+        await asyncio.wait({self._errors}, timeout=1.0)  # the rest of standard error
         if not self.retired:
             self._driver.report("lost", host=self._host, stderr=self.stderr, status=status)
 
@@ -141,7 +154,7 @@ class _Connection:
             case "hello" if self._changed:  # ssh connects all the same with StrictHostKeyChecking=no
                 self._driver.report("lost", host=self._host, stderr=CHANGED, status=None)
             case "hello":
-                self._tasks.append(asyncio.create_task(self._greet()))
+                self._greeting = asyncio.create_task(self._greet())
             case "stored":
                 self._stored.set()
             case "reach":
@@ -159,7 +172,9 @@ class _HostsDriver:
         self._channel = channel
         self._end = end
         self._hosts: dict[str, _Connection] = {}
+        self._commands: dict[str, list[str]] = {}
         self._script = ""
+        self._programs: _Programs | None = None
         self._controller: tuple[str, int] | None = None
         self._background: set[asyncio.Task[None]] = set()
         self._stopping = asyncio.Event()
@@ -198,11 +213,14 @@ class _HostsDriver:
                 self._later(self._listen())
             case "prepare":
                 reach = tuple(message["reach"]) if message["reach"] else None
+                self._programs = Path(message["archive"]), message["programs"]
                 for name in message["hosts"]:
                     if (host := self._hosts.get(name)) is not None:
-                        self._later(host.prepare(Path(message["archive"]), message["programs"], reach))
+                        self._later(host.prepare(*self._programs, reach))
             case "forward":
-                self._later(self._connect_again(message["host"], message["command"]))
+                self._later(self._replace(message["host"], message["command"]))
+            case "again":
+                self._later(self._connect(message["host"], self._commands[message["host"]], self._programs))
             case "relay":
                 self._controller = message["address"], message["port"]
             case "start":
@@ -219,7 +237,8 @@ class _HostsDriver:
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
-    async def _connect(self, host: str, command: list[str]) -> None:
+    async def _connect(self, host: str, command: list[str], programs: _Programs | None = None) -> None:
+        self._commands[host] = command
         try:
             process = await asyncio.create_subprocess_exec(
                 *command, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=_LONGEST_LINE
@@ -227,10 +246,10 @@ class _HostsDriver:
         except OSError as e:
             self.report("lost", host=host, stderr=str(e), status=_NOT_STARTED)
             return
-        self._hosts[host] = connection = _Connection(host, process, self, forwards="-R" in command)
+        self._hosts[host] = connection = _Connection(host, process, self, programs, forwards="-R" in command)
         connection.write(self._script.encode())
 
-    async def _connect_again(self, host: str, command: list[str]) -> None:
+    async def _replace(self, host: str, command: list[str]) -> None:
         self._hosts[host].retired = True
         await self._hosts[host].close()
         await self._connect(host, command)

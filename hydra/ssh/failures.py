@@ -14,10 +14,17 @@ CHANGED: Final = "REMOTE HOST IDENTIFICATION HAS CHANGED"
 
 
 class HostFailure(NamedTuple):
-    """Why a host cannot be used, and what to do; ``HOST`` in the remedy is the host's name."""
+    """Why a host cannot be used.
+
+    Attributes:
+        why: the reason.
+        remedy: what to do; ``HOST`` is the host's name.
+        transient: whether it can pass by itself: the network failed, or the host starts again.
+    """
 
     why: str
     remedy: str = ""
+    transient: bool = False
 
 
 _ONCE: Final = "compare the key's fingerprint and accept it once: ssh HOST"
@@ -46,16 +53,22 @@ _TABLE: Final[Sequence[tuple[str, HostFailure]]] = (
     ),
     (
         r"Could not resolve hostname [^:]*: (?P<text>.+)",
-        HostFailure("its name cannot be resolved ({text})", "check the name, or give address under [[hosts]]"),
+        HostFailure(
+            "its name cannot be resolved ({text})", "check the name, or give address under [[hosts]]", transient=True
+        ),
     ),
     (
         r"(?:ssh: connect to host .*|kex_exchange_identification): (?P<text>.+)"
         r"|(?P<more>Connection (?:closed|reset) by .*|Connection timed out.*)",
-        HostFailure("it is not reachable ({text})", "try ssh HOST true"),
+        HostFailure("it is not reachable ({text})", "try ssh HOST true", transient=True),
+    ),
+    (
+        r"(?P<text>Connection to .* closed by remote host|Read from remote host .*|client_loop: .*)",
+        HostFailure("the connection broke ({text})", "look at the host and at the network", transient=True),
     ),
     (
         r"Timeout, server .* not responding",
-        HostFailure("the connection was silent for 30 s", "look at the host and at the network"),
+        HostFailure("the connection was silent for 30 s", "look at the host and at the network", transient=True),
     ),
     (
         r"remote port forwarding failed",
@@ -69,6 +82,12 @@ _TABLE: Final[Sequence[tuple[str, HostFailure]]] = (
         HostFailure("ssh rejects its configuration ({text})", "correct ~/.ssh/config"),
     ),
     (r"No space left on device", HostFailure("its disk is full", "make room in TMPDIR there, or set TMPDIR")),
+    (
+        r"srun: error: \S+: task \d+: (?P<text>.+)",
+        HostFailure(
+            "Slurm ended its step there ({text})", "see whether the node, or the allocation, still exists: squeue"
+        ),
+    ),
     (
         r"srun: error: (?P<text>.+)",
         HostFailure("srun cannot start a step there ({text})", "run hydra inside the allocation: salloc or sbatch"),
@@ -87,7 +106,7 @@ def failure(stderr: str, status: int | None = None) -> HostFailure:
         if match := re.search(pattern, stderr):
             groups = match.groupdict()
             text = (groups.get("text") or groups.get("more") or "").strip().rstrip(".")
-            return HostFailure(found.why.format(text=text), found.remedy)
+            return found._replace(why=found.why.format(text=text))
     last = next((line.strip() for line in reversed(stderr.splitlines()) if line.strip()), "")
     how = "" if status is None else f"the connection ended with status {status}"
     return HostFailure(": ".join(filter(None, (how, last))) or "the connection ended", "try ssh HOST true")

@@ -18,6 +18,8 @@ from hydra.ssh.failures import failure
 
 KILL_GRACE_S: Final = 2.0
 """How long a killed group has to end by itself before SIGKILL."""
+AGAIN_AFTER_S: Final = 3.0
+"""The time from the loss of a host to the next connection, in which its supervisor ends what it started."""
 _SIGNALLED: Final = 128
 """A shell's status of a program that a signal ended, less the signal's number."""
 
@@ -34,6 +36,7 @@ class RunHost:
         address: the host's address for clients of other hosts.
         forwarded: the host's port that leads to the controller; 0 if the host reaches the controller itself.
         lost: why the connection has ended; "" while it has not.
+        again_at: when a lost host is connected again; None: never, or it is being connected.
     """
 
     agent: Agent
@@ -41,6 +44,7 @@ class RunHost:
     address: str
     forwarded: int = 0
     lost: str = ""
+    again_at: float | None = None
 
 
 @dataclass(slots=True)
@@ -109,7 +113,7 @@ class HostsState:
                 started.kill_at = now + KILL_GRACE_S
                 self._signal(started, signal.SIGTERM)
 
-    def handle(self, message: Json, now: float) -> None:  # noqa: ARG002  # the interface's signature
+    def handle(self, message: Json, now: float) -> None:
         """Takes one message of the driver's process (``driver.py`` lists them)."""
         match message["kind"]:
             case "started" if message["group"] in self._groups:
@@ -118,10 +122,21 @@ class HostsState:
                 started = self._groups[message["group"]]
                 self._end(started, _ending(started, int(message["status"]), message["text"]))
             case "lost":
-                self._lose([message["host"]], failure(message["stderr"], message["status"]).why)
+                found = failure(message["stderr"], message["status"])
+                self._lose([message["host"]], found.why)
+                if found.transient:
+                    self._hosts[message["host"]].again_at = now + AGAIN_AFTER_S
+            case "hello":
+                self._hosts[message["host"]].forwarded = message["forwarded"]
+            case "ready":
+                self._hosts[message["host"]].lost = ""
 
     def tick(self, now: float) -> None:
-        """Kills the groups whose grace period is over."""
+        """Kills the groups whose grace period is over, and has lost hosts connected again that are due."""
+        for name, host in self._hosts.items():
+            if host.again_at is not None and now >= host.again_at:
+                host.again_at = None
+                self.calls.append({"call": "again", "host": name})
         for started in self._groups.values():
             if started.kill_at is not None and now >= started.kill_at:
                 started.kill_at = float("inf")

@@ -14,9 +14,9 @@
 
 Its first reply is ``hello`` with facts about the host (:mod:`hydra.ssh.facts`). Only the supervisor has the write end
 of the lifeline (file descriptor 8), whose read end (9) the groups and the *watcher* have. However the supervisor ends,
-the watcher reads end-of-file, ends all groups and removes the folder. A network that fell silent leaves the standard
-input open, so the *ticker* ends a supervisor that got no ping for 30 to 60 s, or for 10 minutes while it proves
-programs.
+the watcher reads end-of-file, ends all groups, kills what else has the folder's name in its environment, and removes
+the folder. A network that fell silent leaves the standard input open, so the *ticker* ends a supervisor that got no
+ping for 30 to 60 s, or for 10 minutes while it proves programs.
 """
 
 from __future__ import annotations

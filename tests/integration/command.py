@@ -21,6 +21,7 @@ from click.testing import CliRunner
 from hydra.cli.main import cli
 from hydra.errors import HydraError
 from hydra.events.event import Event
+from hydra.events.run_events import WindowOpened
 from hydra.run import launcher
 from hydra.store.database import DATABASE
 from tests.suite.waiting import LONG_S, SOON_S, wait_until
@@ -102,6 +103,11 @@ def _asked(run: Path, query: str, *values: str) -> list[Any]:
         return []
     with contextlib.closing(sqlite3.connect(run / DATABASE, timeout=SOON_S)) as db:
         return db.execute(query, values).fetchall()
+
+
+def await_window(run: Path) -> None:
+    """Waits for the window of the first step."""
+    wait_until(lambda: events(run, WindowOpened), "the first step's window", LONG_S)
 
 
 class Background:

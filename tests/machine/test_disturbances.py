@@ -131,9 +131,23 @@ QUIET = MachineActivity(seconds=10.0, cpus=4, others={"sshd": 1.9})
     ],
 )
 def test_what_disturbs_a_step(activity: MachineActivity, found: Disturbance | None) -> None:
-    known = disturbances({"h": activity, "quiet": QUIET})
+    known = disturbances({"h": activity, "quiet": QUIET}, {"h": 0, "elsewhere": 0})
     assert known == ([found] if found else [])
     assert decode_disturbances(encode_disturbances(known) or "") == known
+
+
+@pytest.mark.parametrize(
+    ("jumps", "said"),
+    [
+        ({"h": 1}, "on h, the CPU was slowed down 3 times, the clock jumped 1 time; cool"),
+        ({"silent": 2, "quiet": 0}, "on h, the CPU was slowed down 3 times; on silent, the clock jumped 2 times; cool"),
+    ],
+)
+def test_a_host_whose_clock_jumps_is_named(jumps: dict[str, int], said: str) -> None:
+    hot = MachineActivity(10.0, 4, {}, throttled=3)
+    (text,) = disturbed(encode_disturbances(disturbances({"h": hot, "quiet": QUIET}, jumps)))
+    assert said in text
+    assert text.endswith("; measure when the host is not suspended, nor moved to other hardware")
 
 
 def disturbed(*texts: str | None, **figures: float) -> list[str]:

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-import hydra as hydra_package
 from hydra.config.file_locations import conf_dir
-from hydra.events.run_events import GroupExit, Launched, WindowOpened
+from hydra.events.run_events import GroupExit, Launched
 from hydra.store.database import RunStore
 from tests.integration.command import (
     Background,
     answer_of,
     assert_all_arrived,
+    await_window,
     background,
     events,
     gone,
@@ -29,13 +29,12 @@ from tests.integration.command import (
 )
 from tests.mesos.cluster import Cluster, running
 from tests.mesos.namespaces import hosts
+from tests.suite.native_client import needs_native
 from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
 pytestmark = [pytest.mark.tier("all"), pytest.mark.usefixtures("cache_home")]
 pytest.importorskip("pymesos", reason="pip install ./shims/http-parser '.[mesos]'")
 
-NATIVE = Path(hydra_package.__file__).parent / "native" / "hydra-client"
-needs_native = pytest.mark.skipif(not NATIVE.exists(), reason="the native client is not built")
 FOUR_AGENTS = (
     ("agent-pub", "group:cpu4-mem16", "cpus:4;mem:15000"),
     *((f"agent-sub-{n}", "group:cpu16-mem60", "cpus:16;mem:60000") for n in (1, 2, 3)),
@@ -59,11 +58,6 @@ def measuring(cluster: Cluster, run: Path, *words: object) -> Iterator[Backgroun
     arguments = (*FIXED, *words, "--master", cluster.address, "--out", run)
     with background(*arguments, log=run.with_name("log")) as command:
         yield command
-
-
-def await_window(run: Path) -> None:
-    """Returns in the middle of the first step."""
-    wait_until(lambda: events(run, WindowOpened), "the first step's window", LONG_S)
 
 
 def no_task_runs(cluster: Cluster) -> bool:

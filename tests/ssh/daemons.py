@@ -128,7 +128,7 @@ class Daemons:
         (folder / "tmp").mkdir(parents=True)
         keygen(folder / "host_key")
         (folder / "authorized_keys").write_text((self.folder / "key.pub").read_text())
-        port = free_ports(address if not within else "127.0.0.1", 1)[0]
+        port = free_ports("127.0.0.1", 1)[0]
         config = folder / "sshd_config"
         config.write_text(
             _SSHD_CONFIG.format(

@@ -6,29 +6,44 @@ import contextlib
 import json
 import os
 import shutil
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 from click.testing import CliRunner
 
-import hydra as hydra_package
 from hydra.cli.main import cli
-from hydra.events.run_events import GroupExit, Launched, WindowOpened
+from hydra.engine.interface import Engine, Opening
+from hydra.events.run_events import GroupExit, Launched
+from hydra.model import Constraint, Demand, Group, GroupEvent
+from hydra.ssh.engine import opened
+from hydra.ssh.hosts import named_hosts
+from hydra.ssh.settings import SshSettings
 from hydra.store.database import RunStore
-from tests.integration.command import Background, assert_all_arrived, background, events, hydra, refusal, table
+from hydra.system import Program
+from tests.integration.command import (
+    Background,
+    assert_all_arrived,
+    await_window,
+    background,
+    events,
+    hydra,
+    refusal,
+    table,
+)
 from tests.mesos.namespaces import Hosts
 from tests.mesos.namespaces import hosts as network_hosts
 from tests.ssh.daemons import Daemons, closed_port, keygen
+from tests.suite.native_client import needs_native
 from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
 pytestmark = pytest.mark.tier("test")
 
-NATIVE = Path(hydra_package.__file__).parent / "native" / "hydra-client"
-needs_native = pytest.mark.skipif(not NATIVE.exists(), reason="the native client is not built")
 ANYWHERE = ("--set", "publisher.constraints=[]", "--set", "subscriber.constraints=[]")
 SPREAD = (
     *("--set", 'publisher.constraints=[["hostname", "CLUSTER", "a"]]'),
@@ -40,7 +55,8 @@ FIXED = ("zmqfixed", "--implementation", "native", "--rate", 200, "--set", "warm
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    return tmp_path / "run"
+    """The run's name is its own on this machine, as commands find its processes by it."""
+    return tmp_path / f"run-{os.getpid()}-{tmp_path.name}"
 
 
 @pytest.fixture(autouse=True)
@@ -60,10 +76,6 @@ def said(*words: object) -> str:
 def measuring(run: Path, *words: object) -> Iterator[Background]:
     with background(*FIXED, *words, "--out", run, log=run.with_name("log")) as command:
         yield command
-
-
-def await_window(run: Path) -> None:
-    wait_until(lambda: events(run, WindowOpened), "the first step's window", LONG_S)
 
 
 def nothing_is_left(daemons: Daemons, within_s: float = SOON_S) -> None:
@@ -105,16 +117,21 @@ def test_what_is_left_when_all_of_hydra_is_dead_is_listed_and_ended(two_hosts: D
     """A killed controller ends the run; what does not end is what an administrator finds by the run's name."""
     with measuring(run, *SPREAD, "--clients", 2, "--duration", 600, "--hosts", "a,b") as command:
         await_window(run)
-        (row,) = json.loads(said("ps", "--hosts", "a,b", "--json"))
-        assert (row["run"], row["hosts"], row["folders"]) == ("run", "a,b", 2)
+        (row,) = listed(run)
+        assert (row["hosts"], row["folders"]) == ("a,b", 2)
         assert "no host has anything of a run 'another'" in refusal("kill", "another", "--hosts", "a,b")
-        ended = said("kill", "run", "--hosts", "a,b").splitlines()
+        ended = said("kill", run.name, "--hosts", "a,b").splitlines()
         # Both hosts are this machine, so the command on one of them may end the processes of both.
         assert {line.rpartition(" on ")[2] for line in ended} in ({"a", "b"}, {"a"}, {"b"})
         assert command.wait() == 1
     assert "all hosts are lost (a, b)" in command.output()
     nothing_is_left(two_hosts)
-    assert json.loads(said("ps", "--hosts", "a,b", "--json")) == []
+    assert listed(run) == []
+
+
+def listed(run: Path) -> list[dict[str, Any]]:
+    """What ``hydra ps`` lists of a run on the hosts a and b; other tests may have runs on this machine."""
+    return [row for row in json.loads(said("ps", "--hosts", "a,b", "--json")) if row["run"] == run.name]
 
 
 def test_every_host_that_cannot_be_used_is_in_one_line(two_hosts: Daemons, tmp_path: Path) -> None:
@@ -142,6 +159,50 @@ def test_every_host_that_cannot_be_used_is_in_one_line(two_hosts: Daemons, tmp_p
     ):
         assert reason in line
     nothing_is_left(two_hosts)
+
+
+@needs_native
+@pytest.mark.tier("all")
+def test_a_host_whose_address_no_server_can_bind_is_refused(daemons: Daemons, tmp_path: Path) -> None:
+    """ssh reaches both over IPv6, and one has an address that no interface has."""
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError as e:
+        pytest.skip(f"no IPv6 here: {e}")
+    daemons.add("six", "::1")
+    daemons.configure("192.0.2.1", "::1", int(port_of(daemons, "six")))
+    config = inventory(tmp_path / "c.toml", 'name = "six"', 'name = "translated"\naddress = "192.0.2.1"')
+    line = refusal(*FIXED, "--master", "ssh", "--config", config, "--out", tmp_path / "run")
+    assert line.startswith("2 of 2 hosts cannot be used: ")
+    for name, address in (("six", "::1"), ("translated", "192.0.2.1")):
+        assert f"{name}: no server or publisher could bind {address}, which is no IPv4 address of it (" in line
+    nothing_is_left(daemons)
+
+
+@needs_native
+@pytest.mark.tier("all")
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ("size=64m", "its disk is full: 6"),
+        ("size=300m,nr_inodes=1", "its disk is full; make room in TMPDIR there"),
+        ("size=300m,nr_inodes=8", "its disk is full; make room in TMPDIR there"),
+    ],
+    ids=["too small", "no room for a folder", "no room for the programs"],
+)
+def test_a_host_with_a_full_disk_is_refused_and_nothing_is_left_on_it(
+    daemons: Daemons, tmp_path: Path, options: str, reason: str
+) -> None:
+    mounted = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o "$1" none "$2" && shift 2 && exec "$@"', "sh"]
+    if subprocess.run([*mounted, options, tmp_path, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("no mount namespaces here")
+    daemons.add("a")
+    full = daemons.add("full", within=[*mounted, options, str(daemons.folder / "full" / "tmp")])
+    line = refusal(*FIXED, "--hosts", "a,full", "--out", tmp_path / "run")
+    assert line.startswith(f"1 of 2 hosts cannot be used: full: {reason}")
+    there = Path(f"/proc/{full.sshd.pid}/root{full.tmp}")
+    wait_until(lambda: not list(there.glob("hydra-run-*")), "no folder on the full disk")
+    nothing_is_left(daemons)
 
 
 def port_of(daemons: Daemons, name: str) -> str:
@@ -219,6 +280,36 @@ def test_a_host_that_cannot_reach_this_machine_uses_the_connection(daemons: Daem
         assert row["failed_clients"] == "0"
         assert_all_arrived(row, 200)
         nothing_is_left(daemons)
+
+
+@pytest.mark.tier("all")
+def test_a_host_that_is_reached_again_is_used_again(two_hosts: Daemons, run: Path) -> None:
+    sleep = shutil.which("sleep")
+    assert sleep is not None
+    opening = Opening("ssh://a,b", (), SshSettings(), run.name, run, lambda: [Program((sleep,), {})])
+    seen: list[GroupEvent] = []
+
+    def start(engine: Engine, name: str) -> None:
+        on_b = (Constraint("hostname", "LIKE", "b"),)
+        engine.launch([Group(name, "subscriber", 0, 1, (sleep, "1000"), {}, Demand(), on_b)])
+        await_state(engine, name, "running")
+
+    def await_state(engine: Engine, name: str, state: str) -> None:
+        def reached() -> bool:
+            seen.extend(engine.events())
+            return (name, state) in [(event.group, event.state) for event in seen]
+
+        wait_until(reached, f"the group {name} that is {state}", LONG_S, saw=lambda: seen)
+
+    with opened(opening, named_hosts("a,b", [])) as engine:
+        start(engine, "before")
+        for process in two_hosts.hosts["b"].connections():
+            process.kill()
+        await_state(engine, "before", "lost")
+        assert [agent.id for agent in engine.agents()] == ["a"]
+        wait_until(lambda: len(engine.agents()) == 2, "the return of b", LONG_S)
+        start(engine, "after")
+    nothing_is_left(two_hosts)
 
 
 @contextlib.contextmanager

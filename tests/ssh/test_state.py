@@ -114,6 +114,35 @@ def test_a_lost_host_takes_its_groups_and_no_others(run: Stated[HostsState]) -> 
         run.state.launch([group("i")])
 
 
+def test_a_host_that_the_network_has_lost_is_connected_again_until_it_is_ready(run: Stated[HostsState]) -> None:
+    again = {"call": "again", "host": "b"}
+    run.say("lost", host="a", stderr="", status=255)  # its supervisor was killed
+    run.say("lost", host="b", stderr="Timeout, server 10.0.0.2 not responding.", status=255)
+    run.pass_time(2.9)
+    assert run.calls() == []
+    run.pass_time(0.2)
+    assert run.calls() == [again]
+    run.pass_time(60)
+    assert run.calls() == []
+    run.say("lost", host="b", stderr="ssh: connect to host b port 22: No route to host", status=255)
+    run.pass_time(3)
+    assert run.calls() == [again]
+    run.say("hello", host="b", facts={}, forwarded=6666)
+    assert run.state.agents() == []
+    run.say("ready", host="b", reach="")
+    (launch,) = run.state.launch([group("g")])
+    assert launch.agent.id == "b"
+    _, start = run.calls()
+    assert start["environment"][ENDPOINT] == "tcp://127.0.0.1:6666"
+
+
+def test_a_host_that_refuses_the_second_connection_stays_lost(run: Stated[HostsState]) -> None:
+    for stderr in ("Connection to 10.0.0.2 closed by remote host.", "root@b: Permission denied (publickey)."):
+        run.say("lost", host="b", stderr=stderr, status=255)
+        run.pass_time(3)
+    assert [call["call"] for call in run.calls()] == ["again"]
+
+
 def test_everything_is_lost_with_the_driver(run: Stated[HostsState]) -> None:
     run.state.launch([group("g")])
     run.state.driver_ended("the process ended with 1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import os
 import shutil
 import signal
@@ -22,17 +23,25 @@ pytestmark = pytest.mark.tier("test")
 
 RUNNER = '#!/bin/sh\n[ "$1" = python ] && { echo "hydra-run: this agent has no Python" >&2; exit 78; }\nexec "$@"\n'
 """Stands for the archive's: it starts what it is given."""
-DEAF = "trap '' TERM; echo up; while :; do sleep 0.1; done"
+GROUPS = {
+    "killed": "trap '' TERM; echo up; while :; do sleep 0.1; done",
+    "stdin": "setsid sleep 1000 & exec sleep 1000",
+}
+"""A group that ignores SIGTERM, and one of which a process has left."""
 SHELLS = [
     pytest.param(shell, marks=pytest.mark.skipif(shutil.which(shell) is None, reason=f"there is no {shell}"))
     for shell in ("dash", "bash")
 ]
 
 
+_NUMBERS = itertools.count()
+
+
 class Supervised:
-    """A supervisor of the run ``it's a run``, and both ends of its streams."""
+    """A supervisor of a run of its own, ``it's run …``, and both ends of its streams."""
 
     def __init__(self, tmp: Path, shell: str, **around: str) -> None:
+        self.run = f"it's run {os.getpid()}-{next(_NUMBERS)}"
         self.tmp = tmp
         kept = tmp / f"hydra-{os.getuid()}" / "abc"
         kept.mkdir(parents=True, exist_ok=True)
@@ -40,7 +49,7 @@ class Supervised:
         (kept / "hydra-run").write_text(RUNNER)
         (kept / "hydra-run").chmod(0o755)
         script = supervisor.filled(supervisor.SUPERVISOR, digest="abc", python="python3.11")
-        words = [shell if word == "/bin/sh" else word for word in supervisor.started(script, "it's a run")]
+        words = [shell if word == "/bin/sh" else word for word in supervisor.started(script, self.run)]
         environment = {**os.environ, "TMPDIR": str(tmp), **around}
         self.process = psutil.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         self.process.stdin.write(script.encode())
@@ -105,7 +114,7 @@ def test_a_group_has_its_words_its_environment_and_a_lifeline(supervised: Superv
     started, ended = supervised.hear(), supervised.hear()
     assert (started["kind"], started["group"]) == ("started", "g")
     said = word.replace("\n", "|")
-    assert ended == {"kind": "ended", "group": "g", "status": "3", "text": f"{said}|it's a run|9|*|"}
+    assert ended == {"kind": "ended", "group": "g", "status": "3", "text": f"{said}|{supervised.run}|9|*|"}
 
 
 def test_a_program_that_does_not_start_there_is_refused_with_its_reason(supervised: Supervised) -> None:
@@ -117,6 +126,13 @@ def test_a_program_that_does_not_start_there_is_refused_with_its_reason(supervis
     assert supervised.hear() == {"kind": "refused", "what": "false ends with status 1 there, and prints nothing"}
     supervised.say("reach", "127.0.0.1", "1")
     assert supervised.hear() == {"kind": "reach", "answer": "no"}
+
+
+def test_a_signal_reaches_a_group_that_is_just_being_started(supervised: Supervised) -> None:
+    supervised.say("start", "g", "0", "sleep", "1000")
+    supervised.say("signal", "g", "KILL")
+    assert supervised.hear()["kind"] == "started"
+    assert supervised.hear()["status"] == "137"
 
 
 def test_a_signal_reaches_the_whole_group_and_no_other(supervised: Supervised) -> None:
@@ -166,31 +182,35 @@ def test_a_copy_behind_a_link_is_not_used(tmp_path: Path) -> None:
     assert "fact\tarchive\t\n" in done.stdout
 
 
-@pytest.mark.parametrize("end", ["end", "stdin", "killed", "watcher killed"])
+@pytest.mark.parametrize("end", ["end", "stdin", "killed", "killed in an archive", "watcher killed"])
 def test_nothing_is_left_however_it_ends(supervised: Supervised, end: str) -> None:
-    supervised.say("start", "g", "0", "sh", "-c", DEAF if end == "killed" else "exec sleep 1000")
+    supervised.say("start", "g", "0", "sh", "-c", GROUPS.get(end, "exec sleep 1000"))
     supervised.hear()
     match end:
         case "end":
             supervised.say("end")
         case "stdin":
+            wait_until(lambda: supervised.commands().count("sleep 1000") == 2, "both", saw=supervised.commands)
             supervised.process.stdin.close()
         case "killed":
+            supervised.process.send_signal(signal.SIGKILL)
+        case "killed in an archive":  # the network falls silent, so its standard input stays open
+            supervised.say("archive", "1000000")
+            wait_until(lambda: "head -c 1000000" in supervised.commands(), "head", saw=supervised.commands)
             supervised.process.send_signal(signal.SIGKILL)
         case "watcher killed":  # what the user's own command then does
             for process in [*supervised.process.children(), supervised.process]:  # a watcher that lives ends the group
                 if process.name() != "setsid":
                     process.kill()
-            script = supervisor.filled(supervisor.KILLED, run="it's a run")
+            script = supervisor.filled(supervisor.KILLED, run=supervised.run)
             around = {**os.environ, "TMPDIR": str(supervised.tmp)}
             done = subprocess.run(["sh", "-c", script], env=around, capture_output=True, text=True, check=True)
             kinds = {line.split("\t")[0] for line in done.stdout.splitlines()}
             assert {"process", "folder", "hello"} == kinds
     if end in ("end", "stdin"):
         assert supervised.process.wait(SOON_S) == 0
-        assert supervised.left() == []
-    else:
-        wait_until(lambda: not supervised.left(), "the end of all that it started", saw=supervised.left)
+        assert list(supervised.tmp.glob("hydra-run-*")) == []
+    wait_until(lambda: not supervised.left(), "the end of all that it started", saw=supervised.left)
 
 
 def test_a_group_that_is_not_yet_a_process_group_ends(tmp_path: Path) -> None:
@@ -240,6 +260,6 @@ def test_a_run_is_listed_and_ended_by_its_name_only(supervised: Supervised) -> N
         return [line.split("\t") for line in done.stdout.splitlines()]
 
     listed = asked(supervisor.LISTED)
-    assert {kind for kind, *rest in listed if "it's a run" in rest} == {"process", "folder"}
+    assert {kind for kind, *rest in listed if supervised.run in rest} == {"process", "folder"}
     assert asked(supervisor.filled(supervisor.KILLED, run="another")) == [["hello"]]
     assert supervised.process.is_running()

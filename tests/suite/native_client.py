@@ -8,7 +8,11 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from hydra.native.build import find
+
+needs_native = pytest.mark.skipif(find() is None, reason="the native client is not built")
 
 
 @cache

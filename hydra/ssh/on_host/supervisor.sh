@@ -12,9 +12,11 @@ done
 
 output=$(mktemp -d "$base/hydra-run-XXXXXX" 2>&1) || { refuse "$output"; exit 1; }
 work=$output
-HYDRA_ARTIFACT=@digest@ HYDRA_LIFELINE=9
-export HYDRA_ARTIFACT HYDRA_LIFELINE
-{ printf '%s %s\n%s\n' "$$" "$namespace" "$HYDRA_RUN" >"$work/run" && mkfifo "$work/lifeline"; } 2>"$work/output" || {
+HYDRA_ARTIFACT=@digest@ HYDRA_LIFELINE=9 HYDRA_WORK=$work
+export HYDRA_ARTIFACT HYDRA_LIFELINE HYDRA_WORK
+{
+    printf '%s %s\n%s\n' "$$" "$namespace" "$HYDRA_RUN" >"$work/run" && true >"$work/open" && mkfifo "$work/lifeline"
+} 2>"$work/output" || {
     refuse "$(tail -n 1 "$work/output")"
     rm -rf "$work"
     exit 1
@@ -29,6 +31,7 @@ setsid sh -c 'while sleep 30 && { [ -e "$1/ping" ] || [ "$(find "$1/proving" -mm
     grep -qs HYDRA_RUN "/proc/$2/environ" && kill -KILL "$2"' ticker "$work" $$ 8>&- 9<&- </dev/null >/dev/null 2>&1 &
 ticker=$!
 
+two_seconds='1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20'
 # A process that has not yet called setsid has no process group of its own.
 group() { kill -s "$1" -- "-$2" || kill -s "$1" "$2"; } 2>/dev/null
 groups() {
@@ -40,16 +43,25 @@ groups() {
 }
 (
     exec 8>&- </dev/null >/dev/null 2>&1
+    unset HYDRA_WORK
     read -r _ <&9
+    # A group whose number is written after this ends at once; the watcher sees every other one.
+    rm -f "$work/open"
     group KILL "$ticker"
     groups TERM
-    for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    for _ in $two_seconds; do
         found=
         groups 0
         [ "$found" ] || break
         sleep 0.1
     done
     groups KILL
+    # Processes that left their group, and what a killed supervisor waited for.
+    for _ in 1 2 3; do
+        found=$(grep -slF "HYDRA_WORK=$work" /proc/[0-9]*/environ | tr -dc '0-9\n')
+        # shellcheck disable=SC2086  # words on purpose
+        [ "$found" ] && kill -s KILL $found || break
+    done
     cd /
     rm -rf "$work" || { sleep 0.5; rm -rf "$work"; }
 ) &
@@ -70,7 +82,7 @@ start() {
         { mkdir -p "$work/$id" && cd "$work/$id" && true >>stdout && true >>stderr; } 2>"$work/$id.output" || fail
         setsid "$shared/hydra-run" "$@" >>stdout 2>>stderr &
         pid=$!
-        echo "$pid" >"$work/$id.pid" || { kill -KILL "$pid"; fail; }
+        { echo "$pid" >"$work/$id.pid" && [ -e "$work/open" ]; } || { group KILL "$pid"; fail; }
         printf 'started\t%s\t%s\n' "$id" "$pid"
         trap '' HUP INT TERM PIPE
         wait "$pid"
@@ -126,19 +138,24 @@ while IFS= read -r line; do
     case $word in
         ping) true >"$work/ping" ;; # where it cannot be written, ":" would end the shell
         archive)
-            # What head did not read would be read as commands.
-            output=$({ head -c "$1" >>"$work/archive"; } 2>&1) || { refuse "$output"; break; } ;;
+            # What head did not read would be read as commands. If the supervisor is killed, head may wait for ever.
+            output=$(exec 8>&- 2>&1 && head -c "$1" >>"$work/archive") || { refuse "$output"; break; } ;;
         unpack)
-            if output=$(tar -xf "$work/archive" -C "$work" 2>&1); then printf 'stored\n'; else refuse "$output"; fi
+            output=$(exec 8>&- 2>&1 && tar -xf "$work/archive" -C "$work") && printf 'stored\n' || refuse "$output"
             rm -f "$work/archive" ;;
         prove)
             true >"$work/proving"
             prove "$@"
             true >"$work/ping"
             rm -f "$work/proving" ;;
-        reach) printf 'reach\t%s\n' "$(reach "$@")" ;;
+        reach) printf 'reach\t%s\n' "$(exec 8>&- && reach "$@")" ;;
         start) start "$@" ;;
-        signal) [ -e "$work/$1.pid" ] && group "$2" "$(cat "$work/$1.pid")" ;;
+        signal)
+            for _ in $two_seconds; do
+                [ -s "$work/$1.pid" ] || [ ! -e "$work/$1.pid" ] || { sleep 0.1 && continue; }
+                break
+            done
+            [ -s "$work/$1.pid" ] && group "$2" "$(cat "$work/$1.pid")" ;;
         end) break ;;
     esac
 done
