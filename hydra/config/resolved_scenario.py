@@ -97,6 +97,10 @@ class ResolvedScenario:
 
 
 @cache
+def _of_every_system() -> frozenset[str]:
+    return frozenset(column.name for column in step_columns())
+
+
 def added_by(spec: SystemSpec) -> SystemColumns:
     """The columns that a system adds.
 
@@ -104,7 +108,7 @@ def added_by(spec: SystemSpec) -> SystemColumns:
         ConfigError: the system has a column with the name of a column of every system.
     """
     own = (*([] if spec.batch == BATCH else [spec.batch]), *spec.columns)
-    if taken := {column.name for column in own} & {column.name for column in step_columns()}:
+    if taken := {column.name for column in own} & _of_every_system():
         raise ConfigError(
             f"the system {spec.name!r} has columns by names that every system's rows have: {', '.join(sorted(taken))}",
             "rename them in its specification",
