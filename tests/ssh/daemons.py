@@ -7,8 +7,8 @@ import os
 import shlex
 import socket
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -64,30 +64,18 @@ class Daemon:
         """The processes of sshd that serve one connection each."""
         return [each for each in self.sshd.children(recursive=True) if each.name() == "sshd"]
 
-    def left(self) -> list[str]:
-        """What a run has left there: folders, and processes with the folder's name in their environment."""
-        # A search of all processes costs more than one of files.
-        return [f.name for f in self.tmp.glob("hydra-run-*")] or [
-            f"{p.pid} {p.name()}"
-            for p in _processes()
-            if p.environ_of.get("TMPDIR") == str(self.tmp) and "HYDRA_RUN" in p.environ_of
-        ]
 
-
-@dataclass
-class _Seen:
-    pid: int
-    environ_of: Mapping[str, str]
-    _name: str = field(default="")
-
-    def name(self) -> str:
-        return self._name
-
-
-def _processes() -> Iterator[_Seen]:
+def left_in(folders: Sequence[Path]) -> list[str]:
+    """What runs have left on hosts with these folders for temporary files: folders, or else processes."""
+    if found := [str(path) for folder in folders for path in folder.glob("hydra-run-*")]:
+        return found  # a search of all processes costs more than one of files
+    known = set(map(str, folders))
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
-            yield _Seen(process.pid, process.environ(), process.name())
+            its = process.environ()
+            if "HYDRA_RUN" in its and its.get("TMPDIR") in known:
+                found.append(f"{process.pid} {process.name()}, {its['TMPDIR']}")
+    return found
 
 
 class Daemons:

@@ -105,16 +105,6 @@ class Slurm:
         if node in self.slurmd:
             _end(self.slurmd[node])
 
-    def left(self) -> list[str]:
-        """What runs have left: folders, and processes with the folder's name in their environment."""
-        found = [path.name for path in self.tmp.glob("hydra-run-*")]
-        for process in psutil.process_iter():
-            with contextlib.suppress(psutil.Error, OSError):
-                its = process.environ()
-                if its.get("TMPDIR") == str(self.tmp) and "HYDRA_RUN" in its:
-                    found.append(f"{process.pid} {process.name()}")
-        return found
-
     def _listens(self, node: str) -> bool:
         with contextlib.suppress(OSError):
             socket.create_connection((self.addresses[node], _SLURMD_PORT), 1.0).close()

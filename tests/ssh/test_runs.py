@@ -38,7 +38,7 @@ from tests.integration.command import (
 )
 from tests.mesos.namespaces import Hosts
 from tests.mesos.namespaces import hosts as network_hosts
-from tests.ssh.daemons import Daemons, closed_port, keygen
+from tests.ssh.daemons import Daemons, closed_port, keygen, left_in
 from tests.suite.native_client import needs_native
 from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
@@ -79,10 +79,8 @@ def measuring(run: Path, *words: object) -> Iterator[Background]:
 
 
 def nothing_is_left(daemons: Daemons, within_s: float = SOON_S) -> None:
-    def left() -> list[str]:
-        return [f"{host.name}: {what}" for host in daemons.hosts.values() for what in host.left()]
-
-    wait_until(lambda: not left(), "hosts on which nothing is left", within_s, saw=left)
+    folders = [host.tmp for host in daemons.hosts.values()]
+    wait_until(lambda: not left_in(folders), "hosts on which nothing is left", within_s, saw=lambda: left_in(folders))
 
 
 def inventory(path: Path, *rows: str) -> Path:

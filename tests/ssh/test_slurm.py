@@ -10,6 +10,7 @@ import pytest
 
 from hydra.events.run_events import GroupExit, Launched
 from tests.integration.command import assert_all_arrived, await_window, background, events, hydra, table
+from tests.ssh.daemons import left_in
 from tests.ssh.slurm_nodes import Slurm, slurm
 from tests.suite.native_client import needs_native
 from tests.suite.waiting import SOON_S, wait_until
@@ -38,7 +39,8 @@ def run(tmp_path: Path) -> Path:
 
 
 def nothing_is_left(allocation: Slurm) -> None:
-    wait_until(lambda: not allocation.left(), "nodes on which nothing is left", saw=allocation.left)
+    folder = [allocation.tmp]
+    wait_until(lambda: not left_in(folder), "nodes on which nothing is left", saw=lambda: left_in(folder))
 
 
 def test_a_run_is_measured_on_the_nodes_of_an_allocation(allocation: Slurm, run: Path) -> None:

@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from hydra.ssh import supervisor
+from tests.ssh.daemons import left_in
 from tests.suite.waiting import SOON_S, wait_until
 
 pytestmark = pytest.mark.tier("test")
@@ -68,18 +69,9 @@ class Supervised:
         assert found is not None
         return found
 
-    def left(self) -> list[object]:
-        """Its folders, and the processes with the run's name."""
-        marked: list[object] = [*self.tmp.glob("hydra-run-*")]
-        if marked:  # a search of all processes costs more than one of files
-            return marked
-        for process in psutil.process_iter():
-            try:
-                if process.environ().get("TMPDIR") == str(self.tmp) and "HYDRA_RUN" in process.environ():
-                    marked.append(process)
-            except psutil.Error:
-                pass
-        return marked
+    def left(self) -> list[str]:
+        """Its folders, or else the processes that it started."""
+        return left_in([self.tmp])
 
     def commands(self) -> list[str]:
         """The command lines of its processes."""
