@@ -27,7 +27,7 @@ from hydra.client.linux_process import confine_to, die_with_parent, thread_count
 from hydra.client.publisher import TransportPublisher
 from hydra.client.relay import KILL, RelayPipes, relay_main
 from hydra.client.subscriber import TransportSubscriber
-from hydra.client.transport import Driver, Kind, PublisherTransport, SubscriberTransport
+from hydra.client.transport import Driver, Kind, PublisherTransport, SubscriberTransport, prepare_system
 from hydra.control import curve_security
 from hydra.control.control_client import ClientIdentity, ControlClient, ProcessLocation
 from hydra.wire.messages import Error, Quit, Welcome
@@ -101,6 +101,7 @@ def main(kinds: Mapping[str, Kind], arguments: Sequence[str] | None = None) -> i
         return EXIT_USAGE
     if lifeline is not None:
         die_with_parent(os.getppid())
+    prepare_system(kinds[options.kind].system)
     # All clients share the present objects; frozen for the garbage collector, their pages stay shared.
     gc.collect()
     gc.freeze()
@@ -356,8 +357,8 @@ def client_main(
         transport = kind.open(client, control)
         try:
             loop: TransportPublisher | TransportSubscriber | Driver
-            if isinstance(transport, Driver):
-                loop = transport
+            if hasattr(transport, "run"):
+                loop = cast(Driver, transport)
             elif kind.role == "publisher":
                 loop = TransportPublisher(client, control, cast(PublisherTransport, transport))
             else:

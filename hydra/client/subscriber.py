@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from operator import sub
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 
@@ -64,7 +64,7 @@ class TransportSubscriber(SubscriberLoop["_Receiving"]):
         super().__init__(client, control)
         self._transport = transport
         self._connection: SubscriberConnection | None = None  # only in a step that measures connecting
-        self._connecting = transport if isinstance(transport, ConnectingTransport) else None
+        self._connecting = cast(ConnectingTransport, transport) if hasattr(transport, "disconnections") else None
 
     def _work(self) -> float:
         step = self._step
@@ -178,7 +178,7 @@ class _Receiving:
         self._arrivals = ReceiveBuffer()
         self._flows = False  # whether batches follow each other quickly
         self._drained_ns = 0  # when the last batch that was not streamed was read, CLOCK_MONOTONIC
-        self._streams = transport if isinstance(transport, BatchReader) else None
+        self._streams = cast(BatchReader, transport) if hasattr(transport, "stream") else None
         self._latency = LatencyRecorder()
         self._usage = UsageMeter()
         self._clock: StepClock | None = None

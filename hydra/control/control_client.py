@@ -10,7 +10,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -212,10 +212,22 @@ class ControlClient:
         self._exhausted = False
         self._beside: _Beside | None = None
         self._hello_due_ns = 0
-        # Both have the field names of hello.
-        words = asdict(identity) | asdict(identity.here) | {"ids": list(identity.ids)}
-        del words["here"]
-        self._hello = Hello(**words, seq=1, pid=os.getpid())
+        here = identity.here
+        self._hello = Hello(
+            ids=list(identity.ids),
+            seq=1,
+            role=identity.role,
+            group=identity.group,
+            incarnation=identity.incarnation,
+            implementation=identity.implementation,
+            versions=identity.versions,
+            agent=here.agent,
+            host=here.host,
+            boot_id=here.boot_id,
+            time_namespace=here.time_namespace,
+            network_namespace=here.network_namespace,
+            pid=os.getpid(),
+        )
         self.introduce()
 
     def send(self, message: FromClient, payload: bytes | None = None) -> None:

@@ -21,7 +21,13 @@ from hydra.kafkatest.control_messages import PLACES, KafkaConfigure
 from hydra.kafkatest.group_membership import ASK_FOR_S, Membership
 from hydra.kafkatest.librdkafka import Complaint, common_config, made, text
 from hydra.kafkatest.producer_statistics import ProducerCounts, Statistics, statistics_every_ms
-from hydra.kafkatest.transport_base import ConsumerTransport, ProducerTransport, fetch_config, session_config
+from hydra.kafkatest.transport_base import (
+    SYSTEM,
+    ConsumerTransport,
+    ProducerTransport,
+    fetch_config,
+    session_config,
+)
 from hydra.wire.data_message import unpack_batch
 from hydra.wire.messages import Configure
 
@@ -445,8 +451,12 @@ def _versions() -> dict[str, str]:
 def kinds() -> Mapping[str, Kind]:
     """The two kinds of client in this module."""
     return {
-        "kafka-pub": Kind("publisher", "confluent-kafka", _versions, lambda client, _: ConfluentPublisher(client)),
-        "kafka-sub": Kind("subscriber", "confluent-kafka", _versions, lambda client, _: ConfluentSubscriber(client)),
+        "kafka-pub": Kind(
+            "publisher", "confluent-kafka", _versions, lambda client, _: ConfluentPublisher(client), SYSTEM
+        ),
+        "kafka-sub": Kind(
+            "subscriber", "confluent-kafka", _versions, lambda client, _: ConfluentSubscriber(client), SYSTEM
+        ),
     }
 
 

@@ -38,7 +38,13 @@ from hydra.kafkatest.librdkafka import ENDED
 from hydra.kafkatest.producer_statistics import Counting, ProducerCounts
 from hydra.kafkatest.properties import kafka_python_arguments, kafka_python_config, kafka_python_named
 from hydra.kafkatest.property_table import QUEUED, alike
-from hydra.kafkatest.transport_base import ConsumerTransport, ProducerTransport, fetch_config, session_config
+from hydra.kafkatest.transport_base import (
+    SYSTEM,
+    ConsumerTransport,
+    ProducerTransport,
+    fetch_config,
+    session_config,
+)
 from hydra.model import Role
 from hydra.wire.messages import Configure
 
@@ -481,8 +487,12 @@ def kinds() -> Mapping[str, Kind]:
     # Errors arrive as exceptions; the library's log lines would only fill the sandbox.
     logging.getLogger("kafka").addHandler(logging.NullHandler())
     return {
-        "kafka-pub": Kind("publisher", "kafka-python", _versions, lambda client, _: KafkaPythonPublisher(client)),
-        "kafka-sub": Kind("subscriber", "kafka-python", _versions, lambda client, _: KafkaPythonSubscriber(client)),
+        "kafka-pub": Kind(
+            "publisher", "kafka-python", _versions, lambda client, _: KafkaPythonPublisher(client), SYSTEM
+        ),
+        "kafka-sub": Kind(
+            "subscriber", "kafka-python", _versions, lambda client, _: KafkaPythonSubscriber(client), SYSTEM
+        ),
     }
 
 

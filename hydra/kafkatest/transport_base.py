@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import repeat
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from hydra.client.ack_ledger import AckLatency, AckLedger, Sequences
 from hydra.client.transport import Delivery, read_system
@@ -18,6 +18,9 @@ from hydra.wire.messages import Configure, SystemObject
 from hydra.wire.traffic import MessageChoice, key_choice, topic_choice
 
 L = TypeVar("L")
+
+SYSTEM: Final = (KafkaConfigure, KafkaFinish)
+"""The types of the system's part of commands to clients."""
 """A library's producer or consumer."""
 
 

@@ -364,8 +364,8 @@ def _versions() -> dict[str, str]:
 def kinds() -> Mapping[str, Kind]:
     """The kinds of clients that this program offers, by name."""
     return {
-        "mqtt-pub": Kind("publisher", "paho-mqtt", _versions, lambda client, _: PahoPublisher(client)),
-        "mqtt-sub": Kind("subscriber", "paho-mqtt", _versions, PahoSubscriber),
+        "mqtt-pub": Kind("publisher", "paho-mqtt", _versions, lambda client, _: PahoPublisher(client), [MqttStep]),
+        "mqtt-sub": Kind("subscriber", "paho-mqtt", _versions, PahoSubscriber, [MqttStep]),
     }
 
 

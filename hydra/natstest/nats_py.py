@@ -491,8 +491,8 @@ def _versions() -> dict[str, str]:
 def kinds() -> Mapping[str, Kind]:
     """The kinds of clients that this program offers, by name."""
     return {
-        "nats-pub": Kind("publisher", "nats-py", _versions, NatsPublisher),
-        "nats-sub": Kind("subscriber", "nats-py", _versions, NatsSubscriber),
+        "nats-pub": Kind("publisher", "nats-py", _versions, NatsPublisher, [settings.NatsStep]),
+        "nats-sub": Kind("subscriber", "nats-py", _versions, NatsSubscriber, [settings.NatsStep, settings.NatsEnd]),
     }
 
 

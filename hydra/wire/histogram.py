@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import repeat
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import Final
 
 import numpy as np
@@ -42,14 +43,14 @@ class LatencyRecorder:
     """Counts the latencies of messages, whole batches at a time.
 
     A latency is rounded down to µs, so -1 ns counts as -1 µs; a latency beyond ±1 h counts as ±1 h. The counts are
-    allocated zeroed and untouched pages cost nothing, so an idle client stays small. A second recorder counts latencies
-    below zero by their opposites; most clients never need it.
+    pages of the kernel, which take no memory until they are touched; those of numpy's zeros may be used memory that is
+    written to. A second recorder counts latencies below zero by their opposites; most clients never need it.
     """
 
     __slots__ = ("_below", "_cells", "_counts", "_high", "_low", "_max_us", "_min_us")
 
     def __init__(self) -> None:
-        self._counts = np.zeros(BUCKETS, np.int64)
+        self._counts = np.frombuffer(mmap(-1, 8 * BUCKETS, MAP_PRIVATE | MAP_ANONYMOUS), np.int64)
         # Item access through a memoryview is several times cheaper than through the array.
         self._cells = memoryview(self._counts)  # type: ignore[arg-type]  # numpy's buffer, typed only from 3.12
         self._low = BUCKETS

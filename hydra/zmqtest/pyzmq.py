@@ -304,8 +304,8 @@ def _versions() -> dict[str, str]:
 def kinds() -> Mapping[str, Kind]:
     """The kinds of clients that this program offers, by name."""
     return {
-        "zmq-pub": Kind("publisher", "pyzmq", _versions, ZmqPublisher),
-        "zmq-sub": Kind("subscriber", "pyzmq", _versions, ZmqSubscriber),
+        "zmq-pub": Kind("publisher", "pyzmq", _versions, ZmqPublisher, [ZmqSettings]),
+        "zmq-sub": Kind("subscriber", "pyzmq", _versions, ZmqSubscriber, [ZmqSettings]),
     }
 
 
