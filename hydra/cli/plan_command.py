@@ -20,7 +20,7 @@ from hydra.cli.step_usage import RunUsage, read_run
 from hydra.config.cluster import load_cluster
 from hydra.config.machine_limits import MachineLimits, read_limits
 from hydra.config.resolved_scenario import ResolvedScenario
-from hydra.config.resource_needs import CONTROLLER_BYTES_PER_CLIENT, CONTROLLER_MEMORY_BYTES, needs
+from hydra.config.resource_needs import CONTROLLER_BYTES_PER_CLIENT, CONTROLLER_MEMORY_BYTES, needs, topic_share
 from hydra.config.scenario import resolve
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, UsageError
 from hydra.events.value_formatting import counted, number
@@ -184,7 +184,9 @@ def _of(
     packed = max(scenario.native.clients_per_process, alone.packed)
     scenario = replace(scenario, native=replace(scenario.native, clients_per_process=packed))
     groups = -(-asked.clients // cluster.most_in_group(packed)) + senders
-    whole = needs(replace(resolved, scenario=scenario), asked.clients, groups, cluster.fork_window, senders)
+    packing = replace(resolved, scenario=scenario)
+    each_sends = rate / topic_share(scenario) / senders
+    whole = needs(packing, asked.clients, groups, cluster.fork_window, senders, each_sends)
     memory = (whole.memory_bytes - CONTROLLER_MEMORY_BYTES) / asked.clients - CONTROLLER_BYTES_PER_CLIENT
     # A measured cost per subscriber replaces the system's declared one.
     held = listener.value - spec.listener_bytes if direct and listener and not listener.unlimited else 0.0
@@ -247,6 +249,11 @@ def _text(plan: CapacityPlan, scenario: Scenario, spec: SystemSpec, host: AgentS
         f"{counted(plan.clients, 'subscriber')} of {spec.title} ({scenario.client}), {number(plan.rate)} messages/s to "
         f"each: {figure(plan.clients * plan.rate)} messages/s of {size} bytes"
     )
+    if (share := topic_share(scenario)) < 1:
+        yield (
+            f"a subscriber has {number(100 * share)} % of the topics, so all publishers together send "
+            f"{figure(plan.rate / share)} messages/s"
+        )
     yield (
         f"an agent has {counted(host.cores, 'core')}, {_amount(host.memory_bytes, 'bytes')}, {network}, "
         f"{count(host.open_files)} open files a process"

@@ -13,7 +13,7 @@ from typing import Final
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.model import Scenario
 from hydra.sweep import kind_of
-from hydra.system import ServerFootprint, SystemSpec
+from hydra.system import Footprint, ServerFootprint, SystemSpec
 
 MEGABYTE: Final = 1_000_000
 
@@ -53,7 +53,12 @@ class MachineNeeds:
 
 
 def needs(
-    resolved: ResolvedScenario, clients: int, groups: int, fork_window: int, publishers: int | None = None
+    resolved: ResolvedScenario,
+    clients: int,
+    groups: int,
+    fork_window: int,
+    publishers: int | None = None,
+    rate: float | None = None,
 ) -> MachineNeeds:
     """What a step with this many subscribers needs if all of it runs on one machine.
 
@@ -63,6 +68,7 @@ def needs(
         groups: number of process groups, those of publishers included.
         fork_window: number of clients of a group that may be connecting at a time.
         publishers: number of publishers; None: all of the scenario's.
+        rate: messages/s of each publisher, for the accounts of subscribers; None: the highest of the scenario.
     """
     scenario, system = resolved.scenario, resolved.system
     publishers = scenario.publishers if publishers is None else publishers
@@ -103,7 +109,7 @@ def needs(
         # Relays connect to the controller, and the clients of a group to its relay.
         backlog=max(groups, min(fork_window, everyone)),
         memory_bytes=subscriber_processes * one.memory_bytes
-        + clients * _account_bytes(scenario, publishers)
+        + clients * _account_bytes(scenario, alone, publishers, rate)
         + publishers * (alone.of(1, servers).memory_bytes + listeners * system.listener_bytes)
         + groups * _GROUP_MEMORY_BYTES
         + client_processes * _RELAY_BYTES_PER_PROCESS
@@ -125,17 +131,30 @@ def expected_start_s(resolved: ResolvedScenario, cores: int) -> float:
     return servers_s + len(scenario.sizes) * server.join_s + clients_s
 
 
-def _account_bytes(scenario: Scenario, publishers: int) -> int:
+def topic_share(scenario: Scenario) -> float:
+    """The share of the messages that a subscriber receives: its topics, of all topics.
+
+    If rows differ, the share is the smallest one.
+    """
+    every, own = _whole(scenario, "topics"), _whole(scenario, "topics_per_client")
+    return min(min(some or topics, topics) / topics for topics in every for some in own)
+
+
+def _whole(scenario: Scenario, name: str) -> list[int]:
+    return [int(str(value)) for value in scenario.values_of(name)]
+
+
+def _account_bytes(scenario: Scenario, alone: Footprint, publishers: int, rate: float | None) -> int:
     """Memory of a subscriber's account, if topics or keys need more than ranges of missing messages.
 
     It is a byte for each message of its publishers, and eight for each key of each topic.
     """
-    some = any(scenario.values_of("topics_per_client")) or any(scenario.values_of("keys"))
-    rate, messages = _highest_rate(scenario), _messages(scenario)
-    if not some or (rate is None and messages is None):
+    topics, keys = (max(_whole(scenario, name)) for name in ("topics", "keys"))
+    rate, messages = _highest_rate(scenario) if rate is None else rate, _messages(scenario)
+    by_message = topic_share(scenario) < 1 or keys > 0 or (topics > 1 and not alone.ordered_topics)
+    if not by_message or (rate is None and messages is None):
         return 0
     due = math.inf if rate is None else rate * scenario.sweep.longest_s
-    topics, keys = (max(int(str(n)) for n in scenario.values_of(name)) for name in ("topics", "keys"))
     return round(publishers * (min(due, math.inf if messages is None else messages) + 8 * topics * keys))
 
 

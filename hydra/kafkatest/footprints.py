@@ -51,8 +51,8 @@ _BROKER_KNOWN: Final = Footprint(threads=1, files=3, memory_bytes=30_000)
 """librdkafka's resources for each broker that it knows: a thread, the pipe that wakes it, a connection."""
 
 IMPLEMENTATIONS: Final[Mapping[str, Footprint]] = {
-    "kafka-python": Footprint(threads=4, files=20, memory_bytes=14_000_000),
-    "confluent-kafka": Footprint(threads=7, files=24, memory_bytes=9_000_000, server=_BROKER_KNOWN),
+    "kafka-python": Footprint(threads=4, files=20, memory_bytes=14_000_000, ordered_topics=False),
+    "confluent-kafka": Footprint(7, 24, 9_000_000, server=_BROKER_KNOWN, ordered_topics=False),
     "kafka-tool": Footprint(threads=32, files=90, memory_bytes=340_000_000),  # Java, its supervisor, and the client
     "native": Footprint(5, 18, 1_500_000, further=Footprint(3, 6, 320_000), server=_BROKER_KNOWN),
 }

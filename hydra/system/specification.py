@@ -25,7 +25,9 @@ class Footprint:
     ``packed`` is the default number of connections of a process, which is its number of subscribers if each has one.
     ``cpus`` is the default demand of one subscriber. ``ports`` is the number of connections to one address that share a
     local address; None: all connections of a host do. ``server`` is what each server beyond the first adds to every
-    subscriber, packed or not: a library may have a thread for each known server.
+    subscriber, packed or not: a library may have a thread for each known server. ``ordered_topics``: whether the
+    messages of several topics arrive in the order in which a publisher sent them. If not, a subscriber's account keeps
+    a byte for each message.
     """
 
     threads: int
@@ -36,6 +38,7 @@ class Footprint:
     cpus: float = 0.0
     ports: int | None = None
     server: Footprint | None = None
+    ordered_topics: bool = True
 
     def of(self, packed: int, servers: int = 1) -> Footprint:
         """The resources of a process with this many subscribers that know this many servers.

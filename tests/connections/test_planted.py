@@ -230,3 +230,26 @@ def test_all_clients_come_back_after_the_server_has_restarted(tmp_path: Path, im
     assert float(row["back_p50_ms"]) >= 400  # it was not there before
     assert float(row["back_attempts"]) >= 1
     assert float(row["client_loss_pct"]) < 100
+
+
+@ALL
+@pytest.mark.usefixtures("needs_nats")
+def test_native_clients_of_one_process_connect_and_come_back_with_tls(tmp_path: Path) -> None:
+    implementation = native("nats")
+    if not implementation:
+        pytest.skip("the native client is not built")
+    event = '[{at_s=0.5,kind="restart_server",for_s=0.4}]'
+    row = row_of(
+        *(tmp_path / "run", "nats-fixed", "--tls", "--rate", 50, "--duration", 10, "--set", f"events={event}"),
+        *(
+            "--set",
+            "settings.connect_rate=max",
+            "--set",
+            "settings.connect_within_s=30",
+            *implementation,
+            "--clients",
+            8,
+        ),
+    )
+    assert (int(row["connected_clients"]), int(row["never_connected"])) == (8, 0)
+    assert (int(row["disconnections"]), int(row["never_back"])) == (8, 0)

@@ -14,6 +14,7 @@ from hydra.config.machine_limits import read_limits
 from hydra.config.resource_needs import expected_start_s, needs
 from hydra.config.scenario import load_scenario, resolve
 from hydra.config.shortages import shortages
+from hydra.kafkatest.transport_base import ConsumerTransport
 from hydra.system import Footprint
 
 
@@ -182,8 +183,34 @@ def test_the_expected_start_counts_servers_rows_and_processes(
     assert expected_start_s(resolve(scenario, replaced), cores=2) == pytest.approx(seconds)
 
 
-def test_an_account_of_some_topics_takes_a_byte_for_each_message_that_is_sent() -> None:
-    scenario = {"publishers": 3, "settings.rate": 2000, "sweep.duration_s": 50, "settings.topics": 10}
-    all_topics = needs(resolve("zmqfixed", scenario), 100, 4, 128)
-    some = needs(resolve("zmqfixed", {**scenario, "settings.topics_per_client": 2}), 100, 4, 128)
-    assert some.memory_bytes - all_topics.memory_bytes == 100 * 3 * 2000 * 50
+@pytest.mark.parametrize(
+    ("scenario", "client", "traffic", "by_message", "ordered_keys"),
+    [
+        ("zmqfixed", "pyzmq", {"topics": 10}, False, 0),
+        ("zmqfixed", "pyzmq", {"topics": 10, "topics_per_client": 2}, True, 0),
+        ("zmqfixed", "native", {"topics": 10, "topics_per_client": 2}, True, 0),
+        ("zmqfixed", "native", {"topics": 10, "topics_per_client": 10}, False, 0),
+        ("kafka-fixed", "native", {"topics": 10}, False, 0),
+        ("kafka-fixed", "native", {"keys": 7}, True, 7),
+        ("kafka-fixed", "kafka-python", {"topics": 10}, True, 0),
+        ("kafka-fixed", "confluent-kafka", {"topics": 10}, True, 0),
+        ("kafka-fixed", "confluent-kafka", {"topics": 10, "keys": 7}, True, 70),
+    ],
+)
+def test_an_account_by_message_takes_a_byte_for_each_message_and_eight_for_each_key(
+    scenario: str, client: str, traffic: dict[str, int], by_message: bool, ordered_keys: int
+) -> None:
+    one = {"client": client, "publishers": 3, "settings.rate": 2000, "sweep.duration_s": 50}
+    several = one | {f"settings.{name}": value for name, value in traffic.items()}
+    one_topic, found = (needs(resolve(scenario, each), 100, 4, 128).memory_bytes for each in (one, several))
+    assert found - one_topic == 100 * 3 * (2000 * 50 * by_message + 8 * ordered_keys)
+
+
+def test_a_footprint_knows_whether_messages_of_several_topics_keep_their_order() -> None:
+    assert not ConsumerTransport.keeps_order
+    kafka = resolve("kafka-fixed", {}).system.implementations
+    assert [kafka[name].ordered_topics for name in ("kafka-python", "confluent-kafka", "native")] == [
+        False,
+        False,
+        True,
+    ]

@@ -102,6 +102,31 @@ def test_three_points_and_a_run_without_a_measured_step_are_refused(tmp_path: Pa
         assert "has no step that was measured" in refused(*command)
 
 
+@pytest.mark.parametrize(
+    ("scenario", "traffic", "account_bytes", "said"),
+    [
+        ("zmqfixed", {"topics": 50}, 0, ""),
+        ("zmqfixed", {"topics": 50, "topics_per_client": 5}, 8 * 10 * 20, "10 % of the topics, so all publishers"),
+        ("zmqfixed", {"topics": 50, "topics_per_client": 50}, 0, ""),
+        ("kafka-fixed", {"topics": 50}, 8 * 20, ""),
+        ("kafka-fixed", {"topics": 50, "topics_per_client": 1}, 8 * 50 * 20, "together send 400 messages/s"),
+    ],
+)
+def test_a_plan_counts_what_is_sent_to_the_topics_of_others(
+    scenario: str, traffic: dict[str, int], account_bytes: int, said: str
+) -> None:
+    words = ["plan", scenario, "--clients", "1000", "--rate", "8", *AGENT, "--set", "sweep.duration_s=20"]
+    topics = [word for name, value in traffic.items() for word in ("--set", f"settings.{name}={value}")]
+    one_topic, several = (
+        next(use["a_client"] for use in plan["uses"] if (use["of"], use["name"]) == ("agents", "memory"))
+        for plan in (told(*words), told(*words, *topics))
+    )
+    assert several - one_topic == pytest.approx(account_bytes, abs=1)
+    text = hydra(*words, *topics).stdout
+    assert said in text
+    assert ("of the topics" in text) == bool(said)
+
+
 def test_a_million_at_one_message_a_second_is_what_the_page_says() -> None:
     plan = told("plan", "--clients", "1000000", "--rate", "1", *AGENT)
     assert (plan["implementation"], plan["needed"]["agents"], plan["evidence_ends_at"]) == ("zmtp", 10, 100_000)

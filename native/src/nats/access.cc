@@ -2,8 +2,8 @@
 
 #include <cstring>
 #include <nlohmann/json.hpp>
-
-#include "nats/handles.h"
+#include <optional>
+#include <utility>
 
 namespace hydra {
 namespace {
@@ -51,23 +51,51 @@ void set_tls(natsOptions* options, const ClientTls& tls) {
     }
 }
 
+NatsOptionsHandle made_options() {
+    natsOptions* made = nullptr;
+    nats_check(natsOptions_Create(&made), "libnats");
+    return NatsOptionsHandle(made);
+}
+
+// The options of connections with this TLS and login.
+struct SharedOptions {
+    std::mutex mutex;
+    std::optional<ClientTls> tls;
+    std::optional<NatsLogin> login;
+    NatsOptionsHandle options;
+};
+
+// It exists as long as the process: threads may still connect at its end.
+SharedOptions& shared_options() {
+    static auto* const made = new SharedOptions;
+    return *made;
+}
+
 }  // namespace
 
 bool nats_has_tls() {
-    natsOptions* made = nullptr;
-    if (natsOptions_Create(&made) != NATS_OK) {
-        return false;
-    }
-    const NatsOptionsHandle options(made);
-    return natsOptions_SetSecure(made, true) == NATS_OK;
+    return natsOptions_SetSecure(made_options().get(), true) == NATS_OK;
 }
 
-void set_access(natsOptions* options, const NatsStep& step) {
-    if (step.login) {
-        set_login(options, *step.login);
-    }
+NatsAccess::NatsAccess(const NatsStep& step) {
     if (step.tls) {
-        set_tls(options, *step.tls);
+        SharedOptions& shared = shared_options();
+        turn_ = std::unique_lock(shared.mutex);
+        if (shared.options == nullptr || shared.tls != step.tls || shared.login != step.login) {
+            shared.options = nullptr;
+            NatsOptionsHandle options = made_options();
+            set_tls(options.get(), *step.tls);
+            shared.tls = step.tls;
+            shared.login = step.login;
+            shared.options = std::move(options);
+        }
+        options_ = shared.options.get();
+    } else {
+        own_ = made_options();
+        options_ = own_.get();
+    }
+    if (step.login) {
+        set_login(options_, *step.login);
     }
 }
 

@@ -70,9 +70,8 @@ bool NatsConnection::open(const NatsStep& step, bool one_thread, std::int64_t wi
     close();
     access_ = step;
     const std::vector<std::string>& servers = access_.servers;
-    natsOptions* made = nullptr;
-    nats_check(natsOptions_Create(&made), "libnats");
-    const NatsOptionsHandle options(made);
+    const NatsAccess access(access_);
+    natsOptions* const made = access.options();
     std::vector<std::string> urls;
     std::vector<const char*> pointers;
     for (const std::string& server : servers) {
@@ -83,7 +82,6 @@ bool NatsConnection::open(const NatsStep& step, bool one_thread, std::int64_t wi
     }
     nats_check(natsOptions_SetServers(made, pointers.data(), static_cast<int>(pointers.size())),
                "the servers " + joined(servers));
-    set_access(made, access_);
     natsOptions_SetTimeout(made, within_ms);
     natsOptions_SetMaxReconnect(made, kForever);
     natsOptions_SetWriteDeadline(made, kWriteWithinMs);
@@ -133,14 +131,28 @@ void NatsConnection::close() {
     events_ = std::move(counted);
     natsConnection_Destroy(connection_);
     connection_ = nullptr;
+    ended_.clear();
 }
 
 bool NatsConnection::connected() const {
     return connection_ != nullptr && natsConnection_Status(connection_) == NATS_CONN_STATUS_CONNECTED;
 }
 
-bool NatsConnection::flush(std::int64_t timeout_ms) const {
-    return connection_ != nullptr && natsConnection_FlushTimeout(connection_, timeout_ms) == NATS_OK;
+bool NatsConnection::flush(std::int64_t timeout_ms) {
+    if (connection_ == nullptr || natsConnection_FlushTimeout(connection_, timeout_ms) != NATS_OK) {
+        return false;
+    }
+    // The thread that read the answer has handled every message before it.
+    std::erase_if(ended_, [](const auto& it) { return !natsSubscription_IsValid(it.get()); });
+    return true;
+}
+
+void NatsConnection::end(natsSubscription* subscription) {
+    // This asks the server, so it is not tried without a connection. It also deletes a stream's consumer.
+    if (connected()) {
+        natsSubscription_Unsubscribe(subscription);
+    }
+    ended_.emplace_back(subscription);
 }
 
 void NatsConnection::begin_step() {

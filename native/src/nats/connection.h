@@ -36,7 +36,10 @@ class NatsConnection {
     // False while the connection is lost; libnats reconnects by itself.
     [[nodiscard]] bool connected() const;
     // Waits until the server has answered everything that was written before. Returns whether it has.
-    bool flush(std::int64_t timeout_ms) const;
+    bool flush(std::int64_t timeout_ms);
+    // Ends a subscription. In libnats before 3.6 the thread that reads may still be about to use it for a
+    // message (issue 637 of nats.c), so it is freed later: after a flush, or when the connection is closed.
+    void end(natsSubscription* subscription);
 
     void begin_step();
     [[nodiscard]] NatsTrouble trouble() const;
@@ -61,9 +64,18 @@ class NatsConnection {
     using Shared = std::shared_ptr<Events>;
 
     natsConnection* connection_ = nullptr;
+    std::vector<NatsSubscriptionHandle> ended_;
     NatsStep access_;  // of the step that it was opened for, servers, login and TLS
     Shared events_;
     std::int64_t connected_ns_ = 0;
 };
+
+struct EndNatsSubscription {
+    NatsConnection* connection;
+    void operator()(natsSubscription* it) const { connection->end(it); }
+};
+
+// A subscription of a connection that exists longer.
+using NatsSubscription = std::unique_ptr<natsSubscription, EndNatsSubscription>;
 
 }  // namespace hydra

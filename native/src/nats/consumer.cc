@@ -38,7 +38,7 @@ void on_complete(void* closure) {
 
 }  // namespace
 
-NatsFeed::NatsFeed(natsConnection* connection, const NatsStep& step, const TopicFilter& topics)
+NatsFeed::NatsFeed(NatsConnection& connection, const NatsStep& step, const TopicFilter& topics)
     : connection_(connection),
       inbox_(std::make_shared<Inbox>(
           topics.topics.empty() ? 0 : static_cast<std::size_t>(step.pending_messages))) {
@@ -53,24 +53,27 @@ NatsFeed::NatsFeed(natsConnection* connection, const NatsStep& step, const Topic
         for (const std::string& subject : all) {
             subscribe(subject);
         }
-        // The server's answer to this shows that it has the subscriptions.
-        nats_check(natsConnection_FlushTimeout(connection_, kAnswerMs), "NATS does not answer");
     }
-    for (const NatsSubscriptionHandle& it : subscriptions_) {
+    for (const NatsSubscription& it : subscriptions_) {
         nats_check(natsSubscription_SetPendingLimits(it.get(), step.pending_messages, step.pending_bytes),
                    "the pending limits");
     }
+    // The server's answer shows that it has the subscriptions.
+    if (!connection_.flush(kAnswerMs)) {
+        throw TransportError("NATS does not answer");
+    }
     if (!step.stream.empty() && step.consumer == NatsConsumer::pull) {
-        fetching_ = std::thread([this, step] { fetch(step); });
+        fetching_ = std::thread(
+            [this, step, subscription = subscriptions_.front().get()] { fetch(step, subscription); });
     }
 }
 
 void NatsFeed::subscribe(const std::string& subject) {
     natsSubscription* made = nullptr;
     auto closure = std::make_unique<SharedInbox>(inbox_);
-    nats_check(natsConnection_Subscribe(&made, connection_, subject.c_str(), on_message, closure.get()),
+    nats_check(natsConnection_Subscribe(&made, connection_.get(), subject.c_str(), on_message, closure.get()),
                "NATS refuses a subscription to " + subject);
-    subscriptions_.emplace_back(made);
+    own(made);
     natsSubscription_SetOnCompleteCB(made, on_complete, closure.release());
 }
 
@@ -79,7 +82,7 @@ void NatsFeed::consume(const NatsStep& step, const std::string& subject) {
     jsOptions_Init(&options);
     options.Wait = kAnswerMs;
     jsCtx* stream = nullptr;
-    nats_check(natsConnection_JetStream(&stream, connection_, &options), "JetStream");
+    nats_check(natsConnection_JetStream(&stream, connection_.get(), &options), "JetStream");
     stream_.reset(stream);
     jsSubOptions wanted;
     jsSubOptions_Init(&wanted);
@@ -94,38 +97,36 @@ void NatsFeed::consume(const NatsStep& step, const std::string& subject) {
     if (step.consumer == NatsConsumer::pull) {
         nats_check(js_PullSubscribe(&made, stream, subject.c_str(), nullptr, &options, &wanted, nullptr),
                    what);
-        subscriptions_.emplace_back(made);
+        own(made);
         return;
     }
     auto closure = std::make_unique<SharedInbox>(inbox_);
     nats_check(
         js_Subscribe(&made, stream, subject.c_str(), on_message, closure.get(), &options, &wanted, nullptr),
         what);
-    subscriptions_.emplace_back(made);
+    own(made);
     natsSubscription_SetOnCompleteCB(made, on_complete, closure.release());
+}
+
+void NatsFeed::own(natsSubscription* subscription) {
+    subscriptions_.emplace_back(subscription, EndNatsSubscription{&connection_});
 }
 
 NatsFeed::~NatsFeed() {
     inbox_->close();
-    // Unsubscribing also deletes the consumer. Unsubscribing asks the server, so it is not tried without a
-    // connection.
-    if (natsConnection_Status(connection_) == NATS_CONN_STATUS_CONNECTED) {
-        for (const NatsSubscriptionHandle& it : subscriptions_) {
-            natsSubscription_Unsubscribe(it.get());
-        }
-    }
+    subscriptions_.clear();
     if (fetching_.joinable()) {
         fetching_.join();
     }
 }
 
 // Runs on its own thread: libnats waits for the messages of a request in the call that makes it.
-void NatsFeed::fetch(const NatsStep& step) const {
+void NatsFeed::fetch(const NatsStep& step, natsSubscription* subscription) const {
     const bool acknowledged = step.ack_policy == NatsAckPolicy::explicit_;
     while (!inbox_->closed()) {
         natsMsgList messages{};
-        const natsStatus status = natsSubscription_Fetch(&messages, subscriptions_.front().get(),
-                                                         step.fetch_batch, kFetchForMs, nullptr);
+        const natsStatus status =
+            natsSubscription_Fetch(&messages, subscription, step.fetch_batch, kFetchForMs, nullptr);
         for (int i = 0; i < messages.Count; ++i) {
             if (inbox_->put(messages.Msgs[i]) && acknowledged) {
                 natsMsg_Ack(messages.Msgs[i], nullptr);
@@ -143,7 +144,7 @@ void NatsFeed::fetch(const NatsStep& step) const {
 
 std::uint64_t NatsFeed::dropped() const {
     std::uint64_t all = inbox_->dropped();
-    for (const NatsSubscriptionHandle& it : subscriptions_) {
+    for (const NatsSubscription& it : subscriptions_) {
         std::int64_t dropped = 0;
         natsSubscription_GetDropped(it.get(), &dropped);
         all += static_cast<std::uint64_t>(std::max<std::int64_t>(dropped, 0));

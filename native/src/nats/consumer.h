@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "nats/connection.h"
 #include "nats/control_messages.h"
 #include "nats/handles.h"
 #include "nats/inbox.h"
@@ -16,7 +17,7 @@ namespace hydra {
 class NatsFeed {
   public:
     // TransportError: the server rejects it.
-    NatsFeed(natsConnection* connection, const NatsStep& step, const TopicFilter& topics);
+    NatsFeed(NatsConnection& connection, const NatsStep& step, const TopicFilter& topics);
     ~NatsFeed();
     NatsFeed(const NatsFeed&) = delete;
     NatsFeed& operator=(const NatsFeed&) = delete;
@@ -27,13 +28,14 @@ class NatsFeed {
 
   private:
     void subscribe(const std::string& subject);
+    void own(natsSubscription* subscription);
     void consume(const NatsStep& step, const std::string& subject);
-    void fetch(const NatsStep& step) const;
+    void fetch(const NatsStep& step, natsSubscription* subscription) const;
 
-    natsConnection* connection_;
+    NatsConnection& connection_;
     std::shared_ptr<Inbox> inbox_;  // libnats' threads share it
     JetStreamHandle stream_;
-    std::vector<NatsSubscriptionHandle> subscriptions_;
+    std::vector<NatsSubscription> subscriptions_;
     std::thread fetching_;  // for a pull consumer
 };
 

@@ -161,8 +161,8 @@ bool NatsPublisher::flush(double timeout_s) {
 }
 
 void NatsPublisher::close() {
+    connection_.close();  // first, because of the stream's subscription to answers (NatsConnection::end)
     stream_.reset();
-    connection_.close();
 }
 
 std::optional<Delivery> NatsPublisher::delivery() {

@@ -25,7 +25,7 @@ void NatsSubscriber::configure(const Configure& command) {
         consumer_.reset();
         step_.reset();  // so that a repeated command tries again after a failure
         topics_ = chosen_;
-        consumer_ = std::make_unique<NatsFeed>(connection_.get(), step, topics_);
+        consumer_ = std::make_unique<NatsFeed>(connection_, step, topics_);
         step_ = std::move(step);
     }
     connection_.begin_step();
@@ -36,7 +36,7 @@ void NatsSubscriber::open(const NatsStep& step) {
     connection_.open(step, !topics_.topics.empty(), within_ms_);
 }
 
-// Processes in which many connections of libnats 3.4 began with TLS at a time ended with SIGSEGV.
+// With TLS the connections of a process take turns (NatsAccess).
 std::size_t NatsSubscriber::connects_aside(const Configure& command) const {
     return nats_step(command).tls ? 1 : 64;
 }
@@ -58,7 +58,7 @@ void NatsSubscriber::reconnect() {
     consumer_.reset();
     connection_.close();
     open(step);
-    consumer_ = std::make_unique<NatsFeed>(connection_.get(), step, topics_);
+    consumer_ = std::make_unique<NatsFeed>(connection_, step, topics_);
     step_ = std::move(step);
     dropped_before_ = 0;
 }
