@@ -50,7 +50,7 @@ def framed(answer: wire.FromClient) -> tuple[bytes, bytes | None]:
     return wire.encode(wire.Batch(ids=answer.ids, seq=answer.seq, epoch=answer.epoch, columns=columns)), payload
 
 
-@dataclass(eq=False)
+@dataclass
 class Channel(System):
     """A publisher and subscribers that answer at once, each by a relay, over a channel that loses what it is told to.
 
