@@ -64,6 +64,7 @@ class PahoPublisher:
         """Sequences by message id; -1 stands for a probe, or a message of an earlier step."""
         self._answers = Answers()
         self._returns = False  # whether it connects again if the connection is lost in the step
+        self._was_lost = False  # whether an earlier connection was lost in the step
         self._again_ns = 0  # when it may try that, CLOCK_MONOTONIC
 
     def configure(self, command: Configure) -> str:
@@ -83,7 +84,7 @@ class PahoPublisher:
         self._most = step.max_inflight
         self._waiting = dict.fromkeys(self._waiting, -1)
         self._answers = Answers()
-        self._returns = command.connect is not UNSET
+        self._returns, self._was_lost = command.connect is not UNSET, False
         return ""
 
     def _open(self, step: MqttStep, timeout_s: float = CONNECT_TIMEOUT_S, *, asks_why: bool = True) -> None:
@@ -97,6 +98,7 @@ class PahoPublisher:
     def _come_back(self) -> None:
         """Connects again after a loss, one attempt a second, if the step measures that."""
         if self._returns and self._built_for is not None and time.monotonic_ns() >= self._again_ns:
+            self._was_lost = True
             with contextlib.suppress(OSError):
                 self._open(self._built_for, _RETURN_WITHIN_S, asks_why=False)
             self._again_ns = time.monotonic_ns() + AGAIN_NS
@@ -180,8 +182,8 @@ class PahoPublisher:
         return Delivery.of(self._answers.ledger, self._answers.last_ns)
 
     def report_system(self) -> dict[str, Any] | None:
-        """See transport.py. Why the connection was lost, if it was."""
-        return _account(self._connection)
+        """See transport.py: whether a connection was lost in the step."""
+        return _account(self._connection, self._was_lost)
 
     def close(self) -> None:
         """See transport.py. Messages that wait for an answer are abandoned."""
@@ -216,10 +218,15 @@ class PahoSubscriber(SubscriberTransport):
         self._built_for: tuple[MqttStep, tuple[str, ...]] | None = None
         self._arrived: deque[bytes] = deque()
         self._limit_s = 0.0  # the time limit of a single attempt; 0: that of the library's connections
+        self._epoch = 0
+        self._was_lost = False  # whether an earlier connection was lost in the step
 
     def configure(self, command: Configure) -> None:
         """See transport.py. The subscription is kept unless one of its settings changed, or the connection is lost."""
         step, traffic = read_system(command.system, MqttStep), command.drawn
+        if command.epoch != self._epoch:
+            # A connection that was lost between two steps belongs to neither.
+            self._epoch, self._was_lost = command.epoch, False
         subscribed = filters(step, command.group, [p.publisher for p in command.publishers])
         if traffic.several:
             topics = topic_filters(step, client_topics(traffic, self._client))
@@ -234,7 +241,7 @@ class PahoSubscriber(SubscriberTransport):
         self._connect()
 
     def _connect(self) -> None:
-        self.close()
+        self._disconnect()
         if self._built_for is None:
             raise ValueError("a subscriber is configured before it connects")
         step, subscriptions = self._built_for
@@ -331,15 +338,20 @@ class PahoSubscriber(SubscriberTransport):
     def reconnect(self) -> tuple[int, int]:
         """See transport.py. Without a clean session the server keeps messages that arrive meanwhile."""
         begin_ns = time.monotonic_ns()
+        self.close()
         self._connect()
         return begin_ns, time.monotonic_ns()
 
     def report_system(self) -> dict[str, Any] | None:
-        """See transport.py. Why the connection was lost, if it was."""
-        return _account(self._connection)
+        """See transport.py: whether a connection was lost in the step."""
+        return _account(self._connection, self._was_lost)
 
     def close(self) -> None:
-        """See transport.py."""
+        """See transport.py. The next connection does not hide that this one was lost."""
+        self._was_lost = self._was_lost or self.lost()
+        self._disconnect()
+
+    def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
@@ -353,8 +365,8 @@ def _connected_by(step: MqttStep) -> MqttStep:
     return replace(step, retain=False)
 
 
-def _account(connection: MqttConnection | None) -> dict[str, Any]:
-    return {"lost_connections": int(connection is not None and bool(connection.lost))}
+def _account(connection: MqttConnection | None, was_lost: bool) -> dict[str, Any]:
+    return {"lost_connections": int(was_lost or (connection is not None and bool(connection.lost)))}
 
 
 def _versions() -> dict[str, str]:

@@ -303,9 +303,11 @@ void Subscriber::connect(Client& client, std::int64_t now_ns) {
             waiter_.add(connector_->fd(), kConnectorToken);
         }
         client.trying = true;
+        auto transport = fresh_transport(client);
+        transport->inherit(*client.transport);
         connector_->start({.client = static_cast<std::size_t>(&client - clients_.data()),
                            .number = ++client.attempt,
-                           .transport = fresh_transport(client),
+                           .transport = std::move(transport),
                            .command = client.command,
                            .until_ns = client.connection->until_ns()},
                           most);

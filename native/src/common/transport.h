@@ -185,6 +185,9 @@ class SubscriberTransport {
         configure(command);
     }
 
+    // Takes over what the report of the step has to contain of the transport that this one replaces.
+    virtual void inherit(const SubscriberTransport& earlier) { static_cast<void>(earlier); }
+
     // What is known of how the connection was made.
     [[nodiscard]] virtual ConnectPhases phases() const { return {}; }
 

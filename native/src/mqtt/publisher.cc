@@ -55,6 +55,7 @@ std::string MqttPublisher::configure(const Configure& command) {
     signalled_ = signalled_topics(command);
     retain_ = retain;
     returns_ = command.connect.has_value();
+    was_lost_ = false;
     for (std::int64_t& sequence : sequences_) {
         sequence = sequence == kFree ? kFree : kNoData;
     }
@@ -190,6 +191,7 @@ void MqttPublisher::come_back() {
     if (!returns_ || now_ns < again_at_ns_) {
         return;
     }
+    was_lost_ = true;
     std::unique_ptr<Session> before = std::move(session_);
     std::ranges::fill(sequences_, kFree);
     waiting_ = 0;
@@ -258,7 +260,7 @@ std::optional<Delivery> MqttPublisher::delivery() {
 }
 
 SystemObject MqttPublisher::report_system() const {
-    const bool lost = session_ != nullptr && !session_->lost().empty();
+    const bool lost = was_lost_ || (session_ != nullptr && !session_->lost().empty());
     return written_system(MqttReport{.lost_connections = lost ? 1U : 0U});
 }
 

@@ -9,6 +9,11 @@ namespace hydra {
 // The subscription is kept unless it changed or the connection is lost.
 void MqttSubscriber::configure(const Configure& command) {
     MqttStep step = step_of(command);
+    if (command.epoch != epoch_) {
+        // A connection that was lost between two steps belongs to neither.
+        epoch_ = command.epoch;
+        was_lost_ = false;
+    }
     step.retain = false;  // only for publishers
     std::vector<std::string> subscriptions = filters(step, command.group, command.publishers, chosen_);
     if (session_ != nullptr && step == step_ && subscriptions == filters_) {
@@ -90,16 +95,28 @@ std::int64_t MqttSubscriber::tend(std::int64_t now_ns, bool between_steps) {
 }
 
 void MqttSubscriber::reconnect() {
+    disconnect();
     connect();
 }
 
 void MqttSubscriber::leave() {
+    disconnect();
+}
+
+// The next session does not hide that this one was lost.
+void MqttSubscriber::disconnect() {
+    was_lost_ = has_lost();
     session_.reset();
 }
 
+void MqttSubscriber::inherit(const SubscriberTransport& earlier) {
+    const auto& it = dynamic_cast<const MqttSubscriber&>(earlier);
+    epoch_ = it.epoch_;
+    was_lost_ = it.has_lost();
+}
+
 SystemObject MqttSubscriber::report_system() const {
-    const bool lost = session_ != nullptr && !session_->lost().empty();
-    return written_system(MqttReport{.lost_connections = lost ? 1U : 0U});
+    return written_system(MqttReport{.lost_connections = has_lost() ? 1U : 0U});
 }
 
 }  // namespace hydra

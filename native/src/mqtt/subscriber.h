@@ -32,10 +32,15 @@ class MqttSubscriber final : public SubscriberTransport {
     }
     void reconnect() override;
     void leave() override;
+    void inherit(const SubscriberTransport& earlier) override;
     [[nodiscard]] SystemObject report_system() const override;
 
   private:
     void connect();
+    void disconnect();
+    [[nodiscard]] bool has_lost() const {
+        return was_lost_ || (session_ != nullptr && !session_->lost().empty());
+    }
     void take(const void* payload, std::size_t size);
 
     std::string name_;
@@ -48,6 +53,8 @@ class MqttSubscriber final : public SubscriberTransport {
     Batch* batch_ = nullptr;  // set only while a batch is filled
     std::int64_t limit_ns_ = Session::kAnswerWithinNs;
     std::unique_ptr<Session> session_;
+    std::uint32_t epoch_ = 0;
+    bool was_lost_ = false;  // whether an earlier session was lost in the step
 };
 
 }  // namespace hydra

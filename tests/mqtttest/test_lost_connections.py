@@ -1,0 +1,59 @@
+"""A connection that was lost in a step is in the report of the step, whatever follows it."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+
+from hydra.model import Settings, shared_of
+from hydra.mqtttest import paho_mqtt
+from hydra.wire.messages import Configure
+from tests.mqtttest.ends import told_of
+
+
+def command(epoch: int) -> Configure:
+    system = told_of("127.0.0.1:1883", "hydra/run")
+    return Configure(epoch=epoch, settings=shared_of(Settings(burst=1)), publishers=[], probe=False, system=system)
+
+
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The connections that are made, the last one last."""
+    made: list[Any] = []
+
+    def connect(*_: object, **__: object) -> Any:
+        made.append(Mock(lost="", read=Mock(return_value=False)))
+        return made[-1]
+
+    monkeypatch.setattr(paho_mqtt, "MqttConnection", connect)
+    return made
+
+
+@pytest.mark.parametrize("returns", ["attempt", "reconnect", "leave", "none"])
+def test_a_loss_is_reported_in_its_step_only(connections: list[Any], returns: str) -> None:
+    subscriber = paho_mqtt.PahoSubscriber(1, Mock())
+    subscriber.configure(command(1))
+    connections[-1].lost = "the server closed it"
+    if returns == "attempt":
+        subscriber.connect(command(1), 5.0)
+    elif returns == "reconnect":
+        subscriber.reconnect()
+    elif returns == "leave":
+        subscriber.close()
+    assert subscriber.report_system() == {"lost_connections": 1}
+    subscriber.configure(command(2))
+    assert subscriber.report_system() == {"lost_connections": 0}
+
+
+def test_a_publisher_that_connects_again_reports_the_loss(connections: list[Any]) -> None:
+    publisher = paho_mqtt.PahoPublisher(1)
+    publisher.configure(command(1))
+    publisher._returns = True
+    connections[-1].lost = "the server closed it"
+    publisher.poll()
+    assert (len(connections), connections[-1].lost) == (2, "")
+    assert publisher.report_system() == {"lost_connections": 1}
+    publisher.configure(command(2))
+    assert publisher.report_system() == {"lost_connections": 0}
