@@ -12,7 +12,7 @@ from confluent_kafka import KafkaException
 from hydra.kafkatest.nodes import Node, parse, victim
 from hydra.kafkatest.settings import KILL
 from hydra.kafkatest.topics import Topics
-from hydra.model import Scenario
+from hydra.model import RESTART, Scenario
 from hydra.system import Servers
 from hydra.system.worker_thread import WorkerThread
 
@@ -20,13 +20,14 @@ _ASK_FOR_S: Final = 2.0
 LEADERS_MOVE_WITHIN_S: Final = 25.0
 """A dead broker's partitions have other leaders after about 10 s; on a busy machine it takes longer."""
 _NOTICED: Final = {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "1000"}
-"""Settings by which the cluster soon detects a dead broker; without a kill, busy brokers must not be fenced."""
+"""Settings by which the cluster soon detects a dead broker, and lets one that was started again register; without a
+kill, busy brokers must not be fenced."""
 
 
 def broker_settings(scenario: Scenario) -> dict[str, str]:
-    """Settings of brokers in addition to ``conf/kafka/server.properties`` if the scenario kills one of them."""
+    """Settings of brokers in addition to ``conf/kafka/server.properties`` if the scenario ends one of them."""
     kills = any(moment is not None for moment in scenario.values_of("kill_broker_at"))
-    kills = kills or any(event.kind == KILL for event in scenario.events)
+    kills = kills or any(event.kind in (KILL, RESTART) for event in scenario.events)
     return dict(_NOTICED) if kills else {}
 
 

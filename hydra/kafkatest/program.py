@@ -195,7 +195,8 @@ class KafkaProgram:
         kafka, template = self._kafka
         asked = read_system(None if join is None else dict(join), KafkaJoin)
         mine, nodes = parse(endpoint), [parse(each) for each in asked.endpoints]
-        copy_storage(template.storage, folder / DATA, asked.cluster, asked.node)
+        if not (folder / DATA).exists():  # a broker that is started again keeps its messages
+            copy_storage(template.storage, folder / DATA, asked.cluster, asked.node)
         more = {**asked.settings, **(self._more(mine.port, mine.controller_port) if self._more else {})}
         if asked.tls:
             more |= _with_tls(folder, asked.tls, asked.ca)

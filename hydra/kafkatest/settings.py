@@ -229,5 +229,7 @@ def _once(scenario: Scenario, kind: str) -> str:
 
 
 def settings_with_event(settings: Settings, event: EventSpec, duration_s: float) -> Settings:
-    """The settings of a step in which the event happens."""
+    """The settings of a step in which the event happens; those of a restart are unchanged, because the run obeys it."""
+    if event.kind not in _SETTING:
+        return settings
     return with_values(settings, {_SETTING[event.kind]: max(event.at_s / duration_s, _AT_ONCE)})

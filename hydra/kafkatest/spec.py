@@ -22,9 +22,10 @@ from hydra.kafkatest.settings import (
     why_no_move,
 )
 from hydra.measure.column import MESSAGES, Column, ReportColumn
-from hydra.model import Demand, EventSpec, Figure, Scenario, ServerSpec, Settings, value_of, with_values
+from hydra.model import RESTART, Demand, EventSpec, Figure, Scenario, ServerSpec, Settings, value_of, with_values
 from hydra.options import setting_flag
 from hydra.system import Reference, Refusal, System, SystemSpec
+from hydra.system.restart_refusals import why_no_restart
 
 _BATCH: Final = Reference("hydra_kafka_batch.csv", "kafka-batch", ("clients", "msg_batch"))
 _FIXED: Final = Reference("hydra_kafka_fixed_rate.csv", "kafka-fixed")
@@ -46,6 +47,7 @@ class KafkaSystemSpec(SystemSpec):
     tools = (TOOL,)
     servers = BROKER
     has_log = True
+    shows_disconnections = ("native",)
     server_spec = ServerSpec(demand=Demand(base_cpus=1.0, base_mem=1536.0, ports=2))
     aliases = {"broker": "server"}
     batch = Column(
@@ -122,7 +124,11 @@ class KafkaSystemSpec(SystemSpec):
     presets = PRESETS
     experiments = EXPERIMENTS
     differs = ("msg_batch", "linger_ms", "acks", "compression")
-    events = {KILL: why_no_kill, MOVE: why_no_move}
+    events = {
+        KILL: why_no_kill,
+        MOVE: why_no_move,
+        RESTART: lambda scenario: why_no_restart(scenario, spec_of(scenario).bootstrap),
+    }
 
     def make(self, scenario: Scenario, deploy: bool, is_local: bool) -> System:
         """See :class:`hydra.kafkatest.system.KafkaSystem`."""

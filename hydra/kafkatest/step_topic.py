@@ -126,7 +126,7 @@ class DataTopic:
                 self.topics.forget(self.names[topic], before)
         self._began = dict(offsets)
 
-    def end_offsets(self, patience_s: float | None = None) -> dict[int, int]:
+    def end_offsets(self, patience_s: float | None = None, *, returned: bool = False) -> dict[int, int]:
         """The offset that the next message will get, by the places of the partitions.
 
         Errors are those of :meth:`Topics.end_offsets`.
@@ -134,9 +134,10 @@ class DataTopic:
         Args:
             patience_s: how long the partitions of a killed broker may take to get leaders; None if none was killed.
                 A partition without a leader ends where the step began, as it cannot be read.
+            returned: whether the broker was started again, so that all partitions get leaders.
         """
-        if patience_s is None:
-            return by_place(dict(enumerate(self.topics.end_offsets_of(self.names))))
+        if patience_s is None or returned:
+            return by_place(dict(enumerate(self.topics.end_offsets_of(self.names, patience_s))))
         led = {number: self.topics.led_offsets(name, patience_s) for number, name in enumerate(self.names)}
         return {**self._began, **by_place(led)}
 

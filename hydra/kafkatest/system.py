@@ -61,6 +61,7 @@ class KafkaSystem(ServerSystem):
         self._data: DataTopic | None = None
         self._kill: Kill | None = None
         self._move: Move | None = None
+        self._returned = False  # whether the broker was started again in the present step
         self._topic = ""  # the present step's
         self._groups: dict[str, bool] = {}  # this run's groups, and whether the cluster had them before
 
@@ -118,6 +119,7 @@ class KafkaSystem(ServerSystem):
         by_topic = [_by_text(each) for each in data.by_topic(offsets)]
         data.begin(offsets)
         self._spare()
+        self._returned = False
         at = KafkaSettings.of(settings).kill_broker_at
         if at is not None and self._own is not None:
             self._kill = Kill(at, data.topics, data.names[0], self._own, self._own.endpoints())
@@ -191,7 +193,8 @@ class KafkaSystem(ServerSystem):
 
     def _end_offsets(self) -> dict[int, int]:
         killed = self._kill is not None and self._kill.killed
-        return self._asked(lambda: self._opened().end_offsets(LEADERS_MOVE_WITHIN_S if killed else None))
+        patience_s = LEADERS_MOVE_WITHIN_S if killed or self._returned else None
+        return self._asked(lambda: self._opened().end_offsets(patience_s, returned=self._returned))
 
     def _opened(self) -> DataTopic:
         if self._data is None:
@@ -284,6 +287,11 @@ class KafkaSystem(ServerSystem):
         data = self._opened()
         data.topics.describe(REACH_TIMEOUT_S)
         data.end_offsets()
+        self._watch()
+
+    def _renew(self) -> None:
+        """Keeps the topic, which the broker has on disk; the library connects again by itself."""
+        self._returned = True
         self._watch()
 
     def _disconnect(self) -> None:

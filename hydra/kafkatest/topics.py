@@ -200,9 +200,16 @@ class Topics:
         """
         return self._offsets([topic], _LATEST)[0]
 
-    def end_offsets_of(self, topics: Sequence[str]) -> list[dict[int, int]]:
-        """The ``end_offsets`` of several topics."""
-        return self._offsets(topics, _LATEST)
+    def end_offsets_of(self, topics: Sequence[str], within_s: float | None = None) -> list[dict[int, int]]:
+        """The ``end_offsets`` of several topics.
+
+        Args:
+            topics: their names.
+            within_s: how long the answer may take after a restart of the brokers; None: they were not restarted.
+        """
+        if within_s is None:
+            return self._offsets(topics, _LATEST)
+        return self._offsets(topics, _LATEST, _BROKER_GONE, time.monotonic() + within_s)
 
     def led_offsets(self, topic: str, within_s: float) -> dict[int, int]:
         """The ``end_offsets`` of the partitions with a leader, once every leader answers.

@@ -43,7 +43,9 @@ _OF_PHASE: Final = (
 )
 _BACK: Final = (
     "time from a disconnection until the subscriber was connected again, or with the event `restart_server` from the "
-    "end of the server: nearest-rank percentiles over all disconnections; one that never ended ranks above all others"
+    "end of the server: nearest-rank percentiles over all disconnections; one that never ended ranks above all others, "
+    "and so does a subscriber that died or was silent in a step with `restart_server`. Empty if the library does not "
+    "reveal disconnections, see [connections.md](connections.md#phases)"
 )
 
 
@@ -56,12 +58,14 @@ class ConnectFacts:
         others: the connections of publishers and of Hydra itself with the servers; None: not known.
         server_cpu_s: CPU seconds of a server on the controller's host while subscribers connected; None: not known.
         down_ns: when servers were killed in the step, ns on the step's clock.
+        losses_known: whether the subscribers' libraries reveal disconnections.
     """
 
     rate: Rate | None = None
     others: int | None = None
     server_cpu_s: float | None = None
     down_ns: Sequence[int] = ()
+    losses_known: bool = True
 
 
 def _percentiles(name: str, about: str) -> tuple[Column, ...]:
@@ -146,17 +150,23 @@ OF_CONNECTING: Final = (
         _DISCONNECTIONS,
         "",
         "disconnections of subscribers that were not planned by a cohort. Only with `connect_rate` or the event "
-        "`restart_server`",
+        "`restart_server`; empty if the library does not reveal them",
         better="lower",
     ),
     *_percentiles("back", _BACK),
     Column("back_attempts", "", "mean number of attempts to connect again after a disconnection", better="lower"),
-    Column(NEVER_BACK, SUBSCRIBERS, "subscribers that were disconnected and never came back", better="lower"),
+    Column(
+        NEVER_BACK,
+        SUBSCRIBERS,
+        "subscribers that were disconnected and never came back; with the event `restart_server` also those that died "
+        "or were silent, because none of them was seen again",
+        better="lower",
+    ),
 )
 """The columns of connecting, in their order."""
 
 _SHOWN_BY: Final = {f"{name}_{suffix}_ms": NEVER for name in _MOMENTS for suffix in PERCENTILES} | {
-    f"back_{suffix}_ms": _DISCONNECTIONS for suffix in PERCENTILES
+    f"back_{suffix}_ms": NEVER_BACK for suffix in PERCENTILES
 }
 """By percentile, the column that is above 0 if there is a subscriber on which it can fall."""
 
@@ -217,7 +227,7 @@ def connection_figures(
     if facts is None:
         return {}
     found = _connecting(facts, reports, asked) if facts.rate is not None else {}
-    return found | _coming_back(facts, reports)
+    return found | (_coming_back(facts, reports, asked) if facts.losses_known else {})
 
 
 def _connecting(facts: ConnectFacts, reports: Sequence[ConnectionReport], asked: int) -> dict[str, Figure]:
@@ -257,8 +267,10 @@ def _achieved(reports: Sequence[ConnectionReport], ready: Sequence[ConnectionRep
     return (len(ready) - 1) * 1e9 / (last_ns - first_ns) if last_ns > first_ns else None
 
 
-def _coming_back(facts: ConnectFacts, reports: Sequence[ConnectionReport]) -> dict[str, Figure]:
+def _coming_back(facts: ConnectFacts, reports: Sequence[ConnectionReport], asked: int) -> dict[str, Figure]:
     lost = [each for r in reports for each in r.disconnections]
+    # The end of the server disconnected these subscribers, too, and none of them reported a return.
+    unreported = asked - len(reports) if facts.down_ns else 0
     if not lost and not facts.down_ns:
         return {_DISCONNECTIONS: 0}
     back_us = [
@@ -271,9 +283,9 @@ def _coming_back(facts: ConnectFacts, reports: Sequence[ConnectionReport]) -> di
     ]
     return {
         _DISCONNECTIONS: len(lost),
-        **_in_ms("back", back_us, len(lost)),
+        **_in_ms("back", back_us, len(lost) + unreported),
         "back_attempts": sum(attempts for *_, attempts in lost) / len(lost) if lost else None,
-        NEVER_BACK: sum(1 for r in reports if r.disconnections and not r.disconnections[-1][1]),
+        NEVER_BACK: unreported + sum(1 for r in reports if r.disconnections and not r.disconnections[-1][1]),
     }
 
 

@@ -20,6 +20,7 @@ class MqttSystemSpec(SystemSpec):
     queue = "broker's queue (max_queued_messages)"
     settings = MqttSettings
     has_topics = True
+    shows_disconnections = ("paho-mqtt", "native")
     tables = {TABLE: MqttSpec}
     address_key = f"{TABLE}.broker"
     # Counted in /proc on one machine (method: docs/mqtt.md), and rounded up.

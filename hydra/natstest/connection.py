@@ -344,6 +344,11 @@ class NatsConnection:
         """Notes that a message was delivered: the next dropped one counts as a new slow-consumer event."""
         self._slow = False
 
+    @property
+    def disconnects(self) -> int:
+        """How often the connection was lost since :meth:`begin_step`."""
+        return self._disconnects
+
     def trouble(self) -> NatsTrouble:
         """The counts since :meth:`begin_step`."""
         return NatsTrouble(slow_consumers=self._slow_consumers, dropped=self._dropped, disconnects=self._disconnects)

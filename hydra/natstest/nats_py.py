@@ -57,6 +57,9 @@ class NatsPublisher:
         self._epoch = 0
         self._answers = Answers()
         self._probes = 0
+        self._disconnects = 0  # those after which answers were given up
+        self._given_up = 0  # answers to messages before this one are not expected
+        self._expected = 0  # the other messages without an answer
 
     @property
     def marks_end(self) -> bool:
@@ -88,7 +91,7 @@ class NatsPublisher:
         self._step, self._epoch = step, command.epoch
         self._prefix = f"{self._inbox}.{command.epoch}."
         self._answers = Answers()
-        self._probes = 0
+        self._probes = self._disconnects = self._given_up = self._expected = 0
         return ""
 
     def probe(self, message: bytes) -> None:
@@ -108,7 +111,8 @@ class NatsPublisher:
         """See transport.py. Returns 0 if the window of unacknowledged messages, or the write buffer, is full."""
         step = self._configured()
         acknowledged = bool(step.stream) and step.publish_acks
-        room = step.publish_window - self._outstanding() if acknowledged else len(messages)
+        self._give_up_answers()
+        room = step.publish_window - self._expected if acknowledged else len(messages)
         taken = messages[: max(room, 0)] if self._room() else ()
         if not taken:
             self._connection.wait(FULL_WAIT_S)
@@ -123,6 +127,8 @@ class NatsPublisher:
         subjects = self._subjects
         if self._topics is not None:
             subjects = [subjects[topic] for topic in self._topics.of(first_sequence, len(taken))]
+        # Before it: the first answers may arrive within it.
+        self._expected += len(taken) if acknowledged else 0
         self._publish(taken, replies, subjects)
         self._answers.ledger.accept(len(taken))
         self._hand_over()
@@ -150,8 +156,9 @@ class NatsPublisher:
             return False
         if not step.stream:
             return True
+        self._give_up_answers()
         left_s = max(deadline - time.monotonic(), 0)
-        done = self._connection.run_while(lambda: self._outstanding() > 0 or self._probes > 0, left_s)
+        done = self._connection.run_while(lambda: self._expected > 0 or self._probes > 0, left_s)
         self._answers.take()
         return done
 
@@ -178,10 +185,11 @@ class NatsPublisher:
     def _room(self) -> bool:
         return self._connection.connected and self._connection.client.pending_data_size < UNWRITTEN_BYTES
 
-    def _outstanding(self) -> int:
-        if self._step is None or not self._step.publish_acks:
-            return 0
-        return self._answers.ledger.pending - len(self._answers.good) - len(self._answers.bad)
+    def _give_up_answers(self) -> None:
+        """Expects no more answers after a disconnection: those that never arrive would fill the window."""
+        if self._connection.disconnects != self._disconnects:
+            self._disconnects = self._connection.disconnects
+            self._given_up, self._expected, self._probes = self._answers.ledger.sent, 0, 0
 
     def _publish(self, messages: Sequence[bytes], replies: Sequence[str], subjects: Sequence[str]) -> None:
         """Publishes each message on its subject, or all on one."""
@@ -212,19 +220,22 @@ class NatsPublisher:
             return
         # The reply to a message that no stream accepts has a status and no data.
         refused = b'"error"' in message.data or not message.data
-        if int(sequence) == _PROBE:
-            self._probes -= 1
-        elif refused:
-            self._answers.bad.append(int(sequence))
+        number = int(sequence)
+        if number == _PROBE:
+            self._probes = max(self._probes - 1, 0)
         else:
-            self._answers.good.append(int(sequence))
-        if not self._outstanding():
+            (self._answers.bad if refused else self._answers.good).append(number)
+            self._expected -= number >= self._given_up
+        if not self._expected:
             self._connection.stir()
 
 
 AT_HAND: Final = 2000
 """The maximum number of messages that wait here for the client; others wait in the subscription, whose pending limits
 are measured."""
+KEPT_FOR_S: Final = 120.0
+"""How long the server keeps the consumer of a subscriber that connects again; the default of 5 s is less than thousands
+of clients need."""
 FETCH_FOR_S: Final = 5.0
 """How long a pull request without messages waits at the server; then a new request is sent."""
 _SHORT_REPLY: Final = 9
@@ -259,10 +270,12 @@ class NatsSubscriber:
         self._in_batch = False
         self._position = 0
         self._failure = ""
+        self._kept_for_s: float | None = None  # without a connection; None: the server's default
 
     def configure(self, command: Configure) -> None:
         """See transport.py. A consumer whose position is the step's begin is kept."""
         step = read_system(command.system, settings.NatsStep)
+        self._kept_for_s = None if command.connect is msgspec.UNSET else KEPT_FOR_S
         anew = self._connection.open(step.access) or self._step is None or self._failure != ""
         subjects = subscribed_by(step, command.drawn, self._client)
         same = self._step is not None and replace(self._step, first=step.first) == step and subjects == self._subjects
@@ -293,6 +306,7 @@ class NatsSubscriber:
             opt_start_seq=step.first,
             ack_policy=api.AckPolicy.EXPLICIT if step.ack_policy == "explicit" else api.AckPolicy.NONE,
             max_ack_pending=step.max_ack_pending if step.ack_policy == "explicit" else None,
+            inactive_threshold=self._kept_for_s,
         )
         (subject,), self._others = self._subjects, {}
         stream, limits = client.jetstream(timeout=ANSWER_TIMEOUT_S), limits | {"stream": step.stream, "config": config}

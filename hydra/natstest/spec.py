@@ -32,8 +32,8 @@ SERVER: Final = ServerFootprint(
 
 def _why_no_restart(scenario: Scenario) -> str:
     """Why the server of this scenario cannot be restarted, or ""."""
-    if any(value == "jetstream" for value in scenario.values_of("mode")):
-        return "subscribers' consumers of a stream do not survive the end of the server; use mode core"
+    if "jetstream" in scenario.values_of("mode") and "memory" in scenario.values_of("storage"):
+        return "the server keeps the stream in memory, and would lose it; use storage file"
     return why_no_restart(scenario, spec_of(scenario).servers)
 
 
@@ -45,6 +45,7 @@ class NatsSystemSpec(SystemSpec):
     queue = "pending messages"
     settings = NatsSettings
     has_topics = True
+    shows_disconnections = tuple(IMPLEMENTATIONS)
     tables = {TABLE: NatsSpec}
     implementations = IMPLEMENTATIONS
     servers = SERVER

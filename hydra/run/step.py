@@ -108,7 +108,8 @@ class StepRunner:
         phases.end("lead and window")
         collect = ReportCollector(self.run, deployment, self._asker, step, window, now_ns)
         publishers, grown = collect.publishers(begun.log_begin)
-        servers = counters.figures()
+        # A server that was started again counts from 0.
+        servers = {} if restarts.down_ns else counters.figures()
         reading_ns: int | None = None
         if step.stored:
             phases.end("publishers' reports")
@@ -134,7 +135,7 @@ class StepRunner:
             self.run.journal.note(ClientError(client, text))
         told = {c: p for c, p in answers.progress.items() if c in asked}
         gone = asked - reported
-        spec, sweep = self.run.spec, self.run.scenario.sweep
+        spec, scenario = self.run.spec, self.run.scenario
         return Observation(
             plan=plan,
             queue=spec.queue,
@@ -148,9 +149,9 @@ class StepRunner:
             group=step.group,
             one_publisher=step.one_publisher,
             log_acknowledges=step.log_acknowledges,
-            counted=self.run.scenario.client in spec.tools,
-            loss_target=self.run.scenario.loss_target,
-            steady="rate" in sweep.decided,
+            counted=scenario.client in spec.tools,
+            loss_target=scenario.loss_target,
+            steady="rate" in scenario.sweep.decided,
             dead=(deployment.died & gone).to_array(),
             deaths={how: (ids & gone).to_array() for how, ids in deployment.deaths.items()},
             silent=(deployment.alive(asked) - reported).to_array(),
@@ -166,5 +167,10 @@ class StepRunner:
             host_of=load.host_of,
             threads=load.threads,
             machines=activities,
-            connecting=begun.connecting and replace(begun.connecting, down_ns=tuple(restarts.down_ns)),
+            connecting=begun.connecting
+            and replace(
+                begun.connecting,
+                down_ns=tuple(restarts.down_ns),
+                losses_known=scenario.client in spec.shows_disconnections,
+            ),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from hydra.model import RESTART, EventSpec, Scenario
+from hydra.model import IMPAIRMENTS, RESTART, EventSpec, Scenario
 
 
 def why_no_restart(scenario: Scenario, theirs: str) -> str:
@@ -18,6 +18,10 @@ def why_no_restart(scenario: Scenario, theirs: str) -> str:
         return "Hydra never ends your own servers; leave out --servers"
     if scenario.server.count > 1:
         return f"it needs a single server, and server.count is {scenario.server.count}; lower server.count"
+    if any(event.kind in IMPAIRMENTS for event in scenario.events):
+        return "subscribers that 'slow' or 'gone' impairs return at times of their own; run the events one at a time"
+    if any(rate is not None for rate in scenario.values_of("reconnect_rate")):
+        return "subscribers with reconnect_rate end connections of their own; leave it out"
     ends = sorted((event for event in scenario.events if event.kind == RESTART), key=lambda event: event.at_s)
     if ends and _ends_s(ends[-1]) >= scenario.sweep.shortest_s:
         return f"the server would return {_ends_s(ends[-1]):g} s after the start, when the step is over; lower for_s"

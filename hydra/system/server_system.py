@@ -9,8 +9,8 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from hydra.errors import ServerError, StepError
-from hydra.model import parse_cpus
+from hydra.errors import ServerError, StepError, UsageError
+from hydra.model import RESTART, parse_cpus
 from hydra.system import Program, ServerCluster, Servers, System, Waiting, wait_alone
 from hydra.system.embedded_server import EmbeddedServer
 from hydra.system.worker_thread import WorkerThread
@@ -50,11 +50,19 @@ class ServerSystem(System):
         deploy: whether Hydra's servers run as groups on agents; otherwise there is one embedded server.
         is_local: whether the servers run on this machine.
         tls: whether Hydra's servers use TLS.
+
+    Raises:
+        UsageError: the scenario restarts the server, which would run on an agent.
     """
 
     def __init__(
         self, scenario: Scenario, theirs: str, *, deploy: bool = False, is_local: bool = True, tls: bool = False
     ) -> None:
+        if deploy and any(event.kind == RESTART for event in scenario.events):
+            raise UsageError(
+                f"'{RESTART}' cannot be made: the server would run on an agent, where Hydra cannot start it again",
+                "run it on this machine, with --master local",
+            )
         self._scenario = scenario
         self._theirs = theirs
         self._deploy = deploy
@@ -215,7 +223,7 @@ class ServerSystem(System):
         self._watch()
 
     def _renew(self) -> None:
-        """Connects again to a server that was killed and has returned without its data.
+        """Connects again to a server that was killed and has returned, with the data that it had written to disk.
 
         Raises:
             ServerError: it does not answer.

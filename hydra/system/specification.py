@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -163,6 +163,8 @@ class SystemSpec:
         has_topics: whether the clients obey ``configure.traffic``.
         has_keys: whether messages can have keys, which choose the partition.
         has_patterns: whether a subscriber can take all topics by one pattern.
+        shows_disconnections: the implementations whose subscribers report when a connection was lost, and when it was
+            there again.
         has_log: whether servers store what is sent, so a step may have no subscribers.
         presets: presets for design goals by name, for ``--preset`` and the key ``preset`` of scenarios.
         experiments: published experiments that it repeats.
@@ -200,6 +202,7 @@ class SystemSpec:
     has_topics: bool = False
     has_keys: bool = False
     has_patterns: bool = True
+    shows_disconnections: Collection[str] = ()
     has_log: bool = False
     presets: Mapping[str, Preset] = {}
     experiments: Sequence[Experiment] = ()

@@ -230,6 +230,7 @@ def test_all_clients_come_back_after_the_server_has_restarted(tmp_path: Path, im
     assert float(row["back_p50_ms"]) >= 400  # it was not there before
     assert float(row["back_attempts"]) >= 1
     assert float(row["client_loss_pct"]) < 100
+    assert float(row["lost_connections"]) == 3  # although each has another one
 
 
 @ALL
@@ -253,3 +254,40 @@ def test_native_clients_of_one_process_connect_and_come_back_with_tls(tmp_path: 
     )
     assert (int(row["connected_clients"]), int(row["never_connected"])) == (8, 0)
     assert (int(row["disconnections"]), int(row["never_back"])) == (8, 0)
+
+
+RETURN = '[{at_s=0.5,kind="restart_server",for_s=0.3}]'
+
+
+@ALL
+@pytest.mark.usefixtures("needs_nats")
+@pytest.mark.parametrize("implementation", [native("nats"), ()], ids=["native", "nats-py"])
+@pytest.mark.parametrize(("consumer", "ack_policy"), [("push", "none"), ("pull", "explicit")])
+def test_a_stream_in_a_file_continues_after_the_server_has_restarted(
+    tmp_path: Path, implementation: tuple[str, ...], consumer: str, ack_policy: str
+) -> None:
+    row = row_of(
+        *(tmp_path / "run", "nats-fixed", "--rate", 50, "--duration", 5, "--set", f"events={RETURN}"),
+        *("--mode", "jetstream", "--storage", "file", "--consumer", consumer, "--ack-policy", ack_policy),
+        *("--set", "warmup_s=0", "--set", "settings.publish_window=10", *implementation, "--clients", 3),
+    )
+    assert (int(row["disconnections"]), int(row["never_back"])) == (3, 0)
+    assert float(row["back_p50_ms"]) >= 300
+    assert (row["failed_clients"], float(row["total_rx"]) > 0) == ("0", True)
+
+
+def test_what_a_broker_has_acknowledged_survives_its_restart(tmp_path: Path) -> None:
+    implementation = native("kafka")
+    row = row_of(
+        *(tmp_path / "run", "kafka-fixed", "--rate", 50, "--duration", 15, "--set", f"events={RETURN}"),
+        *("--kafka-prop", "reconnect.backoff.max.ms=500", "--set", "warmup_s=0"),
+        *(*(implementation or ("--client", "confluent-kafka")), "--clients", 3),
+    )
+    assert (row["failed_clients"], float(row["client_loss_pct"])) == ("0", 0.0)
+    assert float(row["total_rx"]) > 0
+    # The library reveals disconnections to native clients only.
+    if implementation:
+        assert (int(row["disconnections"]), int(row["never_back"])) == (3, 0)
+        assert float(row["back_p50_ms"]) >= 300
+    else:
+        assert (row["disconnections"], row["never_back"]) == ("", "")

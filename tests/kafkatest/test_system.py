@@ -67,7 +67,7 @@ class Pretended(Topics):
         self._asked_once_more()
         return Cluster("c", 1, frozenset())
 
-    def end_offsets_of(self, topics: Sequence[str]) -> list[dict[int, int]]:
+    def end_offsets_of(self, topics: Sequence[str], within_s: float | None = None) -> list[dict[int, int]]:
         self._asked_once_more()
         return [{0: 0} for _ in topics]
 
@@ -241,6 +241,7 @@ def test_an_event_becomes_a_setting_of_the_step_and_not_of_its_warm_up(kind: str
         ({}, False),
         ({"sweep.vary.kill_broker_at": [0.2]}, True),
         ({"events": [{"at_s": 1.0, "kind": "kill_server"}]}, True),
+        ({"server.count": 1, "events": [{"at_s": 1.0, "kind": "restart_server", "for_s": 1.0}]}, True),
     ],
 )
 def test_dead_brokers_are_noticed_soon_only_where_one_is_killed(overrides: dict[str, object], soon: bool) -> None:

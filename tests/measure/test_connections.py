@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hydra.measure.connections import ConnectFacts, connection_figures, ranked, reports_of
+from hydra.measure.connections import ConnectFacts, connection_figures, is_above_all, ranked, reports_of
 from hydra.model.connections import ConnectionReport
 
 MS = 1_000_000
@@ -73,6 +73,31 @@ def test_of_twenty_clients_two_never_came_back() -> None:
     # From the end of the server, not from the moment at which a client noticed.
     assert (figures["back_p50_ms"], figures["back_p99_ms"], figures["back_max_ms"]) == (19.0, None, None)
     assert "connect_rate" not in figures
+
+
+@pytest.mark.parametrize(
+    ("down", "asked", "never", "p50_ms", "max_ms"),
+    [
+        ((AT,), 3, 0, 6.0, 7.0),
+        ((AT,), 4, 1, 6.0, None),
+        ((AT,), 7, 4, None, None),
+        # Without the event it is not known whether a dead subscriber was disconnected before it died.
+        ((), 4, 0, 3.0, 4.0),
+    ],
+)
+def test_after_an_end_of_the_server_dead_and_silent_clients_are_not_back(
+    down: tuple[int, ...], asked: int, never: int, p50_ms: float | None, max_ms: float | None
+) -> None:
+    reports = [ConnectionReport(disconnections=[(AT + 3 * MS, AT + n * MS, 1)]) for n in (5, 6, 7)]
+    figures = connection_figures(ConnectFacts(down_ns=down), reports, asked)
+    assert (figures["disconnections"], figures["never_back"]) == (3, never)
+    assert (figures["back_p50_ms"], figures["back_max_ms"]) == (p50_ms, max_ms)
+    assert is_above_all(figures, "back_max_ms") == (max_ms is None)
+
+
+def test_what_the_library_does_not_reveal_is_unknown() -> None:
+    figures = connection_figures(ConnectFacts(down_ns=(AT,), losses_known=False), [ConnectionReport()], 2)
+    assert not {"disconnections", "back_p50_ms", "never_back"} & figures.keys()
 
 
 def test_without_an_event_a_disconnection_counts_from_its_notice() -> None:

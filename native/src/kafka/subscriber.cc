@@ -47,6 +47,7 @@ void KafkaSubscriber::configure(const Configure& command) {
     Properties config = consumer_config(kafka);
     const bool other_group =
         member_ != nullptr && (topic_name_ != kafka.topic || !member_->trouble().empty());
+    connections_.begin_step();
     if (kafka_ == nullptr || config != config_ || !trouble_.empty() || other_group) {
         close();
         config_ = std::move(config);
@@ -122,6 +123,7 @@ void KafkaSubscriber::open() {
         RD_KAFKA_CONSUMER, config_,
         [](rd_kafka_conf_t* conf, void* opaque) {
             keep_from_spinning(conf);
+            static_cast<KafkaSubscriber*>(opaque)->connections_.watch(conf);
             rd_kafka_conf_set_opaque(conf, opaque);
             rd_kafka_conf_set_error_cb(conf, [](rd_kafka_t*, int error, const char* what, void* subscriber) {
                 static_cast<KafkaSubscriber*>(subscriber)
@@ -164,6 +166,7 @@ void KafkaSubscriber::close() {
     for (Source& source : sources_) {
         source.topic.reset();
     }
+    connections_.end();
     rd_kafka_queue_cb_event_enable(errors_.get(), nullptr, nullptr);
     WakeFd::let_go(messages_.get());
     messages_.reset();

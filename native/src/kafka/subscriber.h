@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "common/transport.h"
+#include "kafka/broker_connections.h"
 #include "kafka/handles.h"
 #include "kafka/member.h"
 #include "kafka/properties.h"
@@ -36,6 +37,9 @@ class KafkaSubscriber final : public SubscriberTransport {
     [[nodiscard]] int wake_fd() const override { return wake_.fd(); }
     void reconnect() override;
     void leave() override;
+    [[nodiscard]] std::vector<Disconnection> disconnections() const override {
+        return connections_.disconnections();
+    }
     std::uint64_t undrained(const SystemObject& system) override;
     [[nodiscard]] SystemObject report_system() const override;
 
@@ -70,6 +74,7 @@ class KafkaSubscriber final : public SubscriberTransport {
     [[nodiscard]] bool stands_at(const std::vector<Source>& wanted) const;
 
     WakeFd wake_;
+    BrokerConnections connections_;
     KafkaHandle kafka_;
     KafkaQueue errors_;
     std::atomic<bool> complained_ = false;  // errors_ has an event

@@ -3,6 +3,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <system_error>
@@ -44,7 +45,16 @@ void Answers::begin(std::uint32_t epoch) {
     epoch_ = epoch;
     probes_ = 0;
     ledger_ = AckLedger();
+    given_up_ = expected_ = 0;
     last_ack_ns_ = 0;
+}
+
+void Answers::give_up() {
+    drain();
+    given_up_ = ledger_.sent();
+    expected_ = 0;
+    const std::lock_guard lock(mutex_);
+    probes_ = 0;
 }
 
 void Answers::accept_probe() {
@@ -95,6 +105,9 @@ void Answers::enter() {
              ++i) {
             ++count;
         }
+        const std::uint64_t before =
+            given_up_ > first.sequence ? std::min(given_up_ - first.sequence, count) : 0;
+        expected_ -= std::min(expected_, count - before);
         if (first.failed) {
             ledger_.fail(first.sequence, count);
         } else {

@@ -27,8 +27,14 @@ class Answers {
     // Begins an epoch: answers to earlier messages are ignored.
     void begin(std::uint32_t epoch);
     // The library accepted this many messages, or a probe.
-    void accept(std::uint64_t count) { ledger_.accept(count); }
+    void accept(std::uint64_t count) {
+        ledger_.accept(count);
+        expected_ += count;
+    }
     void accept_probe();
+    // The connection was lost: the messages until now, and the probes, may never be answered. Answers that
+    // arrive nevertheless are entered.
+    void give_up();
     // Enters the answers that have arrived.
     void drain();
     // Drains when this many answers have arrived, or one to a probe, waiting for at most this long. Returns
@@ -36,6 +42,8 @@ class Answers {
     bool wait(std::int64_t timeout_ns, std::size_t answers = 1);
 
     [[nodiscard]] const AckLedger& ledger() const { return ledger_; }
+    // The messages without an answer that were not given up.
+    [[nodiscard]] std::uint64_t expected() const { return expected_; }
     [[nodiscard]] std::uint64_t probes() const;
     [[nodiscard]] std::int64_t last_ack_ns() const { return last_ack_ns_; }  // CLOCK_MONOTONIC; 0: none yet
     // Watched edge-triggered, so it is never read.
@@ -59,6 +67,8 @@ class Answers {
     // Used only by the client's thread.
     std::vector<Answer> taken_;
     AckLedger ledger_;
+    std::uint64_t given_up_ = 0;  // the messages before this one are not expected
+    std::uint64_t expected_ = 0;
     std::int64_t last_ack_ns_ = 0;
 };
 

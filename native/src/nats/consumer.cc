@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/clock.h"
+
 namespace hydra {
 namespace {
 
@@ -11,6 +13,9 @@ using SharedInbox = std::shared_ptr<Inbox>;
 constexpr std::int64_t kAnswerMs = 5'000;
 // How long a pull request waits at the server if there is no message; then it is sent again.
 constexpr std::int64_t kFetchForMs = 1'000;
+// How long the server keeps the consumer of a subscriber that connects again; the default of 5 s is less than
+// thousands of clients need.
+constexpr std::int64_t kKeptForNs = 120 * kSecondNs;
 
 std::vector<std::string> subjects(const NatsStep& step, const TopicFilter& topics) {
     if (!topics.numbered()) {
@@ -38,7 +43,7 @@ void on_complete(void* closure) {
 
 }  // namespace
 
-NatsFeed::NatsFeed(NatsConnection& connection, const NatsStep& step, const TopicFilter& topics)
+NatsFeed::NatsFeed(NatsConnection& connection, const NatsStep& step, const TopicFilter& topics, bool returns)
     : connection_(connection),
       inbox_(std::make_shared<Inbox>(
           topics.topics.empty() ? 0 : static_cast<std::size_t>(step.pending_messages))) {
@@ -48,7 +53,7 @@ NatsFeed::NatsFeed(NatsConnection& connection, const NatsStep& step, const Topic
             throw TransportError(
                 "a consumer of a stream has one subject or pattern; leave out topics_per_client");
         }
-        consume(step, all.front());
+        consume(step, all.front(), returns);
     } else {
         for (const std::string& subject : all) {
             subscribe(subject);
@@ -77,7 +82,7 @@ void NatsFeed::subscribe(const std::string& subject) {
     natsSubscription_SetOnCompleteCB(made, on_complete, closure.release());
 }
 
-void NatsFeed::consume(const NatsStep& step, const std::string& subject) {
+void NatsFeed::consume(const NatsStep& step, const std::string& subject, bool returns) {
     jsOptions options;
     jsOptions_Init(&options);
     options.Wait = kAnswerMs;
@@ -92,6 +97,7 @@ void NatsFeed::consume(const NatsStep& step, const std::string& subject) {
     wanted.Config.OptStartSeq = step.first;
     wanted.Config.AckPolicy = acknowledged ? js_AckExplicit : js_AckNone;
     wanted.Config.MaxAckPending = acknowledged ? step.max_ack_pending : 0;
+    wanted.Config.InactiveThreshold = returns ? kKeptForNs : 0;
     natsSubscription* made = nullptr;
     const std::string what = "no consumer of the stream " + step.stream;
     if (step.consumer == NatsConsumer::pull) {

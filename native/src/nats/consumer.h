@@ -17,7 +17,8 @@ namespace hydra {
 class NatsFeed {
   public:
     // TransportError: the server rejects it.
-    NatsFeed(NatsConnection& connection, const NatsStep& step, const TopicFilter& topics);
+    // `returns`: if the connection is lost, the server keeps the consumer until the client has another.
+    NatsFeed(NatsConnection& connection, const NatsStep& step, const TopicFilter& topics, bool returns);
     ~NatsFeed();
     NatsFeed(const NatsFeed&) = delete;
     NatsFeed& operator=(const NatsFeed&) = delete;
@@ -29,7 +30,7 @@ class NatsFeed {
   private:
     void subscribe(const std::string& subject);
     void own(natsSubscription* subscription);
-    void consume(const NatsStep& step, const std::string& subject);
+    void consume(const NatsStep& step, const std::string& subject, bool returns);
     void fetch(const NatsStep& step, natsSubscription* subscription) const;
 
     NatsConnection& connection_;

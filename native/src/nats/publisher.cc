@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "common/clock.h"
@@ -62,6 +63,7 @@ std::string NatsPublisher::configure(const Configure& command) {
         throw TransportError("NATS does not answer");
     }
     connection_.begin_step();
+    disconnects_ = 0;
     answers_->begin(command.epoch);
     step_ = std::move(step);
     subjects_ = topic_names(step_->subject, '.', topics_of(command));
@@ -94,10 +96,11 @@ void NatsPublisher::probe(const Header& header) {
 
 std::size_t NatsPublisher::send(const Chunk& chunk) {
     std::size_t room = chunk.count();
+    give_up_answers();
     if (answered()) {
         answers_->drain();
         const std::uint64_t window = static_cast<std::uint64_t>(step_->publish_window);
-        const std::uint64_t pending = answers_->ledger().pending();
+        const std::uint64_t pending = answers_->expected();
         room = std::min<std::size_t>(room, pending < window ? window - pending : 0);
     }
     if (room == 0 || !connection_.connected()) {
@@ -118,6 +121,15 @@ std::size_t NatsPublisher::send(const Chunk& chunk) {
     }
     answers_->accept(accepted);
     return accepted;
+}
+
+// After a disconnection the messages on their way may have no answer: without this they would fill the
+// window.
+void NatsPublisher::give_up_answers() {
+    const std::uint64_t disconnects = connection_.trouble().disconnects;
+    if (disconnects != std::exchange(disconnects_, disconnects)) {
+        answers_->give_up();
+    }
 }
 
 // False: no space while the connection is being restored. TransportError: the server rejects the message.
@@ -149,12 +161,13 @@ std::optional<std::uint64_t> NatsPublisher::framed_bytes(std::uint64_t message_s
 bool NatsPublisher::flush(double timeout_s) {
     const std::int64_t deadline_ns = monotonic_ns() + to_ns(timeout_s);
     const bool sent = connection_.flush(std::max<std::int64_t>(to_ns(timeout_s) / kMillisecondNs, 1));
+    give_up_answers();
     answers_->drain();
     const auto outstanding = [this] {
-        return answers_->probes() > 0 || (answered() && answers_->ledger().pending() > 0);
+        return answers_->probes() > 0 || (answered() && answers_->expected() > 0);
     };
     while (outstanding() && monotonic_ns() < deadline_ns) {
-        const std::uint64_t pending = answered() ? answers_->ledger().pending() : 0;
+        const std::uint64_t pending = answered() ? answers_->expected() : 0;
         answers_->wait(deadline_ns - monotonic_ns(), std::max<std::uint64_t>(pending, 1));
     }
     return sent && !outstanding();

@@ -34,6 +34,7 @@ class NatsPublisher final : public PublisherTransport {
   private:
     [[nodiscard]] bool to_stream() const { return step_ && !step_->stream.empty(); }
     [[nodiscard]] bool answered() const { return to_stream() && step_->publish_acks; }
+    void give_up_answers();
     bool publish(const std::string& subject, const char* message, std::uint64_t size, bool answered);
 
     NatsConnection connection_;
@@ -41,6 +42,7 @@ class NatsPublisher final : public PublisherTransport {
     std::optional<NatsStep> step_;
     std::vector<std::string> subjects_;  // by topic
     std::uint32_t signalled_ = 1;        // topics with probes and end markers
+    std::uint64_t disconnects_ = 0;      // those after which answers were given up
     std::int64_t rested_ns_ = 0;         // when the next probes of several topics may be sent
     Answers* answers_;
 };

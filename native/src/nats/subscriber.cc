@@ -18,6 +18,7 @@ void NatsSubscriber::configure(const Configure& command) {
         topics_ = chosen_;
         open(step);
     }
+    returns_ = command.connect.has_value();
     const bool stands_there = step.stream.empty() || position() + 1 == step.first;
     NatsStep before = step_.value_or(NatsStep{});
     before.first = step.first;
@@ -25,7 +26,7 @@ void NatsSubscriber::configure(const Configure& command) {
         consumer_.reset();
         step_.reset();  // so that a repeated command tries again after a failure
         topics_ = chosen_;
-        consumer_ = std::make_unique<NatsFeed>(connection_, step, topics_);
+        consumer_ = std::make_unique<NatsFeed>(connection_, step, topics_, returns_);
         step_ = std::move(step);
     }
     connection_.begin_step();
@@ -58,7 +59,7 @@ void NatsSubscriber::reconnect() {
     consumer_.reset();
     connection_.close();
     open(step);
-    consumer_ = std::make_unique<NatsFeed>(connection_, step, topics_);
+    consumer_ = std::make_unique<NatsFeed>(connection_, step, topics_, returns_);
     step_ = std::move(step);
     dropped_before_ = 0;
 }

@@ -39,6 +39,7 @@ class NatsSubscriber final : public SubscriberTransport {
     std::optional<NatsStep> step_;
     TopicFilter chosen_;                // of the next consumer
     TopicFilter topics_;                // of the consumer
+    bool returns_ = false;              // whether it connects again after a loss, so its consumer is kept
     std::uint64_t dropped_before_ = 0;  // messages dropped by this consumer in earlier steps
 };
 
