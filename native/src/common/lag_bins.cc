@@ -24,6 +24,7 @@ void LagBins::add(std::int64_t now_ns, std::int64_t age_ns) {
 
 std::vector<std::optional<std::uint64_t>> LagBins::means_us() const {
     std::vector<std::optional<std::uint64_t>> means;
+    means.reserve(kLagBins);
     for (const Part& part : parts_) {
         means.push_back(part.count > 0 ? std::optional(part.sum_us / part.count) : std::nullopt);
     }

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -45,10 +44,10 @@ class Subscriber {
         bool cohort = false;                     // in the step's cohort
         std::uint32_t epoch = 0;                 // of the last configuration, even if it failed
         std::unique_ptr<SubscriberStep> step{};  // none before the first, and after one that failed
-        std::optional<Report> report{};
+        std::unique_ptr<const Report> report{};
         // Of a step that measures connecting: the connection, what it is for, and the number of its last
         // attempt; while one is made on another thread, it is `trying`.
-        std::optional<SubscriberConnection> connection{};
+        std::unique_ptr<SubscriberConnection> connection{};
         std::shared_ptr<const Configure> command{};
         std::uint64_t attempt = 0;
         bool trying = false;

@@ -266,6 +266,7 @@ SubscriberReport SubscriberStep::report() {
     it.bytes = ledger_.bytes();
     it.stale = ledger_.stale();
     it.latency = latency_.histogram();
+    it.latency.counts.shrink_to_fit();  // thousands of clients in one process keep their reports
     it.usage = usage_.read();
     it.undrained = transport_->undrained(finish_->system);
     it.absent = absent_;

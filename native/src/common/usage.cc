@@ -1,5 +1,9 @@
 #include "common/usage.h"
 
+#include <sys/resource.h>
+
+#include <algorithm>
+
 namespace hydra {
 namespace {
 
@@ -7,21 +11,19 @@ double seconds(const timeval& time) {
     return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
 }
 
-double between(const timeval& begin, const timeval& end) {
-    const double spent = seconds(end) - seconds(begin);
-    return spent > 0 ? spent : 0;
-}
-
 }  // namespace
 
 UsageMeter::UsageMeter() {
-    getrusage(RUSAGE_SELF, &begin_);
+    rusage now{};
+    getrusage(RUSAGE_SELF, &now);
+    user_s_ = seconds(now.ru_utime);
+    system_s_ = seconds(now.ru_stime);
 }
 
 Usage UsageMeter::read() const {
     rusage now{};
     getrusage(RUSAGE_SELF, &now);
-    return {between(begin_.ru_utime, now.ru_utime), between(begin_.ru_stime, now.ru_stime),
+    return {std::max(seconds(now.ru_utime) - user_s_, 0.0), std::max(seconds(now.ru_stime) - system_s_, 0.0),
             static_cast<std::uint64_t>(now.ru_maxrss) * 1024};
 }
 

@@ -1,8 +1,6 @@
 // CPU and memory of a process, from getrusage.
 #pragma once
 
-#include <sys/resource.h>
-
 #include "common/messages/reports.h"
 
 namespace hydra {
@@ -14,7 +12,8 @@ class UsageMeter {
     [[nodiscard]] Usage read() const;
 
   private:
-    rusage begin_{};
+    double user_s_ = 0;  // until it was made
+    double system_s_ = 0;
 };
 
 }  // namespace hydra
