@@ -31,6 +31,7 @@ from hydra.system.embedded_server import EmbeddedServer
 
 SIZE: Final = 128
 _TOOL: Final = "nats"
+_NULL: Final = subprocess.DEVNULL
 _TOOL_COPIES: Final = 9_000_000
 """Messages that all its subscribers receive together."""
 _SUBSCRIBED_S: Final = 0.5
@@ -90,12 +91,12 @@ def tool(subscribers: int) -> float:
     with TemporaryDirectory() as folder:
         table = Path(folder) / "table.csv"
         words = [*command, "sub", *options, "--clients", f"{subscribers}", "--csv", f"{table}"]
-        with subprocess.Popen(words, stdout=subprocess.DEVNULL) as receiving:
+        with subprocess.Popen(words, stdout=_NULL, stderr=_NULL) as receiving:
             try:
                 while len(psutil.Process(receiving.pid).net_connections()) < subscribers:
                     time.sleep(0.05)
                 time.sleep(_SUBSCRIBED_S)
-                subprocess.run([*command, "pub", *options], check=True, stdout=subprocess.DEVNULL)
+                subprocess.run([*command, "pub", *options], check=True, stdout=_NULL, stderr=_NULL)
                 receiving.wait(programs.WITHIN_S)
             finally:
                 receiving.kill()
