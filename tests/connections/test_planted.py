@@ -276,10 +276,11 @@ def test_a_stream_in_a_file_continues_after_the_server_has_restarted(
     assert (row["failed_clients"], float(row["total_rx"]) > 0) == ("0", True)
 
 
+@ALL
 def test_what_a_broker_has_acknowledged_survives_its_restart(tmp_path: Path) -> None:
     implementation = native("kafka")
     row = row_of(
-        *(tmp_path / "run", "kafka-fixed", "--rate", 50, "--duration", 15, "--set", f"events={RETURN}"),
+        *(tmp_path / "run", "kafka-fixed", "--rate", 50, "--duration", 30, "--set", f"events={RETURN}"),
         *("--kafka-prop", "reconnect.backoff.max.ms=500", "--set", "warmup_s=0"),
         *(*(implementation or ("--client", "confluent-kafka")), "--clients", 3),
     )
