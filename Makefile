@@ -35,7 +35,7 @@ test: tox native-tests servers sshd ## Before others build on it: lint, types, e
 
 test-all: test test-rest ## Before it lands: all tests (30 minutes), on a real Kubernetes too where make kubernetes-rig has made one
 
-test-rest: tox browser prometheus sshd slurm
+test-rest: tox browser prometheus sshd
 	$(BIN)/tox run -e tests -- rest
 
 prices: tox native-tests servers browser prometheus sshd slurm ## Write what the tests cost into tests/prices.toml
@@ -87,7 +87,7 @@ prometheus: ## Prometheus, if it is missing (a test has it read what the dashboa
 sshd: ## sshd, if it is missing (tests run hosts of their own)
 	@scripts/system-packages sshd
 
-slurm: ## Slurm, if it is missing (tests run a cluster of their own)
+slurm: ## Slurm, if it is missing (where it is installed, tests run a cluster of their own)
 	@scripts/system-packages slurm
 
 kubernetes-rig: install native ## A Kubernetes for the tests, in the user's cache: compiled once, in about ten minutes (root)
