@@ -243,7 +243,7 @@ def _tools(broker: kafka.Kafka) -> Iterator[Line]:
             f"native NATS : nats bench, {subscribers} × {_size(load.size)}",
             "messages/s",
             None,
-            partial(_rate, nats.SIDES.ours, load),
+            partial(_first_of, _rates, nats.SIDES.ours, load),
             partial(nats.tool, subscribers),
             "Rate max, without a stream: messages/s that all subscribers receive in 3 s, on new connections to one "
             "nats-server. The subscribers of `nats bench` are in one process, and receive 9 million messages together.",
@@ -252,10 +252,6 @@ def _tools(broker: kafka.Kafka) -> Iterator[Line]:
             lacks=nats.lacks_tool,
             within=nats.SIDES.within,
         )
-
-
-def _rate(measure: Callable[[Workload], Figures], load: Workload) -> float:
-    return measure(load).rate_pps
 
 
 def _first_of(measure: Callable[..., Sequence[float]], *arguments: object) -> float:

@@ -15,7 +15,10 @@ _AGAIN_NS: Final = round(RESEND_EVERY_S * 1e9)
 
 @dataclass(slots=True)
 class _Question:
-    """A command, the time when it is due for each host that has not answered, the asked hosts, and the answers."""
+    """A command to hosts, and their answers.
+
+    ``due_ns`` has the time of the next command to each host without an answer; ``asked`` has the hosts that got one.
+    """
 
     look: Look
     due_ns: dict[HostKey, int]

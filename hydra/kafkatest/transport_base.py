@@ -18,10 +18,10 @@ from hydra.wire.messages import Configure, SystemObject
 from hydra.wire.traffic import MessageChoice, key_choice, topic_choice
 
 L = TypeVar("L")
+"""A library's producer or consumer."""
 
 SYSTEM: Final = (KafkaConfigure, KafkaFinish)
 """The types of the system's part of commands to clients."""
-"""A library's producer or consumer."""
 
 
 class ProducerTransport(ABC, Generic[L]):

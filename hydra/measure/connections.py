@@ -168,7 +168,8 @@ OF_CONNECTING: Final = (
 _SHOWN_BY: Final = {f"{name}_{suffix}_ms": NEVER for name in _MOMENTS for suffix in PERCENTILES} | {
     f"back_{suffix}_ms": NEVER_BACK for suffix in PERCENTILES
 }
-"""By percentile, the column that is above 0 if there is a subscriber on which it can fall."""
+"""For each percentile, the column that counts the subscribers without a value: if it is above 0, the percentile may be
+unknown because it falls on one of them."""
 
 IN_TABLE: Final = (
     LET_IN,

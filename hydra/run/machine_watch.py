@@ -172,7 +172,7 @@ class MachineWatch:
         return looks.end(number)
 
     def _ask(self, controller: Controller, files: Sequence[str]) -> None:
-        """Asks all other hosts for these files, and those whose processes fit into an answer for their processes."""
+        """Asks all other hosts for these files, and for their processes unless a host has too many for one answer."""
         now_ns = time.monotonic_ns()
         few = [key for key, host in self._others.items() if not host.too_many]
         looks = controller.roster.looks

@@ -19,7 +19,7 @@ from hydra.ssh.failures import failure
 KILL_GRACE_S: Final = 2.0
 """How long a killed group has to end by itself before SIGKILL."""
 AGAIN_AFTER_S: Final = 3.0
-"""The time from the loss of a host to the next connection, in which its supervisor ends what it started."""
+"""Seconds from the loss of a host until the driver connects again; meanwhile the supervisor there ends its groups."""
 _SIGNALLED: Final = 128
 """A shell's status of a program that a signal ended, less the signal's number."""
 

@@ -13,21 +13,21 @@ import numpy as np
 import numpy.typing as npt
 
 GAMMA: Final = 0x9E3779B97F4A7C15
-"""The step from one state to the next."""
+"""The generator adds this to its state to get the next state."""
 WORD: Final = 2**64 - 1
 """The highest number; all sums and products are cut to it."""
 _AT_ONCE: Final = 4096
 
 
 def mix(z: int) -> int:
-    """The number of a state."""
+    """Computes the random number that the generator gives in state ``z``."""
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & WORD
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & WORD
     return z ^ (z >> 31)
 
 
 def mix_each(z: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """The number of each state."""
+    """Computes the random number of each state."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
@@ -41,7 +41,7 @@ class SplitMix64:
         self._taken = 0
 
     def take(self, number: int) -> npt.NDArray[np.uint64]:
-        """The next ``number`` numbers of the stream."""
+        """Returns the next ``number`` random numbers of the stream."""
         places = np.arange(self._taken + 1, self._taken + 1 + number, dtype=np.uint64)
         self._taken += number
         return mix_each(self._start + places * np.uint64(GAMMA))

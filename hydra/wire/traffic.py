@@ -71,7 +71,7 @@ class Choice:
         self._aliases = np.array([alias for _, alias in table], np.int64)
 
     def of(self, number: int) -> int:
-        """The index that a number chooses."""
+        """Returns the index that a random number selects."""
         slot = (number >> 32) * self._count >> 32
         if not self._table:
             return slot
@@ -79,7 +79,7 @@ class Choice:
         return slot if number & (_HALF - 1) < threshold else alias
 
     def each(self, numbers: Numbers) -> Indices:
-        """The index that each number chooses."""
+        """Returns the index that each random number selects."""
         slots = ((numbers >> np.uint64(32)) * np.uint64(self._count) >> np.uint64(32)).astype(np.int64)
         if not self._table:
             return slots
