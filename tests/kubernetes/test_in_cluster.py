@@ -117,9 +117,9 @@ def test_ctrl_c_and_a_drained_node_end_the_run_cleanly(lab: InCluster, drained: 
     command = lab.starts(
         "zmqfixed", "--in-cluster", "--clients", "2,3", "--duration", "5", "--rate", "100", "--out", "runs/ended"
     )
-    lab.says("zmqfixed into runs/ended")
+    # The line before the first step precedes the database; a signal between them leaves no run, as nothing began.
+    lab.says("step 1")
     if drained:
-        lab.says("step 1")
         (pod,) = lab.pods("controller")
         lab.rig.api().delete(f"/api/v1/namespaces/{lab.space}/pods/{pod['metadata']['name']}")
     else:
