@@ -11,7 +11,7 @@ from hydra.native import build
 
 TREE: Final = Path(__file__).resolve().parents[1]
 WITHIN_S: Final = 120.0
-"""The time limit of one measurement by a bare program."""
+"""The usual time limit of one measurement by a bare program."""
 
 
 def lacks() -> str:
@@ -29,14 +29,18 @@ def bare(name: str) -> Path:
     return _compiled() / "bench" / name
 
 
-def numbers(*command: str | Path | float) -> list[float]:
+def numbers(*command: str | Path | float, within_s: float = WITHIN_S) -> list[float]:
     """Runs a bare program; returns the numbers that it prints.
+
+    Args:
+        command: the program with its arguments.
+        within_s: its time limit.
 
     Raises:
         CalledProcessError, TimeoutExpired: it failed, or took too long.
     """
     words = [str(word) for word in command]
-    done = subprocess.run(words, capture_output=True, check=True, text=True, timeout=WITHIN_S)
+    done = subprocess.run(words, capture_output=True, check=True, text=True, timeout=within_s)
     return [float(word) for word in done.stdout.split()]
 
 

@@ -50,6 +50,8 @@ LOG_RECORDS: Final[Mapping[str, int]] = {NATIVE: 6_000_000, "confluent-kafka": 1
 """Records that one consumer of each implementation reads: one to three seconds of reading."""
 MANY_RECORDS: Final = 10_000_000
 """Records that many consumers read together."""
+_MANY_WITHIN_S: Final = 420.0
+"""The time limit of many bare consumers, which connect within 300 s and read within 100 s (bare_consumers.cc)."""
 _FEW_RECORDS: Final = 50_000
 """Any publisher sends this number in a fraction of a second."""
 _JAVA_RECORDS: Final = (4_000_000, 1_000_000)
@@ -191,7 +193,8 @@ class Kafka:
 
     def _bare_consumers(self, log: _Log, count: int) -> list[float]:
         program = programs.bare("kafka/bare-consumers")
-        return programs.numbers(program, count, self._bootstrap, log.kafka["topic"], log.records, *_CONSUMER)
+        words = (count, self._bootstrap, log.kafka["topic"], log.records, *_CONSUMER)
+        return programs.numbers(program, *words, within_s=_MANY_WITHIN_S)
 
     @contextmanager
     def _warm_topic(self) -> Iterator[dict[str, Any]]:

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -54,6 +55,27 @@ inline bool forked(std::vector<pid_t>* children = nullptr) {
     }
     return pid == 0;
 }
+
+// A value that the parent has only after the fork, for all its forks. They sleep until the parent has it: a
+// thousand processes that look again and again would take all of the CPU.
+template <typename T>
+class Announcement {
+  public:
+    Announcement() { must(pipe(ends_.data()) == 0, "pipe"); }
+    void make(const T& value, int processes) const {
+        for (int i = 0; i < processes; ++i) {
+            must(write(ends_[1], &value, sizeof value) == static_cast<ssize_t>(sizeof value), "write");
+        }
+    }
+    [[nodiscard]] T await() const {
+        T value{};
+        must(read(ends_[0], &value, sizeof value) == static_cast<ssize_t>(sizeof value), "read");
+        return value;
+    }
+
+  private:
+    std::array<int, 2> ends_{};
+};
 
 // A TCP socket that listens on a free port of the loopback.
 struct Listener {

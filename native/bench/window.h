@@ -70,26 +70,6 @@ class Arguments {
     std::map<std::string, std::string> values_;
 };
 
-// A value that the parent has only after the fork, for all its forks.
-template <typename T>
-class Announcement {
-  public:
-    Announcement() { must(pipe(ends_.data()) == 0, "pipe"); }
-    void make(const T& value, int processes) const {
-        for (int i = 0; i < processes; ++i) {
-            must(write(ends_[1], &value, sizeof value) == static_cast<ssize_t>(sizeof value), "write");
-        }
-    }
-    [[nodiscard]] T await() const {
-        T value{};
-        must(read(ends_[0], &value, sizeof value) == static_cast<ssize_t>(sizeof value), "read");
-        return value;
-    }
-
-  private:
-    std::array<int, 2> ends_{};
-};
-
 struct Window {
     std::int64_t start_ns = 0;
     std::int64_t stop_ns = 0;

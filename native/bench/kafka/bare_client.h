@@ -33,6 +33,8 @@ inline rd_kafka_conf_t* bare_conf(int argc, char** argv, const char* usage) {
     char what[512] = "";
     rd_kafka_conf_t* conf = rd_kafka_conf_new();
     rd_kafka_conf_set(conf, "bootstrap.servers", argv[1], what, sizeof what);
+    rd_kafka_conf_set(conf, "log_level", "0", what,
+                      sizeof what);  // standard error has only the program's error
     for (int i = 4; i < argc; ++i) {
         const std::string property = argv[i];
         const std::size_t equals = property.find('=');

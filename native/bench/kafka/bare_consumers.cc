@@ -16,11 +16,14 @@
 namespace {
 
 constexpr std::size_t kAtOnce = 1000;
-constexpr std::int64_t kWithinNs = 100'000'000'000;
+constexpr std::int64_t kConnectedWithinNs = 300'000'000'000;
+constexpr std::int64_t kReadWithinNs = 100'000'000'000;
+// Forked consumers that may be connecting at a time, as many as Hydra's: if a broker answers more of them too
+// late, all begin again.
+constexpr int kForkWindow = 128;
 
 struct Shared {
     std::atomic<int> connected{0};
-    std::atomic<bool> go{false};
     std::atomic<std::uint64_t> received{0};
     std::atomic<std::int64_t> first_ns{INT64_MAX};
     std::atomic<std::int64_t> last_ns{0};
@@ -34,7 +37,7 @@ void replace_if(std::atomic<std::int64_t>& value, std::int64_t fresh, Better bet
     }
 }
 
-int consume(Shared& shared, int argc, char** argv) {
+int consume(Shared& shared, const Announcement<std::int64_t>& deadline, int argc, char** argv) {
     rd_kafka_t* kafka = bare_client(RD_KAFKA_CONSUMER, bare_conf(argc, argv, "bare-consumers"));
     rd_kafka_topic_t* topic = rd_kafka_topic_new(kafka, argv[2], nullptr);
     std::int64_t low = 0;
@@ -47,12 +50,8 @@ int consume(Shared& shared, int argc, char** argv) {
         fail("cannot wait");
     }
     ++shared.connected;
-    const timespec wait{.tv_sec = 0, .tv_nsec = 5'000'000};
-    while (!shared.go) {
-        nanosleep(&wait, nullptr);
-    }
+    const std::int64_t deadline_ns = deadline.await();
     const std::int64_t begin_cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
-    const std::int64_t deadline_ns = now_ns() + kWithinNs;
     rd_kafka_consume_stop(topic, 0);
     if (rd_kafka_consume_start_queue(topic, 0, low, queue) != 0) {
         fail("cannot start");
@@ -75,6 +74,20 @@ int consume(Shared& shared, int argc, char** argv) {
     return got >= wanted ? 0 : 1;
 }
 
+// Waits until this number of consumers is connected.
+void await_connected(const Shared& shared, int consumers, std::int64_t until_ns) {
+    const timespec a_little{.tv_sec = 0, .tv_nsec = 1'000'000};
+    while (shared.connected < consumers) {
+        if (waitpid(-1, nullptr, WNOHANG) != 0) {
+            fail("a consumer has ended before it was connected");
+        }
+        if (now_ns() > until_ns) {
+            fail("only " + std::to_string(shared.connected.load()) + " consumers were connected in time");
+        }
+        nanosleep(&a_little, nullptr);
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -83,19 +96,19 @@ int main(int argc, char** argv) {
     }
     const int processes = std::atoi(argv[1]);
     auto& shared = shared_memory<Shared>();
+    const Announcement<std::int64_t> deadline;
     std::vector<pid_t> children;
+    const std::int64_t connected_by_ns = now_ns() + kConnectedWithinNs;
     for (int i = 0; i < processes; ++i) {
+        await_connected(shared, i - kForkWindow + 1, connected_by_ns);
         if (forked(&children)) {
-            std::_Exit(consume(shared, argc - 1, argv + 1));  // the library's cleanup is not measured
+            std::_Exit(
+                consume(shared, deadline, argc - 1, argv + 1));  // the library's cleanup is not measured
         }
     }
-    const std::int64_t deadline_ns = now_ns() + kWithinNs;
-    const timespec wait_a_little{.tv_sec = 0, .tv_nsec = 5'000'000};
-    while (shared.connected < processes && now_ns() < deadline_ns) {
-        nanosleep(&wait_a_little, nullptr);
-    }
+    await_connected(shared, processes, connected_by_ns);
     const double pss_bytes = mean_pss_bytes(children);
-    shared.go = true;
+    deadline.make(now_ns() + kReadWithinNs, processes);
     int failed = 0;
     for (int status = 0; wait(&status) > 0;) {
         failed += status != 0 ? 1 : 0;

@@ -17,7 +17,7 @@
 
 namespace {
 
-using Port = bare::Announcement<int>;
+using Port = Announcement<int>;
 
 void set(void* socket, int option, int value) {
     must(zmq_setsockopt(socket, option, &value, sizeof value) == 0, "zmq_setsockopt");
