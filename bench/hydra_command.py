@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from bench.failure import complaint
 from hydra.store.database import RunStore
 
 HYDRA: Final = (sys.executable, "-m", "hydra.cli.main")
@@ -67,7 +68,7 @@ def run_hydra(
         environment: further variables of the environment.
 
     Raises:
-        RuntimeError: the run failed; the text has the end of its output.
+        RuntimeError: the run failed; the text has its error.
     """
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
@@ -89,7 +90,7 @@ def run_hydra(
                     watch(process.pid)
         wall_s, cpu_s = time.perf_counter() - began, children_cpu_s() - cpu_before_s
         if process.returncode:
-            raise RuntimeError(f"hydra {' '.join(words)}: exit code {process.returncode}: {''.join(said)[-1000:]}")
+            raise RuntimeError(complaint("".join(said)) or f"hydra {words[0]}: exit code {process.returncode}")
         with RunStore.open(out) as store:
             events = [event.data for event in store.events()]
             results = store.results()

@@ -23,6 +23,11 @@ _long_line = partial(_native_line, pairs=3)
 _memory_line = partial(_long_line, "memory", timed=False)
 
 
+def _lacks_for(client: str, clients: int) -> str:
+    """What this machine lacks to compile programs, or for a run with this number of clients."""
+    return programs.lacks() or start.lacks(client, clients)
+
+
 def _at(measure: Callable[..., float | Sequence[float]], size: object, least: object) -> tuple[Side, Side]:
     """The two sides of a line that compares a size with a smaller one."""
     return partial(measure, size), partial(measure, least)
@@ -368,6 +373,7 @@ def _ready() -> Iterator[Line]:
             text,
             quick=(clients, client) == (1000, "native"),
             pair_s=pair_s,
+            lacks=programs.lacks if is_packed else partial(_lacks_for, client, clients),
             limit=None if is_packed else connected_limit("tcp", clients),
         )
 
@@ -390,6 +396,7 @@ def _later() -> Iterator[Line]:
             quick=clients == 1000,
             pairs=5 if clients == 1000 else 3,
             pair_s=10.0 if clients == 1000 else 40.0,
+            lacks=partial(_lacks_for, "native", clients),
         )
     yield Line(
         "start",
@@ -420,6 +427,7 @@ def _interrupts() -> Iterator[Line]:
             *("start", name, "s", at_most(most), ours, None, how),
             quick=client == "pyzmq",
             pair_s=pair_s,
+            lacks=partial(_lacks_for, client, clients),
         )
 
 
@@ -564,6 +572,7 @@ def _clients_growth() -> Iterator[Line]:
         ("simulated", "", "", (10_000, 100_000, 1_000_000), 120.0),
     ):
         costs = partial(growth.of_clients, scenario, client) if scenario else growth.of_simulated
+        lacks = programs.lacks if scenario else nothing
         found = growth.Growth(sizes, costs)
         yield Line(
             "growth",
@@ -577,7 +586,7 @@ def _clients_growth() -> Iterator[Line]:
             quick=name == "pyzmq",
             pairs=3,
             pair_s=pair_s,
-            lacks=programs.lacks if scenario else nothing,
+            lacks=partial(_lacks_for, client, sizes[-1]) if name == "native" else lacks,
             points=found.points,
         )
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -27,6 +28,34 @@ _LIBRARIES: Final = {"libzmq": "libzmq", "librdkafka": "rdkafka", "libnats": "li
 """Libraries of the native clients → their names for pkg-config."""
 
 
+@dataclass(frozen=True, slots=True)
+class CpuTimes:
+    """What all processes of the machine, and those of this command, have used of the CPU so far, in seconds.
+
+    Attributes:
+        own_s: CPU seconds of this process and of its descendants.
+        busy_s: CPU seconds of all processes.
+        passed_s: seconds of all cores, idle or busy.
+    """
+
+    own_s: float
+    busy_s: float
+    passed_s: float
+
+    @classmethod
+    def now(cls) -> CpuTimes:
+        """The times now."""
+        own_s, times = _own_s(), psutil.cpu_times()
+        passed_s = _sum_s(times)
+        return cls(own_s, passed_s - _idle_s(times), passed_s)
+
+    def others_until(self, later: CpuTimes) -> float:
+        """The share of the CPU that other processes used between these times and later ones."""
+        passed_s = later.passed_s - self.passed_s
+        others_s = later.busy_s - self.busy_s - max(0.0, later.own_s - self.own_s)
+        return max(0.0, others_s) / passed_s if passed_s > 0 else 0.0
+
+
 class OtherProcesses:
     """The share of the CPU that processes other than this one and its descendants use, one sample for each pair."""
 
@@ -35,12 +64,9 @@ class OtherProcesses:
 
     def look(self, seconds: float = _LOOK_S) -> float:
         """Waits so long, while this process measures nothing; returns the share, which it keeps as a sample."""
-        before, all_before = _own_s(), psutil.cpu_times()
+        before = CpuTimes.now()
         time.sleep(seconds)
-        own, all_after = _own_s() - before, psutil.cpu_times()
-        took = _sum_s(all_after) - _sum_s(all_before)
-        busy = took - (_idle_s(all_after) - _idle_s(all_before))
-        share = max(0.0, busy - max(0.0, own)) / took if took > 0 else 0.0
+        share = before.others_until(CpuTimes.now())
         self._shares.append(share)
         return share
 

@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import math
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
-from typing import Final
 
 import msgspec
 
 from bench import machine
+from bench.failure import FAILURES, reason
 from bench.line import SECTIONS, Figure, Line, Points
 from bench.turns import Verdict, estimate, judge, meets, shortfall, side_values, take
-from hydra.errors import HydraError, UsageError
-
-FAILURES: Final = (
-    ArithmeticError,
-    HydraError,
-    LookupError,
-    OSError,
-    RuntimeError,
-    ValueError,
-    subprocess.SubprocessError,
-)
-"""What a measurement raises: it ends its line, and not the others."""
+from hydra.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +161,7 @@ def now() -> str:
 
 def failed(line: Line, error: Exception) -> LineResult:
     """The result of a line that an error ended."""
-    text = (error.stderr if isinstance(error, subprocess.CalledProcessError) else "") or str(error)
-    text = text.decode(errors="replace") if isinstance(text, bytes) else text
-    last = (text.strip().splitlines() or ["no text"])[-1]
-    return LineResult(line.section, line.name, line.how, problem=f"{type(error).__name__}: {last}", is_error=True)
+    return LineResult(line.section, line.name, line.how, problem=reason(error), is_error=True)
 
 
 def _figure(figure: Figure, ours: Sequence[float], bare: Sequence[float] | None) -> FigureResult:

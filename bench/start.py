@@ -21,10 +21,15 @@ from typing import Final
 
 from bench import programs
 from bench.clients.pyzmq_start import COMMAND as BARE_PYZMQ
+from bench.failure import complaint
 from bench.hydra_command import HYDRA, children_cpu_s, compiled, cpu_of, run_hydra, started
 from bench.simulation import simulated
 from bench.stored_runs import grid_run
 from hydra.client.server_interface import ServerProgram, accepts, endpoint_of, free_ports
+from hydra.config.cluster import load_cluster
+from hydra.config.machine_limits import read_limits
+from hydra.config.scenario import resolve
+from hydra.config.shortages import check_all
 from hydra.kafkatest.broker import KafkaCluster
 from hydra.kafkatest.program import KafkaProgram
 from hydra.mqtttest.program import MosquittoJoin, MosquittoProgram
@@ -141,6 +146,14 @@ def server_missing(name: str) -> str:
 Seconds = tuple[float, ...]
 
 
+def lacks(client: str, clients: int) -> str:
+    """What this machine lacks for a run of zmqfixed with this number of clients, as `hydra check` finds it."""
+    resolved = resolve("zmqfixed", {"client": client, "sweep.clients": [clients]})
+    (row,) = check_all(resolved, load_cluster(), read_limits())
+    grave = (each for each in row.shortages if each.grave)
+    return "; ".join(f"{each.what} ({each.has}, needs {each.needed}): {each.remedy}" for each in grave)
+
+
 def clients_of(client: str, clients: int, *words: str) -> Seconds:
     """Seconds of a run of one row at 10 messages/s: all ready, configured again, window's end to the printed row."""
     flags = ["--client", client, "--clients", str(clients), "--rate", "10", "--duration", "2", *words]
@@ -186,11 +199,19 @@ def _interrupt(client: str, clients: str) -> float:
         out = Path(folder) / "run"
         words = ["zmqfixed", "--client", client, "--clients", clients, "--rate", "10", "--duration", "600"]
         flags = ["--set", "warmup_s=0", "--quiet", "--out", str(out)]
-        hydra = subprocess.Popen([*HYDRA, *words, *flags], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        hydra = subprocess.Popen(
+            [*HYDRA, *words, *flags],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         until = time.monotonic() + _WITHIN_S
         while not _in_window(out):
-            if hydra.poll() is not None or time.monotonic() > until:
-                raise RuntimeError("the run did not reach its window")
+            if hydra.poll() is not None:
+                raise RuntimeError(complaint(hydra.stderr.read() if hydra.stderr else ""))
+            if time.monotonic() > until:
+                raise RuntimeError(f"the run did not reach its window within {_WITHIN_S:g} s")
             time.sleep(0.1)
         time.sleep(1.0)  # the window begins a moment after its event
         began = time.perf_counter()
