@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Final
 
 from bench import machine, programs, table
+from bench.failure import FAILURES
 from bench.line import SECTIONS, Line
 from bench.lines import lines
-from bench.page import write
-from bench.result import FAILURES, LineResult, Results, failed, load, measured, store
+from bench.result import LineResult, Results, failed, measured, store
 from hydra.errors import HydraError, UsageError
 
 _EXIT_MISSES: Final = 3
@@ -37,7 +37,6 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=0, help="take this number of pairs of each line, and add none")
     parser.add_argument("--list", action="store_true", help="print the lines, and measure nothing")
     parser.add_argument("--json", type=Path, help="file for the results; it keeps the results of other lines")
-    parser.add_argument("--page", type=Path, help="page for the results of that file, such as docs/speed.md")
     asked = parser.parse_args()
     try:
         chosen = _chosen(lines(), asked.names, is_quick=asked.quick)
@@ -102,8 +101,6 @@ def _measure(chosen: Sequence[Line], asked: argparse.Namespace) -> int:
         if asked.json:
             store(results, asked.json)
     print(f"\n{table.summary(results)}")
-    if asked.page:
-        write(load(asked.json) if asked.json else results, asked.page)
     if results.count("misses"):
         return _EXIT_MISSES
     return _EXIT_FAILED if results.failed else 0

@@ -2,7 +2,8 @@
 
     python -m bench.hours [--minutes 60] [--share 0.5] [--together] [--json FILE] [NAME …]
 
-With ``--together`` all workloads run in one hour, and each gets an equal part of that share.
+With ``--together`` all workloads run in one hour, and each gets an equal part of that share. ``python -m bench.page
+--hours FILE`` writes the results into docs/speed.md.
 
 A run is one step of `hydra slo`. Once a second the resident memory, the open files and the threads of its processes are
 read, added up for each kind of process. A slope is that of a line through the means of the minutes behind the first
@@ -13,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import math
 import subprocess
 import tempfile
@@ -21,17 +21,22 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import msgspec
 import numpy as np
 import psutil
 from scipy.special import stdtrit
 
+from bench.failure import FAILURES, reason
 from bench.hydra_command import HYDRA, run_hydra
+from bench.machine import CpuTimes
+from bench.result import now
 from hydra.analysis.statistics import ALPHA
+from hydra.errors import UsageError
 from hydra.store.database import DATABASE, RunStore
 from hydra.wire.buckets import percentiles_us
 
@@ -174,6 +179,44 @@ class Finding:
     holds: bool | None
 
 
+RATE: Final = "rate"
+"""The figure with the messages/s of a workload, which has no goal."""
+
+
+@dataclass(frozen=True, slots=True)
+class HourResults:
+    """What one call of this command has found, and how; None or "": unknown.
+
+    Attributes:
+        findings: those of all workloads.
+        began: when the runs began, UTC.
+        minutes: length of each run.
+        share: rate of all workloads of one time together, as a share of what the machine carries.
+        together: whether all ran at the same time.
+        others: the share of the CPU that other processes used.
+    """
+
+    findings: Sequence[Finding]
+    began: str = ""
+    minutes: float | None = None
+    share: float | None = None
+    together: bool | None = None
+    others: float | None = None
+
+
+def load_hours(file: Path) -> HourResults:
+    """Reads what this command has stored; an older file has the findings only.
+
+    Raises:
+        UsageError: the file has no such results.
+    """
+    try:
+        found = msgspec.json.decode(file.read_bytes(), type=HourResults | list[Finding])
+    except (OSError, msgspec.MsgspecError) as e:
+        raise UsageError(f"{file} has no results: {e}.", "Measure with python -m bench.hours --json FILE.") from e
+    return found if isinstance(found, HourResults) else HourResults(found)
+
+
 def of_processes(hour: str, samples: Samples) -> Iterator[Finding]:
     """What became of memory, open files and threads of each kind of process."""
     for kind, its in sorted(samples.items()):
@@ -242,7 +285,7 @@ def measured(name: str, rate: float, minutes: float) -> list[Finding]:
         with subprocess.Popen([*HYDRA, "slo", *words, "--out", str(out), "--quiet"]) as command:
             samples = watch(psutil.Process(command.pid), minutes * _MINUTE_S)
         return [
-            Finding(name, "rate", f"{rate:,.0f}/s", "", None),
+            Finding(name, RATE, f"{rate:,.0f}/s", "", None),
             *of_processes(name, samples),
             *of_the_run(name, out, is_lossless=hour.is_lossless),
         ]
@@ -260,17 +303,27 @@ def main() -> None:
     names = options.names or list(HOURS)
     at_once = len(names) if options.together else 1
     rates = [carried(HOURS[name]) * options.share / at_once for name in names]
-    findings: list[Finding] = []
+    results = HourResults([], now(), options.minutes, options.share, options.together)
+    before = CpuTimes.now()
     with ThreadPoolExecutor(at_once) as pool:
-        for its in pool.map(measured, names, rates, repeat(options.minutes)):
+        for its in pool.map(_found, names, rates, repeat(options.minutes)):
             for finding in its:
                 verdict = {None: "", True: "holds", False: "misses"}[finding.holds]
                 print(
                     f"{finding.hour:20} {finding.figure:30} {finding.value:50} {finding.goal:12} {verdict}", flush=True
                 )
-            findings += its
-    if options.json:
-        options.json.write_text(json.dumps([asdict(finding) for finding in findings], indent=1) + "\n")
+            others = before.others_until(CpuTimes.now())
+            results = replace(results, findings=[*results.findings, *its], others=others)
+            if options.json:
+                options.json.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1) + b"\n")
+
+
+def _found(name: str, rate: float, minutes: float) -> list[Finding]:
+    """The findings of a workload; a run that fails does not end the others."""
+    try:
+        return measured(name, rate, minutes)
+    except FAILURES as e:
+        return [Finding(name, "run", reason(e), "finished", holds=False)]
 
 
 if __name__ == "__main__":

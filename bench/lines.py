@@ -659,7 +659,6 @@ def _publisher_growth() -> Iterator[Line]:
         None,
         "hydra zmqfixed, 100 native subscribers that hear all publishers, 2,000 messages/s: the largest memory of one.",
         pair_s=25.0,
-        points=found.points,
         timed=False,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bench.result import FigureResult, LineResult, Results
+from hydra.events.value_formatting import counted
 
 
 def rows(line: LineResult) -> Iterator[str]:
@@ -58,13 +59,15 @@ def short(value: float) -> str:
 
 def summary(results: Results) -> str:
     """How many figures hold, miss and are undecided, and how many lines were not measured."""
-    parts = [f"{results.count('holds')} hold", f"{results.count('misses')} miss"]
     wide = f"; the whole interval of {results.wide} meets the goal, but is too wide" if results.wide else ""
-    parts.append(f"{results.count('cannot tell')} `cannot tell` (not counted as held{wide})")
+    parts = [
+        f"`holds`: {results.count('holds')}, `misses`: {results.count('misses')}",
+        f"`cannot tell`: {results.count('cannot tell')} (not counted as held{wide})",
+    ]
     if results.lacking:
-        parts.append(f"{results.lacking} lines not measured on this machine")
+        parts.append(f"{counted(results.lacking, 'line was', 'lines were')} not measured on this machine")
     if results.failed:
-        parts.append(f"{results.failed} lines failed")
+        parts.append(f"{counted(results.failed, 'line')} failed")
     return ", ".join(parts) + "."
 
 
