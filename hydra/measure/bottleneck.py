@@ -56,9 +56,7 @@ def bottleneck(o: Observation, columns: Mapping[str, Figure], passed: bool | Non
         "host_cpu_busiest_core_pct": largest(s.cpu_busiest_core_pct for s in summaries.values()),
         "host_steal_pct": steal_pct,
         HOST_OTHERS: largest(others.values()),
-        DISTURBED: encode_disturbances(
-            disturbances(o.machines, {agent: clock.jumps for agent, clock in o.clocks.items()})
-        ),
+        DISTURBED: encode_disturbances(disturbances(o.machines, _clock_jumps(o))),
         "host_memory_available_min_bytes": min(
             (s.memory_available_min_bytes for s in summaries.values()), default=None
         ),
@@ -69,6 +67,15 @@ def bottleneck(o: Observation, columns: Mapping[str, Figure], passed: bool | Non
         VERDICT: found.cause if found else None,
         VERDICT_EVIDENCE: found.evidence if found else None,
     }
+
+
+def _clock_jumps(o: Observation) -> dict[str, int]:
+    """How often the clock of each host jumped: its agents have the same clock."""
+    found: dict[str, int] = {}
+    for agent, clock in o.clocks.items():
+        host = o.machine_of.get(agent, agent)
+        found[host] = max(found.get(host, 0), clock.jumps)
+    return found
 
 
 def _generator_limited(

@@ -55,7 +55,7 @@ def disturbances(hosts: Mapping[str, MachineActivity], clock_jumps: Mapping[str,
 
     Args:
         hosts: what happened on each host.
-        clock_jumps: how often the clock of each agent jumped.
+        clock_jumps: how often the clock of each host jumped.
     """
     found = []
     for host in {**hosts, **clock_jumps}:

@@ -124,6 +124,7 @@ class Observation:
         host_of: the name in ``hosts`` of each agent's host.
         threads: samples of the groups' busiest threads and TCP connections, by agent.
         machines: what happened on each host apart from the run, by the name of the host.
+        machine_of: the name of each agent's host, as in ``machines``.
         reading_ns: the time of the command to read stored messages (the step's clock); None: subscribers read while
             publishers send.
         log_growth: messages by which the servers' log grew; None: the servers keep no log.
@@ -160,6 +161,7 @@ class Observation:
     host_of: Mapping[str, str] = field(default_factory=dict)
     threads: Mapping[str, Sequence[ThreadSample]] = field(default_factory=dict)
     machines: Mapping[str, MachineActivity] = field(default_factory=dict)
+    machine_of: Mapping[str, str] = field(default_factory=dict)
     last_words: Mapping[int, int] = field(default_factory=dict)
     reading_ns: int | None = None
     log_growth: int | None = None

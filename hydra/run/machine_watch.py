@@ -88,6 +88,17 @@ class MachineWatch:
             for key, host in self._others.items()
         ]
 
+    def of_agents(self, controller: Controller) -> dict[str, str]:
+        """The name of each agent's host; agents of one host have the same one."""
+        found: dict[str, str] = {}
+        names = {controller.roster.own: self._here.name, **{key: host.name for key, host in self._others.items()}}
+        for hello in controller.roster.hellos():
+            key = (hello.boot_id, hello.time_namespace)
+            if key not in names:
+                names[key] = _name(controller, key)
+            found[hello.agent] = names[key]
+        return found
+
     def look(self, controller: Controller) -> bool:
         """Reads the records of hosts that are new; returns whether there are any."""
         new = [host for host in controller.roster.looks.hosts() if host not in self._seen]

@@ -76,6 +76,7 @@ class StepRunner:
 
         machines, controller = self.run.machines, self.run.controller
         machines.begin(controller)
+        machine_of = machines.of_agents(controller)
         restarts = ServerRestarts(self.run, plan.restarts)
         others = asked - cohort
         each = 0.0 if cohort or step.group else 1.0
@@ -167,6 +168,7 @@ class StepRunner:
             host_of=load.host_of,
             threads=load.threads,
             machines=activities,
+            machine_of=machine_of,
             connecting=begun.connecting
             and replace(
                 begun.connecting,

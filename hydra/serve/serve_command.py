@@ -35,8 +35,8 @@ def serve_runs(folder: Path, host: str, port: int, *, opened: bool) -> None:
     made = PageCache(cache_folder() / "pages")
     with bind(host, address, port, Site(folder.absolute(), made)) as server:
         where = url(address, server.server_address[1])
-        click.echo(f"{where} shows the runs in {folder}; Ctrl-C ends it")
-        if opened:
-            click.launch(where)
         with contextlib.suppress(KeyboardInterrupt):  # the only way to end the server
+            click.echo(f"{where} shows the runs in {folder}; Ctrl-C ends it")
+            if opened:
+                click.launch(where)
             server.serve_forever()

@@ -21,7 +21,8 @@ CLIENT = 3
 ONE, OTHER, STRANGER = 100, 101, 666
 """Publishers that a subscriber is told of, and one that it is not."""
 LEAD_NS = round(60_000_000 * PATIENCE)
-"""How far ahead of its window a start is sent here."""
+"""How far ahead of its window a start is sent here, at least."""
+_MOST_AHEAD_NS = 1_000_000_000
 APART_NS = 100_000_000_000
 """How long the step's clock has been running at another rate than this host's, where it does: 1 % of it is 1 s."""
 
@@ -161,11 +162,15 @@ class Bench:
     def start(self, ids: Sequence[int], epoch: int, duration_s: float, *, rate_ppb: int = 0) -> Window:
         """Sends ``start`` for a window a little ahead and waits until everybody has it.
 
+        It is further ahead where a ping takes long, so that clients of a busy machine have the start in time, too.
         ``rate_ppb`` is how much faster than this host's the step's clock has been running for a while.
         """
+        asked_ns = monotonic_ns()
+        self.peer.relays_in_sync(ids)
+        lead_ns = max(LEAD_NS, min(10 * (monotonic_ns() - asked_ns), _MOST_AHEAD_NS))
         at_ns = monotonic_ns() - (APART_NS if rate_ppb else 0)
         clock = Window(0, 0, wall_offset_ns(), at_ns, rate_ppb)
-        start_ns = clock.now_ns() + LEAD_NS
+        start_ns = clock.now_ns() + lead_ns
         window = replace(clock, start_ns=start_ns, stop_ns=start_ns + round(duration_s * 1e9))
         self.tell_start(ids, epoch, window)
         self.peer.heard(wire.Ack, ids, epoch=epoch, command="start")

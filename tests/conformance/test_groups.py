@@ -272,8 +272,8 @@ def test_a_cut_lifeline_ends_a_group_in_the_middle_of_a_step(bench: Bench, zmq_c
 
 @pytest.fixture
 def silent_bench() -> Iterator[Bench]:
-    """Its clients give it up after a second without a word."""
-    it = Bench(silence_s=1.0)
+    """Its clients give it up after two seconds without a word."""
+    it = Bench(silence_s=2.0)
     yield it
     it.close()
 
@@ -281,7 +281,7 @@ def silent_bench() -> Iterator[Bench]:
 def test_without_a_lifeline_silence_ends_the_group(silent_bench: Bench, zmq_client: str) -> None:
     program = silent_bench.launch(zmq_client, "zmq-sub", count=2, lifeline=False)
     # Pings keep them alive for longer than the silence …
-    for _ in range(6):
+    for _ in range(10):
         silent_bench.peer.tell_everyone(Ping(time_ns=1))
         silent_bench.peer.stays(lambda: program.exit_code() is None, "nobody exits while there are pings")
     assert len(program.children()) == 3

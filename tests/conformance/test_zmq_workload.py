@@ -8,7 +8,7 @@ from hydra.wire.load_schedule import LoadSchedule
 from hydra.wire.messages import Impairment, SecondCounts, TimeSeries
 from hydra.wire.time_series import TimeSeriesSum
 from tests.conformance.bench import CLIENT, ONE, Bench, step_settings
-from tests.conformance.zmq_ends import Listener
+from tests.conformance.zmq_ends import Listener, Speaker
 from tests.conformance.zmq_subscribing import begun
 
 POINTS = [(0.0, 100.0), (0.3, 400.0), (0.3, 0.0), (0.6, 0.0), (0.6, 333.3), (1.2, 0.0)]
@@ -26,6 +26,11 @@ def told(bench: Bench) -> dict[int, SecondCounts]:
 def all_told(bench: Bench, messages: int) -> bool:
     """Whether a subscriber has told of so many, in whatever second."""
     return sum(second.messages for second in told(bench).values()) == messages
+
+
+def listened_to_by(subscribers: int, speaker: Speaker) -> bool:
+    """Whether a speaker has so many subscribers now."""
+    return speaker.present == subscribers
 
 
 def test_messages_are_due_when_the_load_says_so(publisher: Bench) -> None:
@@ -62,17 +67,17 @@ def test_a_subscriber_tells_what_came_in_each_second(subscriber: Bench) -> None:
 
 
 def test_one_that_is_gone_gets_nothing_and_comes_back(subscriber: Bench) -> None:
-    one, window = begun(subscriber, 1, 1.0, spells=[Impairment("gone", 0.2, 0.6)], course_s=0.2)
+    one, window = begun(subscriber, 1, 1.2, spells=[Impairment("gone", 0.3, 0.8)], course_s=0.2)
     one.send(1, range(10), time_ns=window.now_ns())
-    for at_s, first in ((0.4, 10), (0.9, 20)):
-        subscriber.await_moment(window, at_s)
+    for present, first in ((0, 10), (1, 20)):
+        subscriber.peer.wait(partial(listened_to_by, present, one), f"{present} subscribers")
         one.send(1, range(first, first + 10), time_ns=window.now_ns())
     subscriber.await_end(window)
     report = subscriber.subscriber_report(CLIENT, 1, {ONE: 30})
     (ledger,) = report.ledgers
     assert (ledger.received, ledger.missing_ranges) == (20, [(10, 19)])
     (absence,) = report.absent
-    assert absence[0] >= window.start_ns + 200_000_000
+    assert absence[0] >= window.start_ns + 300_000_000
     assert report.reconnects == 1
 
 

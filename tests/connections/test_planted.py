@@ -208,7 +208,7 @@ def test_of_twenty_clients_two_are_never_let_in_again(tmp_path: Path) -> None:
     implementation = ("--implementation", "native", "--clients-per-process", 20) if native_client("mqtt-sub") else ()
     with mosquitto(tmp_path / "server") as address, Evicting(address, 18) as forwarder:
         row = row_of(
-            *(tmp_path / "run", "mqtt-fixed", "--rate", 20, "--duration", 2.5, "--connect-rate", "max"),
+            *(tmp_path / "run", "mqtt-fixed", "--rate", 20, "--duration", 4, "--connect-rate", "max"),
             *(*implementation, "--clients", 20, "--servers", forwarder.address),
         )
     assert (int(row["connected_clients"]), int(row["never_connected"])) == (20, 0)

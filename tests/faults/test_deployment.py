@@ -43,7 +43,7 @@ class Stage:
         with ExitStack() as stack:
             self.controller = stack.enter_context(closing(Controller("run")))
             engine = stack.enter_context(closing(LocalEngine(its_cluster.agents, folder / "sandbox")))
-            run = context(
+            self.run = context(
                 resolved=ResolvedScenario.of(its_scenario),
                 cluster=its_cluster,
                 engine=engine,
@@ -51,7 +51,7 @@ class Stage:
                 system=system,
                 note=self.events.append,
             )
-            self.deployment = stack.enter_context(closing(Deployment(run)))
+            self.deployment = stack.enter_context(closing(Deployment(self.run)))
             self.close = stack.pop_all().close
 
     def data(self, kind: type[E]) -> list[E]:
@@ -86,7 +86,7 @@ def staged(tmp_path: Path) -> Iterator[Callable[..., Stage]]:
 
 @pytest.mark.tier("all")
 def test_a_client_that_never_dials_in_is_replaced(staged: Callable[..., Stage]) -> None:
-    stage = staged({2: ["stop"]}, ready_s=8)
+    stage = staged({2: ["stop"]}, ready_s=12)
     stage.deployment.scale(3)
     assert stage.present() == {0, 1, 2, 3}
     assert any(event.why == "did not dial in" and 2 in event.clients for event in stage.data(Evicted))
@@ -112,22 +112,26 @@ def test_a_stranded_client_is_reported_and_launched_anew(staged: Callable[..., S
 def test_a_client_that_can_never_dial_in_ends_the_run_and_is_not_tried_again(
     staged: Callable[..., Stage], tmp_path: Path
 ) -> None:
-    stage = staged({1: ["stop"] * 20}, ready_s=6)
-    with pytest.raises(ReadinessError, match=f"1 of 2 clients did not dial in within {6 * PATIENCE:g} s: ids 1"):
+    stage = staged({1: ["stop"] * 20}, ready_s=120)
+    stage.deployment.scale(0)  # the publisher has all the time that it needs
+    stage.run.resolved = ResolvedScenario.of(scenario(ready_timeout_s=6))
+    with pytest.raises(ReadinessError, match="1 of 2 clients did not dial in within 6 s: ids 1"):
         stage.deployment.scale(1)
     with pytest.raises(
         ClusterError, match="subscriber 1 was lost 4 times, last: the process did not connect to the controller"
     ):
         stage.deployment.scale(1)
-    # The fourth time nobody is started anew. The processes are no witness: one may write its first line much later.
+    # The fourth time nobody is started anew. The processes are no witness: one may write its first line much later, or
+    # be killed before it does.
     assert len(stage.data(Evicted)) + len(stage.data(GroupRelaunched)) == 3
-    assert len((tmp_path / "log" / "1").read_text().splitlines()) in range(1, 5)
+    started = tmp_path / "log" / "1"
+    assert not started.exists() or len(started.read_text().splitlines()) <= 4
 
 
 @pytest.mark.tier("all")
 def test_a_client_that_its_group_does_not_replace_is_launched_in_another(staged: Callable[..., Stage]) -> None:
     """Whatever became of the words between: a group whose parent hangs hears nothing and tells nothing."""
-    stage = staged(ready_s=10)
+    stage = staged(ready_s=16)
     roster = stage.controller.roster
     stage.deployment.scale(6)
     old, old_pid = roster.hello(1), stage.pid(1)

@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from hydra.cli.main import cli
 from hydra.errors import HydraError
 from hydra.events.event import Event
-from hydra.events.run_events import WindowOpened
+from hydra.events.run_events import ClientsConnected, WindowOpened
 from hydra.run import launcher
 from hydra.store.database import DATABASE
 from tests.suite.waiting import LONG_S, SOON_S, wait_until
@@ -105,9 +105,17 @@ def _asked(run: Path, query: str, *values: str) -> list[Any]:
         return db.execute(query, values).fetchall()
 
 
-def await_window(run: Path) -> None:
-    """Waits for the window of the first step."""
-    wait_until(lambda: events(run, WindowOpened), "the first step's window", LONG_S)
+def await_clients(run: Path) -> None:
+    """Waits until all clients of the first step are connected, before its window.
+
+    A test finds the processes and Pods that it is to end then: a search may take longer than a window.
+    """
+    wait_until(lambda: events(run, ClientsConnected), "the first step's clients", LONG_S)
+
+
+def await_window(run: Path, number: int = 1) -> None:
+    """Waits for the window of the first step, or of a later one."""
+    wait_until(lambda: len(events(run, WindowOpened)) >= number, f"window {number}", LONG_S)
 
 
 class Background:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.events.run_events import Launched, ServerKilled, ServersUp, WindowOpened
+from hydra.events.run_events import ClientsConnected, Launched, ServerKilled, ServersUp, WindowOpened
 from hydra.jupyter import report
 from hydra.store.database import RunStore
 from tests.integration.brokers import COMMON, FIXED, nothing_is_left_of
@@ -44,9 +44,10 @@ def test_a_killed_broker_fails_its_step_and_fresh_ones_carry_the_row(
 ) -> None:
     with background(*arguments, "--duration", 3, "--out", run) as command:
         # Longer than the run itself waits for its brokers, so that its own reason is known.
-        command.until(lambda: events(run, WindowOpened), "the first step", 2 * LONG_S)
+        command.until(lambda: events(run, ClientsConnected), "the clients", 2 * LONG_S)
         first = command.named("java")
         assert len(first) == brokers
+        command.until(lambda: events(run, WindowOpened), "the first step")
         first[0].kill()
         assert command.wait() == 0, command.output()
     rows = table(run)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.events.run_events import WindowOpened
+from hydra.events.run_events import ClientsConnected, WindowOpened
 from hydra.store.database import RunStore
 from tests.integration.command import UNKNOWN, background, events, gone, measured, steps, table
 
@@ -55,8 +55,9 @@ def test_a_killed_server_fails_its_step_and_a_fresh_one_carries_the_row(
     run: Path, server: str, command: tuple[object, ...], figures: dict[str, str]
 ) -> None:
     with background(*command, *SMALL, "--duration", 1, "--out", run) as it:
-        it.until(lambda: events(run, WindowOpened), "the first step")
+        it.until(lambda: events(run, ClientsConnected), "the clients")
         (process,) = it.named(server)
+        it.until(lambda: events(run, WindowOpened), "the first step")
         process.kill()
         assert it.wait() in UNKNOWN, it.output()
     with RunStore.open(run) as store:

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hydra.events.run_events import WindowOpened
+from hydra.events.run_events import ClientsConnected, WindowOpened
 from hydra.kafkatest.broker import EmbeddedBroker
 from tests.integration.brokers import FIXED as BROKERS
 from tests.integration.brokers import nothing_is_left_of
@@ -22,8 +22,10 @@ from tests.suite.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.tier("all")
 
-FIXED = ("zmqfixed", "--rate", 200, "--set", "warmup_s=0", "--set", f"ready_timeout_s={20 * PATIENCE}")
-BATCHES = ("kafka-batch", "--clients", "2", "--msg-batch", "100,200", "--rate", 200)
+FIXED = ("zmqfixed", "--rate", 200, "--set", "warmup_s=0", "--set", f"ready_timeout_s={60 * PATIENCE}")
+MANY = ("--clients", "2,3,4,5,6,7,8")
+"""More rows than are measured: none of a run's rows is the last one before the run is ended."""
+BATCHES = ("kafka-batch", "--clients", "2", "--msg-batch", "100,200,300,400,500", "--rate", 200)
 
 
 def _client(processes: list[psutil.Process]) -> psutil.Process:
@@ -37,8 +39,10 @@ def test_a_step_of_a_search_in_which_a_client_dies_is_measured_again(run: Path, 
               "--set", "sweep.search.fresh_steps=0")  # fmt: skip
     arguments = ("zmqrate", "--clients", 3, "--duration", 3, "--set", "warmup_s=0", *search, "--out", run)
     with background(*arguments) as command:
+        command.until(lambda: events(run, ClientsConnected), "the clients")
+        client = _client(command.clients(victim))
         command.until(lambda: events(run, WindowOpened), "the first step")
-        _client(command.clients(victim)).kill()
+        client.kill()
         assert command.wait() == 0
     (row,) = table(run)
     assert (row["status"], row["failed_steps"], row["max_rate_steps"]) == ("ok", "1", "2")
@@ -50,11 +54,11 @@ def test_a_step_of_a_search_in_which_a_client_dies_is_measured_again(run: Path, 
 @pytest.mark.parametrize(
     ("arguments", "brokers", "number", "code"),
     [
-        ((*FIXED, "--clients", "2,3,4"), 0, signal.SIGKILL, -9),
-        ((*FIXED, "--clients", "2,3,4"), 0, signal.SIGINT, 130),
-        ((*FIXED, "--clients", "2,3,4"), 0, signal.SIGTERM, 130),
+        ((*FIXED, *MANY), 0, signal.SIGKILL, -9),
+        ((*FIXED, *MANY), 0, signal.SIGINT, 130),
+        ((*FIXED, *MANY), 0, signal.SIGTERM, 130),
         (BATCHES, 1, signal.SIGKILL, -9),
-        ((*BROKERS, "--clients", "2,3,4"), 2, signal.SIGKILL, -9),
+        ((*BROKERS, *MANY), 2, signal.SIGKILL, -9),
     ],
 )
 def test_an_ended_controller_leaves_nothing_and_keeps_its_rows(
@@ -96,7 +100,7 @@ def test_a_second_ctrl_c_waits_for_nobody_and_leaves_nothing(run: Path) -> None:
 def test_an_unbounded_queue_ends_the_step_before_it_takes_the_memory(run: Path) -> None:
     arguments = ("zmqfixed", "--clients", "30,31", "--rate", "max", "--sndhwm", 0, "--message-size", 2000)
     limit = ("--set", "publisher_memory_mb=100.0", "--set", "warmup_s=0.2")
-    rows = measured(run, *arguments, *limit, "--duration", 6)
+    rows = measured(run, *arguments, *limit, "--duration", 50)  # it ends as soon as the queue is that long
     for row in rows:
         assert "the limit is 100" in row["stopped_early"]
         assert row["rate_held"] in ("", "False")

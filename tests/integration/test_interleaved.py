@@ -60,10 +60,10 @@ def test_what_was_interrupted_goes_on_in_the_same_order(run: Path) -> None:
     words = (*SMALL, "--clients", "1", "--repeat", 3, "--compare-implementations", SAME, "--out", run)
     with background(*words) as command:
         command.until(lambda: len(steps(run / "pyzmq-2")) >= 1, "a step of the second run")
+        family = command.family()
         command.process.send_signal(signal.SIGINT)
         assert command.wait() == 130
-        left = command.family()
-        wait_until(lambda: gone(left), "the end of every process")
+        wait_until(lambda: gone(family), "the end of every process")
         assert f"continue with --resume {run}" in command.output()
     before = interleaved_record.read_record(run)
     assert before.ended == "interrupted"

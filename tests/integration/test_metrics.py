@@ -125,7 +125,7 @@ def test_a_prometheus_answers_every_query_of_the_dashboard(prometheus: str, tmp_
     # Long enough for several readings of each step.
     words = (*QUICK, "--clients", "2,3", "--duration", "4", "--prometheus", ":0", "--out", run)
     with background(*words) as command:
-        address = wait_until(lambda: ADDRESS.search(command.output()), "the address")
+        address = command.until(lambda: ADDRESS.search(command.output()), "the address")
         assert address is not None
         with reading(prometheus, address[1].removeprefix("http://"), tmp_path / "prometheus") as it:
             assert command.wait() == 0
@@ -144,13 +144,14 @@ def has_numbers(found: list[dict[str, Any]]) -> bool:
 
 
 def test_a_run_that_is_interrupted_waits_for_nobody_and_closes_its_port(run: Path) -> None:
-    port = free_ports("127.0.0.1", 1)[0]
-    words = (*QUICK, "--clients", "2", "--duration", "600", "--prometheus", f":{port}", "--out", run)
+    words = (*QUICK, "--clients", "2", "--duration", "600", "--prometheus", ":0", "--out", run)
     with background(*words) as command:
-        wait_until(lambda: b'state="telling"' in read(f"http://127.0.0.1:{port}/metrics"), "the window")
+        address = command.until(lambda: ADDRESS.search(command.output()), "the address")
+        assert address is not None
+        command.until(lambda: b'state="telling"' in read(f"{address[1]}/metrics"), "the window")
         command.process.send_signal(signal.SIGINT)
         assert command.wait() == 130
-        assert not listens(port)
+        assert not listens(int(address[1].rpartition(":")[2]))
 
 
 def test_a_port_in_use_is_refused_before_anything_starts(run: Path) -> None:

@@ -64,9 +64,10 @@ def test_one_that_does_not_is_a_no_in_the_last_line_in_lists_and_at_the_top_of_t
     done = hydra("slo", *HOLDS, "--p99", "1us", "--duration", "1s", "--quiet", "--out", run, expect=3)
     assert "no: the workload does not hold" in done.stdout
     line = done.stdout.splitlines()[-1]
-    assert re.fullmatch(r"no: p99_ms \S+ ms \(95 % interval: .*\), target <= 0.001 ms", line)
+    # The rate may be missed, too, where other tests took the CPU.
+    assert re.fullmatch(r"no: (rate .*; )?p99_ms \S+ ms \(95 % interval: .*\), target <= 0.001 ms(; rate .*)?", line)
     (listed,) = json.loads(hydra("runs", run.parent, "--json").stdout)
-    assert (listed["slo"], listed["why"].partition("; ")[0]) == ("no", f"objectives: {line}")
+    assert (listed["slo"], listed["why"].startswith(f"objectives: {line}")) == ("no", True)
     (entry,) = Overview(run.parent, run.parent / "cache").entries()
     top, *_ = entry.numbers
     assert (top.label, top.value, top.clean, f"no: {top.remark}") == ("objectives kept", "no", False, line)

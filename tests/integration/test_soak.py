@@ -151,7 +151,7 @@ def test_a_full_disk_is_one_clear_line_and_keeps_the_rows_that_fit(tmp_path: Pat
     done = subprocess.run(
         [*("unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh"), *Hydra,
          *("zmqfixed", "--rate", "200", "--clients", clients, "--duration", "0.2", "--out", str(disk / "run"))],
-        capture_output=True, text=True, timeout=LONG_S,
+        capture_output=True, text=True, timeout=2 * LONG_S,
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr

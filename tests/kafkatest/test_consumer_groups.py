@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.topics import Topics, group_id
 from tests.integration.command import assert_all_arrived, hydra, table
-from tests.suite.waiting import SOON_S, wait_until
+from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
 pytestmark = pytest.mark.tier("all")
 
@@ -32,7 +32,7 @@ def somebody(broker: EmbeddedBroker, topic: str, group: str) -> Iterator[Consume
         return bool(consumer.assignment())
 
     try:
-        wait_until(joined, "a consumer to join its group")
+        wait_until(joined, "a consumer to join its group", LONG_S)
         yield consumer
     finally:
         consumer.close()

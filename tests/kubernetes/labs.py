@@ -14,9 +14,8 @@ from typing import Any, Final
 import yaml
 
 from hydra.config.file_locations import conf_dir
-from hydra.events.run_events import WindowOpened
 from hydra.kubernetes import object_names
-from tests.integration.command import Background, background, events, hydra
+from tests.integration.command import Background, await_clients, await_window, background, hydra
 from tests.kubernetes.accounts import RBAC, Account
 from tests.kubernetes.pods import delete, namespace
 from tests.kubernetes.rig import Rig
@@ -118,9 +117,13 @@ class Lab:
         """Deletes a Pod at once; nothing happens if it has gone."""
         delete(self.rig.api(), f"/api/v1/namespaces/{self.space}/pods/{name}", gracePeriodSeconds=0)
 
+    def await_clients(self) -> None:
+        """Returns before the window of the first step, when all its Pods run."""
+        await_clients(self.run)
+
     def await_window(self, number: int = 1) -> None:
         """Returns in the middle of a step."""
-        wait_until(lambda: len(events(self.run, WindowOpened)) >= number, f"window {number}", LONG_S)
+        await_window(self.run, number)
 
 
 def published(rig: Rig) -> str:

@@ -57,8 +57,9 @@ FIXED = ("zmqfixed", "--rate", 100, "--client", "native")
 @pytest.mark.parametrize("whom", ["controller", "both"])
 def test_nothing_stays_of_a_run_whose_processes_are_killed(lab: Lab, whom: str) -> None:
     with lab.measuring(*FIXED, "--clients", "2,3", "--duration", 2) as command:
-        lab.await_window(2)
+        lab.await_window()
         victims = [command.process, driver(command)] if whom == "both" else [command.process]
+        lab.await_window(2)
         for victim in victims:
             victim.send_signal(signal.SIGSTOP)
         for victim in victims:
@@ -74,8 +75,10 @@ def test_nothing_stays_of_a_run_whose_processes_are_killed(lab: Lab, whom: str) 
 
 def test_a_group_that_is_killed_is_told_in_its_row_and_the_next_row_has_all(lab: Lab) -> None:
     with lab.measuring(*FIXED, "--clients", "2,4", "--duration", 3) as command:
+        lab.await_clients()
+        parent = parent_of_subscribers(lab)
         lab.await_window()
-        os.kill(parent_of_subscribers(lab), signal.SIGKILL)
+        os.kill(parent, signal.SIGKILL)
         assert command.wait() in (0, 3), command.output()
     two, four = table(lab.run)
     assert two["failed_clients"] == "2"

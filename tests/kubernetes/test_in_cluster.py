@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from hydra.kubernetes.in_cluster.job_objects import LOG_KEPT_S
 from hydra.store.database import RunStore
 from tests.integration.command import Hydra, hydra, steps, table
 from tests.kubernetes import nodes
@@ -27,10 +28,10 @@ WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfiguration
 QUICK = (
     sys.executable,
     "-c",
-    "from hydra.kubernetes.in_cluster import job_objects as o; o.FILES_WITHIN_S = 3; o.LOG_KEPT_S = 15;"
+    "from hydra.kubernetes.in_cluster import job_objects as o; o.FILES_WITHIN_S = 3;"
     "from hydra.cli.main import main; main()",
 )
-"""Hydra, but for the times that a Job waits for its files and stays after its end."""
+"""Hydra, but for the time that a Job waits for its files."""
 SCENARIO = """
 system = "zmq"
 client = "pyzmq"
@@ -88,10 +89,10 @@ def test_a_command_runs_in_the_cluster_and_its_run_directory_is_fetched(lab: InC
 
 
 def test_what_was_measured_is_fetched_whoever_is_ended(lab: InCluster) -> None:
-    command = lab.starts(
-        "zmqfixed", "--in-cluster", "--clients", "2,3,4", "--duration", "2", "--rate", "100", "--out", "runs/killed"
-    )
-    lab.says("step 1 of 3")
+    # More steps than are measured: the run goes on while both commands fetch from it.
+    sweep = ("--clients", "2,3,4", "--repeat", "5", "--duration", "2", "--rate", "100")
+    command = lab.starts("zmqfixed", "--in-cluster", *sweep, "--out", "runs/killed")
+    lab.says("step 1 of 15")
     command.terminate()
     assert command.wait(SOON_S) == 130
     lab.says("the run stays in the cluster: hydra fetch killed --master kubernetes")
@@ -115,7 +116,7 @@ def test_what_was_measured_is_fetched_whoever_is_ended(lab: InCluster) -> None:
 @pytest.mark.parametrize("drained", [False, True])
 def test_ctrl_c_and_a_drained_node_end_the_run_cleanly(lab: InCluster, drained: bool) -> None:
     command = lab.starts(
-        "zmqfixed", "--in-cluster", "--clients", "2,3", "--duration", "5", "--rate", "100", "--out", "runs/ended"
+        "zmqfixed", "--in-cluster", "--clients", "2,3,4", "--duration", "5", "--rate", "100", "--out", "runs/ended"
     )
     # The line before the first step precedes the database; a signal between them leaves no run, as nothing began.
     lab.says("step 1")
@@ -168,7 +169,8 @@ def test_a_job_whose_files_never_come_ends_by_itself(lab: InCluster) -> None:
         wait_until(is_asked, "the Secret, which is made behind the Job", LONG_S)
         command.kill()
         command.wait()
-    assert len(lab.items("jobs", "apis/batch/v1")) == 1
+    (job,) = lab.items("jobs", "apis/batch/v1")
+    assert job["spec"]["ttlSecondsAfterFinished"] == LOG_KEPT_S
     assert lab.hydra("ps").stdout.split().count("half") == 1
     wait_until(lambda: [p for p in lab.items("pods") if p["status"]["phase"] == "Failed"], "the end of its Pod", LONG_S)
     told = lab.hydra("fetch", "half", expect=1).stderr
@@ -176,6 +178,8 @@ def test_a_job_whose_files_never_come_ends_by_itself(lab: InCluster) -> None:
         "half has not begun: init container begin: exit status 1: the group's files did not appear within 3 s" in told
     )
     assert lab.items("secrets") == []
+    path = f"/apis/batch/v1/namespaces/{lab.space}/jobs/{job['metadata']['name']}"
+    lab.rig.api().call("PATCH", path, {"spec": {"ttlSecondsAfterFinished": 1}}, "application/merge-patch+json")
     lab.becomes_empty()
 
 

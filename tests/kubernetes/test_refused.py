@@ -80,8 +80,9 @@ def test_a_quota_refuses_a_row_and_the_next_one_heals_when_it_is_lifted(lab: Lab
 
 def test_an_eviction_is_told_and_the_next_row_has_all(lab: Lab) -> None:
     with lab.measuring(*FIXED, "--clients", "2,3", "--duration", 3) as command:
-        lab.await_window()
+        lab.await_clients()
         name = lab.a_subscriber()
+        lab.await_window()
         body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": lab.space}}
         lab.rig.api().create(f"/api/v1/namespaces/{lab.space}/pods/{name}/eviction", body)
         command.wait()

@@ -57,8 +57,10 @@ def test_a_broker_is_a_pod(lab: Lab, words: tuple[object, ...]) -> None:
 def test_a_workload_is_judged_and_a_group_that_dies_within_counts(lab: Lab) -> None:
     asked = ("slo", "zmqfixed", "--clients", 4, "--rate", 100, "--duration", "4s", "--p99", "10s", "--loss", 0)
     with lab.measuring(*asked, "--client", "native", "--json") as command:
+        lab.await_clients()
+        name = lab.a_subscriber()
         lab.await_window()
-        lab.delete_pod(lab.a_subscriber())
+        lab.delete_pod(name)
         assert command.wait() == 3, command.output()
     answer = json.loads((lab.run / "slo.json").read_text())
     assert (answer["holds"], answer["complete"]) == (False, True)

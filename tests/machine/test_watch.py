@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from hydra.client.kernel_files import read_texts
@@ -92,6 +93,23 @@ def test_the_record_of_each_host_is_read_once(watch: MachineWatch, far: Host) ->
     assert watch.records["far"].governor == "powersave"
     assert watch.records["far"].quota_cpus == 0
     assert watch.others(channel) == [("far", watch.records["far"], frozenset({"publisher"}))]
+
+
+def test_the_agents_of_a_host_share_its_name(watch: MachineWatch, far: Host) -> None:
+    channel: Any = Channel(far)
+    watch.look(channel)
+    places = {"near": OWN, "far": far.key, "farther": far.key, "silent-2": ("silent", "t"), "silent-1": ("silent", "t")}
+    channel.roster.hellos = lambda: [
+        msgspec.structs.replace(far.hello, agent=agent, boot_id=boot_id, time_namespace=time_namespace)
+        for agent, (boot_id, time_namespace) in places.items()
+    ]
+    assert watch.of_agents(channel) == {
+        "near": platform.node(),
+        "far": "far",
+        "farther": "far",
+        "silent-2": "silent-1",
+        "silent-1": "silent-1",
+    }
 
 
 def test_what_happens_on_another_host_during_a_step(watch: MachineWatch, far: Host) -> None:

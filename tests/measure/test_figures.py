@@ -10,6 +10,7 @@ import pytest
 
 from hydra import model
 from hydra.measure.column import Column, ReportColumn
+from hydra.measure.disturbance import Disturbance, decode_disturbances
 from hydra.measure.figures import figures
 from hydra.measure.observation import Observation
 from hydra.measure.step_columns import SystemColumns
@@ -141,6 +142,13 @@ def test_without_a_clock_or_a_latency_there_is_no_bound() -> None:
     assert figures(replace(o, subscriber_reports=reporting(received(1000))))["latency_bound_us"] == 1.5
     f = figures(replace(o, subscriber_reports=reporting(received(0), received(0))))
     assert (f["latency_bound_us"], f["negative_latencies"]) == (None, None)
+
+
+def test_a_host_whose_clock_jumped_is_named_once_for_all_its_agents() -> None:
+    clocks = {**CLOCKS, **dict.fromkeys(["c", "d"], replace(CLOCKS["c"], jumps=2)), "e": replace(CLOCKS["c"], jumps=1)}
+    o = replace(observed(), clocks=clocks, machine_of={"a": "here", "b": "far", "c": "big", "d": "big"})
+    found = decode_disturbances(str(figures(o)["disturbed"]))
+    assert found == [Disturbance("big", clock_jumps=2), Disturbance("e", clock_jumps=1)]
 
 
 def sampled(

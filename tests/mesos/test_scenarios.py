@@ -7,9 +7,10 @@ import signal
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from hydra.config.file_locations import conf_dir
@@ -39,7 +40,7 @@ FOUR_AGENTS = (
     ("agent-pub", "group:cpu4-mem16", "cpus:4;mem:15000"),
     *((f"agent-sub-{n}", "group:cpu16-mem60", "cpus:16;mem:60000") for n in (1, 2, 3)),
 )
-FIXED = ("zmqfixed", "--rate", 200, "--set", f"ready_timeout_s={SOON_S}", "--set", "warmup_s=0")
+FIXED = ("zmqfixed", "--rate", 200, "--set", f"ready_timeout_s={LONG_S}", "--set", "warmup_s=0")
 
 
 @pytest.fixture
@@ -106,7 +107,7 @@ def test_a_workload_is_judged_on_mesos_as_well(tmp_path: Path, run: Path, cluste
         "[sweep]\nclients = [4]\nduration_s = 4.0\n[load]\nshape = 'ramp'\nlow = 0.5\n"
         "[[events]]\nat_s = 1.0\nkind = 'gone'\nfor_s = 1.0\nfraction = 0.25\n"
     )
-    asked = ("--max", "10s", "--loss", 0, "--set", f"ready_timeout_s={SOON_S}")
+    asked = ("--max", "10s", "--loss", 0, "--set", f"ready_timeout_s={LONG_S}")
     answer = answer_of(scenario, *asked, "--master", cluster.address, out=run)
     assert answer["complete"]
     with RunStore.open(run) as store:
@@ -251,7 +252,8 @@ def test_what_is_left_when_all_of_hydra_is_gone_is_seen_and_ended(cluster: Clust
     with measuring(cluster, run, "--clients", 2, "--duration", 600) as command:
         await_window(run)
         for process in command.family():
-            process.kill()  # the driver's process first: nobody is left who could tear the framework down
+            with suppress(psutil.NoSuchProcess):  # the last of them may end with the first
+                process.kill()  # the driver's process first: nobody is left who could tear the framework down
         command.process.kill()
         command.process.wait(SOON_S)
     listed = hydra("ps", "--master", cluster.address).stdout

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hydra.native import build
-from tests.suite.waiting import SOON_S, wait_until
+from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
 pytestmark = pytest.mark.tier("test")
 
@@ -99,7 +99,7 @@ def waits_for_lock(process: subprocess.Popen[str]) -> bool:
 
 
 def output(process: subprocess.Popen[str]) -> str:
-    out, err = process.communicate(timeout=SOON_S)
+    out, err = process.communicate(timeout=LONG_S)
     assert process.returncode == 0, err
     return out
 

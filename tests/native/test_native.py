@@ -119,11 +119,11 @@ def test_a_bursty_publisher_sends_each_seconds_messages_at_its_start(bench: Benc
     bench.launch(program, "zmq-pub", first_id=7, arguments=["--pacing", "bursty"])
     listener = Listener(bench.peer, bench.configure_publisher(7, 1, with_values(DEEP, rate=300.0)))
     listener.await_probe(1)
-    window = bench.start([7], 1, 1.1)
+    window = bench.start([7], 1, 1.5)
     listener.clock = window.now_ns
     bench.await_end(window, 0.1)
-    assert bench.publisher_report(7, 1, window).sent == 330
-    assert [a.time_ns - window.start_ns for a in listener.data(1)] == [0] * 300 + [10**9] * 30
+    assert bench.publisher_report(7, 1, window).sent == 450
+    assert [a.time_ns - window.start_ns for a in listener.data(1)] == [0] * 300 + [10**9] * 150
     assert all(a.arrived_ns >= a.time_ns for a in listener.data(1))
 
 
@@ -222,7 +222,7 @@ def test_a_storm_of_reconnections_runs_out_of_nothing(bench: Bench, program: str
     listening(bench, ids=ids, settings=with_values(DEEP, reconnect_rate=100.0))
     window = bench.start(ids, 1, 0.5)
     bench.await_end(window)
-    assert min(report.reconnects for report in bench.subscriber_reports(ids, 1, {100: 0}).values()) > 5
+    assert min(report.reconnects for report in bench.subscriber_reports(ids, 1, {100: 0}).values()) > 1
     assert not bench.peer.said(Error)
     assert not bench.peer.said(ChildExit)
     assert group.exit_code() is None

@@ -165,7 +165,7 @@ def test_a_reconnect_goes_on_where_it_stood(subscriber: Bench, epoch: int, strea
     report = subscriber.subscriber_report(CLIENT, epoch, {ONE: 500}, system=stream.end_of_data(), drain_max_s=15)
     (ledger,) = report.ledgers
     assert (ledger.received, ledger.missing, ledger.duplicates) == (500, 0, 0)
-    assert report.reconnects == 2
+    assert 1 <= report.reconnects <= 2  # due at 0.5 and 1 s, if the machine is that fast
     assert 1 <= len(report.absent) <= 2
     assert (report.system or {})["disconnects"] == 0
 

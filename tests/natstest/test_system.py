@@ -115,7 +115,6 @@ def test_a_server_of_our_own_that_died_is_replaced(tmp_path: Path, needs_nats: N
 def test_a_server_of_the_users_that_died_fails_the_step(
     own_server: EmbeddedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
-    monkeypatch.setattr(streams, "QUESTION_TIMEOUT_S", 0.5)
     monkeypatch.setattr(module, "EVERY_S", 0.1)
     monkeypatch.setattr(module, "GONE_AFTER_S", 0.3)
     scenario = load_scenario("nats-fixed", {"nats.servers": own_server.address, "ready_timeout_s": 0.1})
@@ -124,6 +123,7 @@ def test_a_server_of_the_users_that_died_fails_the_step(
     system.configure(settings(system, mode=mode))
     system.finish()
     assert system.failure() == ""
+    monkeypatch.setattr(streams, "QUESTION_TIMEOUT_S", 0.5)
     kill(own_server)
     # Nobody asked it anything: it is told while the step goes on.
     assert (

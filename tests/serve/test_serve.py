@@ -178,8 +178,7 @@ def test_ctrl_c_ends_a_report_that_is_being_made(tmp_path: Path) -> None:
     ):
         connection.sendall(b"GET /run/run/ HTTP/1.1\r\nHost: localhost\r\n\r\n")
         me = psutil.Process(process.pid)
-        wait_until(me.children, "what makes it", LONG_S)
-        making = me.children()
+        making = wait_until(me.children, "what makes it", LONG_S)
         process.send_signal(signal.SIGINT)
         process.wait(SOON_S)
     wait_until(lambda: not any(child.is_running() for child in making), "the end of what made it")

@@ -29,6 +29,7 @@ from hydra.system import Program
 from tests.integration.command import (
     Background,
     assert_all_arrived,
+    await_clients,
     await_window,
     background,
     events,
@@ -232,18 +233,17 @@ def test_nothing_is_left_whatever_dies(two_hosts: Daemons, run: Path, killed: st
     with measuring(
         run, *SPREAD, "--clients", 4, "--duration", 4 if killed in ("ssh", "supervisor") else 600, "--hosts", "a,b"
     ) as command:
-        await_window(run)
+        await_clients(run)
         driver = next(p for p in command.family() if "hydra.ssh.driver" in p.cmdline())
-        match killed:
-            case "ssh":
-                next(p for p in driver.children() if "b" in p.cmdline()).kill()
-            case "supervisor":
-                supervisor_of(two_hosts, "b").kill()
-            case _:
-                if "driver" in killed:
-                    driver.kill()
-                if "controller" in killed:
-                    command.process.kill()
+        victims = {
+            "ssh": next(p for p in driver.children() if "b" in p.cmdline()),
+            "supervisor": supervisor_of(two_hosts, "b"),
+            "driver": driver,
+            "controller": command.process,
+        }
+        await_window(run)
+        for name in reversed(killed.split(" and ")):
+            victims[name].kill()
         if killed in ("ssh", "supervisor"):
             assert command.wait() == 3, command.output()
         elif killed == "driver":

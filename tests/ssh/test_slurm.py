@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hydra.events.run_events import GroupExit, Launched
-from tests.integration.command import assert_all_arrived, await_window, background, events, hydra, table
+from tests.integration.command import assert_all_arrived, await_clients, await_window, background, events, hydra, table
 from tests.ssh.daemons import left_in
 from tests.ssh.slurm_nodes import Slurm, slurm
 from tests.suite.native_client import needs_native
@@ -77,8 +77,10 @@ def test_a_step_that_is_cancelled_costs_its_clients(allocation: Slurm, run: Path
     """The run counts them, and uses the other nodes; Slurm kills the watcher, too, so the node's folder stays."""
     words = (*_RUN, "--clients", "6,7", "--duration", 8, "--out", run)
     with background(*words, env=allocation.environment) as command:
+        await_clients(run)
+        step = allocation.step_on("n2")
         await_window(run)
-        allocation.ask("scancel", allocation.step_on("n2"))
+        allocation.ask("scancel", step)
         assert command.wait() == 3, command.output()
     before, after = table(run)
     assert (before["failed_dead"], after["failed_clients"]) == ("2", "0")

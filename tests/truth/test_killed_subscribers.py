@@ -12,10 +12,10 @@ from typing import Any
 import psutil
 import pytest
 
-from hydra.events.run_events import ClientExit, WindowOpened
+from hydra.events.run_events import ClientExit
 from hydra.store.database import RunStore
-from tests.integration.command import Background, background, events
-from tests.suite.waiting import LONG_S, wait_until
+from tests.integration.command import Background, await_clients, await_window, background
+from tests.suite.waiting import wait_until
 from tests.truth.scale import cases
 
 pytestmark = pytest.mark.tier("all")
@@ -43,8 +43,9 @@ def subscriber_processes(command: Background) -> list[psutil.Process]:
 
 def kill_some(command: Background, run: Path, seed: int) -> None:
     """SIGKILL to ``KILLED`` subscribers at once, well inside the window."""
-    wait_until(lambda: events(run, WindowOpened), "the window", LONG_S)
+    await_clients(run)
     victims = random.Random(seed).sample(subscriber_processes(command), KILLED)
+    await_window(run)
     moment = time.monotonic() + 0.5 * SECONDS
     wait_until(lambda: time.monotonic() > moment, "the middle of the window")
     for victim in victims:

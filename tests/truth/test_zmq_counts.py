@@ -59,7 +59,7 @@ def test_tx_and_rx_are_what_an_independent_subscriber_counts(
 def test_the_hottest_topic_has_as_many_messages_as_its_subscribers_got(tmp_path: Path, zmq_implementation: str) -> None:
     require(zmq_implementation)
     run = tmp_path / "run"
-    arguments = ("zmqfixed", "--client", zmq_implementation, *TOPICS, *UNBOUNDED, "--out", run)
+    arguments = ("zmqfixed", "--client", zmq_implementation, *TOPICS, *UNBOUNDED, "--set", "warmup_s=0.3", "--out", run)
     with (
         background(*arguments, log=tmp_path / "log") as command,
         closing(SubWitness(data_endpoint(command), bytes(4))) as witness,

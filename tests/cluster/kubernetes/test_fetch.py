@@ -126,8 +126,6 @@ def test_what_may_pass_is_tried_again(server: Server, tmp_path: Path, patient: N
 @pytest.mark.parametrize(
     ("answers", "said"),
     [
-        ([404, 200], "it answers 404 Not Found (tries: 1,"),
-        ([403, 200], "it answers 403 Forbidden (tries: 1,"),
         ([503] * 99, "it answers 503 Service Unavailable (tries: "),
         ([302] * 99, "it answers 302 Found (tries: "),
         ([0] * 99, f"of {len(ARCHIVE)}"),
@@ -135,6 +133,18 @@ def test_what_may_pass_is_tried_again(server: Server, tmp_path: Path, patient: N
 )
 @pytest.mark.usefixtures("impatient")
 def test_failures_are_told_without_the_secret(server: Server, failure: Failure, answers: list[int], said: str) -> None:
+    assert_failed(server, failure, answers, said)
+
+
+@pytest.mark.parametrize(("code", "reason"), [(404, "Not Found"), (403, "Forbidden")])
+@pytest.mark.usefixtures("patient")
+def test_an_answer_that_will_not_change_is_not_asked_for_again(
+    server: Server, failure: Failure, code: int, reason: str
+) -> None:
+    assert_failed(server, failure, [code, 200], f"it answers {code} {reason} (tries: 1,")
+
+
+def assert_failed(server: Server, failure: Failure, answers: list[int], said: str) -> None:
     server.answers = answers
     line = failure(server.url)
     assert line.startswith(f"hydra: the archive cannot be fetched from 127.0.0.1:{server.server_address[1]}: ")
