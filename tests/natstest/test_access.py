@@ -123,10 +123,11 @@ def test_a_native_client_trusts_only_the_ca_that_is_named(secure: SecureServers,
     native = native_client("nats-pub")
     if native is None:
         pytest.skip("the native client is not built")
-    table = {"servers": secure.addresses["user"], "ca_file": secure.file(f"{ca}.pem")}
-    scenario = load_scenario("nats-fixed", {"client": "native", **{f"nats.{key}": it for key, it in table.items()}})
-    environment = NatsSystem(scenario).program("publisher").environment
-    access = access_of(NatsSpec(**table, username=USER, password=PASSWORD))
+    spec = NatsSpec(
+        servers=secure.addresses["user"], ca_file=secure.file(f"{ca}.pem"), username=USER, password=PASSWORD
+    )
+    scenario = load_scenario("nats-fixed", {"client": "native", **given("nats", spec)})
+    environment, access = NatsSystem(scenario).program("publisher").environment, access_of(spec)
     system = {**{key: value for key, value in msgspec.to_builtins(access).items() if value}, "subject": "test"}
     with closing(Bench()) as bench:
         bench.launch(native, "nats-pub", env={"SSL_CERT_FILE": secure.file("ca.pem"), **environment})
