@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Any
 
 import click
@@ -67,7 +68,8 @@ def check_scenario(
             click.echo(fitted(line, width))
     notes = []
     # An engine's check may take long or fail; the other results are printed before it.
-    for line in engine.spec.check(engine.master, engine.settings) if engine.spec.check else ():
+    of_engine = engine.spec.check(engine.master, engine.settings) if engine.spec.check else ()
+    for line in chain(_of_restarts(resolved), of_engine):
         notes.append(line)
         if not as_json:
             click.echo(fitted(line, width))
@@ -89,6 +91,15 @@ def check_scenario(
             }
         click.echo(json.dumps({**about, **told}, indent=2))
     return EXIT_GOOD if found.fits else EXIT_INCOMPLETE
+
+
+def _of_restarts(resolved: ResolvedScenario) -> Iterator[str]:
+    """A hint if the clients of a server that an event restarts would return too late."""
+    from hydra.system.restart_refusals import late_return
+
+    servers = resolved.system.servers
+    if servers is not None and (hint := late_return(resolved.scenario, servers.back_s)):
+        yield hint
 
 
 @dataclass(frozen=True, slots=True)

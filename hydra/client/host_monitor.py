@@ -141,6 +141,10 @@ class ProcessTreeSampler:
         # Without the relay's own connection to the controller.
         self._connections = TcpSampler(lambda: [pid for pid in self._threads.processes if pid != os.getpid()])
 
+    def follow(self, parent: int) -> None:
+        """Reads this process and its descendants from now on; it replaces the earlier process."""
+        self._threads.parent = parent
+
     def threads(self) -> list[BusyThread]:
         """The busiest threads; errors as in :data:`_UNREADABLE`."""
         return self._threads.read()

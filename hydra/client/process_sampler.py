@@ -55,7 +55,8 @@ class ThreadSampler:
     ) -> None:
         self.processes: list[int] = []
         """The processes of the last reading."""
-        self._parent = parent
+        self.parent = parent
+        """The process from which all others descend; another one may replace it, and counts from its start."""
         self._most = most
         self._proc = proc
         self._clock_ns = clock_ns
@@ -100,7 +101,7 @@ class ThreadSampler:
         ]
 
     def _threads(self) -> Iterator[tuple[int, _Thread]]:
-        waiting = [self._parent]
+        waiting = [self.parent]
         while waiting and len(self.processes) != self._most:
             pid = waiting.pop()
             self.processes.append(pid)

@@ -70,4 +70,5 @@ BROKER: Final = ServerFootprint(
     most_bytes_a_second=400_000_000,  # docs/limits.md
     start_s=4.0,
     join_s=3.0,
+    back_s=20.0,  # docs/connections.md: the start of Java, the session of the killed broker, and the clients' pauses
 )

@@ -56,21 +56,30 @@ def between(first: ServerSample, last: ServerSample) -> dict[str, dict[str, floa
     return found
 
 
+def with_cpu(reported: ServerFigures, sampled: ServerFigures) -> ServerFigures:
+    """The servers' own figures, and those of their processes if no server reports its CPU time.
+
+    Args:
+        reported: what servers report.
+        sampled: the CPU use of the processes of some servers.
+    """
+    return reported if any(CPU in its for its in reported.values()) else {**sampled, **reported}
+
+
 MEGABYTE: Final = 2**20
 _IN: Final = ("in_bytes_per_s", "replication_in_bytes_per_s")
 _OUT: Final = ("out_bytes_per_s", "replication_out_bytes_per_s")
 
 
 def columns(servers: ServerFigures) -> dict[str, Figure]:
-    """The columns of a row, each the mean over the servers that report it; no columns if no server reports."""
-    if not servers:
-        return {}
-    return {
+    """The columns of a row, each the mean over the servers that have it; without those that no server has."""
+    means = {
         "server_cpu_pct": _mean(servers, (CPU,), 100.0),
         "server_in_mb_s": _mean(servers, _IN, 1 / MEGABYTE),
         "server_out_mb_s": _mean(servers, _OUT, 1 / MEGABYTE),
         "server_messages_s": _mean(servers, ("messages_per_s",), 1.0),
     }
+    return {name: mean for name, mean in means.items() if mean is not None}
 
 
 def _mean(servers: ServerFigures, names: tuple[str, ...], unit: float) -> float | None:

@@ -509,7 +509,7 @@ _LAST: Final = (
         "server_cpu_pct",
         "% of a core",
         "CPU time of a server in % of the length of the window (*T*); mean over the servers. Only if servers report "
-        "CPU time",
+        "CPU time, or if it is a single server that Hydra started on this machine",
         better="lower",
     ),
     Column(

@@ -29,7 +29,14 @@ class MqttSystemSpec(SystemSpec):
         "native": Footprint(3, 17, 800_000, further=Footprint(0, 3, 60_000)),
     }
     servers = ServerFootprint(
-        processes=2, threads=2, files=20, connections=1, memory_bytes=64_000_000, start_s=0.5, join_s=0.3
+        processes=2,
+        threads=2,
+        files=20,
+        connections=1,
+        memory_bytes=64_000_000,
+        start_s=0.5,
+        join_s=0.3,
+        back_s=1.0,
     )
     server_spec = ServerSpec(demand=Demand(base_cpus=1.0, base_mem=256.0, ports=1))
     columns = (

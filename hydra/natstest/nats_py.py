@@ -269,6 +269,7 @@ class NatsSubscriber:
         """While messages are streamed: when each batch was read, and its first message's place in ``_messages``."""
         self._in_batch = False
         self._position = 0
+        self._delivered = 0  # the highest sequence among the deliveries of the consumer
         self._failure = ""
         self._kept_for_s: float | None = None  # without a connection; None: the server's default
 
@@ -292,6 +293,7 @@ class NatsSubscriber:
 
     def _subscribe(self, step: settings.NatsStep) -> None:
         client, do = self._connection.client, self._connection.do
+        self._delivered = 0
         limits: dict[str, Any] = {
             "pending_msgs_limit": step.pending_messages,
             "pending_bytes_limit": step.pending_bytes,
@@ -308,9 +310,13 @@ class NatsSubscriber:
             max_ack_pending=step.max_ack_pending if step.ack_policy == "explicit" else None,
             inactive_threshold=self._kept_for_s,
         )
-        (subject,), self._others = self._subjects, {}
-        stream, limits = client.jetstream(timeout=ANSWER_TIMEOUT_S), limits | {"stream": step.stream, "config": config}
+        self._others = {}
+        stream = client.jetstream(timeout=ANSWER_TIMEOUT_S)
         try:
+            if self._has_some(step):
+                do(self._consume_some(stream, step, config, limits), ANSWER_TIMEOUT_S)
+                return
+            (subject,), limits = self._subjects, limits | {"stream": step.stream, "config": config}
             if step.consumer == "push":
                 pushed = do(stream.subscribe(subject, cb=self._take, **limits), ANSWER_TIMEOUT_S)
                 self._subscribed, self._consumer = [pushed], pushed._consumer
@@ -320,6 +326,38 @@ class NatsSubscriber:
                 self._fetching = self._connection.task(self._fetch(pulled, step))
         except OSError as e:
             raise OSError(f"no consumer of the stream {step.stream}: {e}") from None
+
+    async def _consume_some(
+        self, stream: JetStreamContext, step: settings.NatsStep, config: api.ConsumerConfig, limits: Mapping[str, Any]
+    ) -> None:
+        """Makes a consumer of the subscriber's subjects, and subscribes to it.
+
+        Raises:
+            OSError: the server is too old for several subjects.
+        """
+        manager = self._connection.client.jsm(timeout=ANSWER_TIMEOUT_S)
+        # Servers before 2.10 know the first name only, and ignore the second one.
+        if len(self._subjects) == 1:
+            config.filter_subject = self._subjects[0]
+        else:
+            config.filter_subjects = [*self._subjects]
+        if step.consumer == "push":
+            config.deliver_subject = self._connection.client.new_inbox()
+        made = await manager.add_consumer(step.stream, config)
+        self._consumer = made.name
+        if len(self._subjects) > 1 and not made.config.filter_subjects:
+            await manager.delete_consumer(step.stream, made.name)
+            raise OSError("several subjects need nats-server 2.10 or newer, or mode core")
+        if step.consumer == "push":
+            self._subscribed = [await stream.subscribe_bind(step.stream, config, made.name, cb=self._take, **limits)]
+        else:
+            pulled = await stream.pull_subscribe_bind(made.name, step.stream, **limits)
+            self._subscribed = [pulled]
+            self._fetching = self._connection.task(self._fetch(pulled, step))
+
+    def _has_some(self, step: settings.NatsStep) -> bool:
+        """Whether it has a consumer of some subjects of its stream, whose end then does not show what is missing."""
+        return step.stream != "" and self._subjects[0] not in (step.subject, f"{step.subject}.*")
 
     async def _subscribe_to(self, subjects: Sequence[str], limits: Mapping[str, Any]) -> list[_Subscribed]:
         """Subscribes to each subject; all messages arrive in the order in which the server sent them."""
@@ -400,7 +438,18 @@ class NatsSubscriber:
         """See transport.py. In core mode the server stores nothing, so the result is 0."""
         if system is None or self._step is None or not self._step.stream:
             return 0
-        return max(0, read_system(system, settings.NatsEnd).last - self._position)
+        last = read_system(system, settings.NatsEnd).last
+        return self._waiting(self._step.stream) if self._has_some(self._step) else max(0, last - self._position)
+
+    def _waiting(self, stream: str) -> int:
+        """The number of messages of its consumer that have not arrived."""
+        manager = self._connection.client.jsm(timeout=ANSWER_TIMEOUT_S)
+        try:
+            info = self._connection.do(manager.consumer_info(stream, self._consumer), ANSWER_TIMEOUT_S)
+        except OSError:
+            return 1  # it is not known that none waits
+        delivered = info.delivered.consumer_seq if info.delivered else 0
+        return (info.num_pending or 0) + max(delivered - self._delivered, 0) + len(self._messages)
 
     def report_system(self) -> dict[str, Any]:
         """See transport.py."""
@@ -460,7 +509,9 @@ class NatsSubscriber:
         self._messages.append(message.data)
         if message.reply:
             parts = message.reply.split(".")
-            self._position = max(self._position, int(parts[5 if len(parts) == _SHORT_REPLY else 7]))
+            at = 5 if len(parts) == _SHORT_REPLY else 7
+            self._position = max(self._position, int(parts[at]))
+            self._delivered = max(self._delivered, int(parts[at + 1]))
 
     async def _fetch(self, pulled: JetStreamContext.PullSubscription, step: settings.NatsStep) -> None:
         while True:

@@ -27,6 +27,7 @@ SERVER: Final = ServerFootprint(
     late_s=1.0,
     start_s=0.5,
     join_s=0.6,
+    back_s=2.0,
 )
 
 
@@ -91,10 +92,6 @@ class NatsSystemSpec(SystemSpec):
 
         spec, servers = spec_of(scenario), scenario.server
         yield from refusals(spec)
-        some = any(scenario.values_of("topics_per_client"))
-        if some and "jetstream" in (NatsSettings.of(scenario.settings).mode, *scenario.values_of("mode")):
-            what = "a consumer of a stream filters one subject or one pattern"
-            yield scenario.sweep.key_of("topics_per_client"), what, "leave it out, or use mode core"
         if servers.demand.ports not in (0, 2):
             what = (
                 "the number of ports must be 2 (for clients, for other servers) or 0 (any free "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import secrets
 import socket
@@ -111,6 +112,10 @@ _ANSWER_WITHIN_S: Final = 1.0
 _LONGEST_PART: Final = 100
 """The maximum number of characters of a run's name in the names of its streams."""
 _BLOCK_BYTES: Final = 512
+_ONLY_NAMED_CAS: Final = {"SSL_CERT_FILE": os.devnull, "SSL_CERT_DIR": os.devnull}
+"""libnats trusts the CAs of the machine in addition to those that Hydra names; with this, OpenSSL finds none."""
+_SEVERAL_FILTERS: Final = (2, 10)
+"""The first version of nats-server whose consumers filter several subjects of a stream."""
 _OF_STREAMS: Final = ("mode", "storage")
 """Settings that clients do not get, because they follow from the stream."""
 
@@ -135,7 +140,8 @@ class NatsSystem(ServerSystem):
     def program(self, role: Role) -> Program:
         """The program of the implementation that the scenario names."""
         if self._scenario.client == "native":
-            return Program(command("nats", role, self._scenario.native, tls=self._demands_tls()), {})
+            environment = _ONLY_NAMED_CAS if self._has_tls or self._spec.ca_file else {}
+            return Program(command("nats", role, self._scenario.native, tls=self._demands_tls()), environment)
         login = self._access.login
         libraries = ("nats-py", "cryptography") if login and login.seed else ("nats-py",)
         return Program.of_module("hydra.natstest.nats_py", kind_of("nats", role), libraries=libraries)
@@ -231,10 +237,11 @@ class NatsSystem(ServerSystem):
         self._let_in()
         with contextlib.closing(JetStreams(self._access)) as streams:
             try:
-                streams.reach(jetstream=self._needs_streams())
+                version = streams.reach(jetstream=self._needs_streams())
             except ServerError as e:
                 jetstream = ", and that JetStream is on" if self._needs_streams() else ""
                 raise UsageError(e.what, f"check the host and port of --servers{jetstream}") from None
+        self._check_filters(version)
 
     def _let_in(self) -> None:
         """Finds out how the user's servers are reached.
@@ -252,6 +259,18 @@ class NatsSystem(ServerSystem):
         modes = (NatsSettings.of(self._scenario.settings).mode, *self._scenario.values_of("mode"))
         return "jetstream" in modes
 
+    def _check_filters(self, version: str) -> None:
+        """Raises UsageError if subscribers have more topics of a stream than one consumer of these servers can have."""
+        topics, some = (
+            max(int(str(value)) for value in self._scenario.values_of(name)) for name in ("topics", "topics_per_client")
+        )
+        numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
+        if 1 < some < topics and self._needs_streams() and numbers < _SEVERAL_FILTERS:
+            raise UsageError(
+                f"nats-server {version} filters one subject of a stream, and each subscriber has {some} topics",
+                "use nats-server 2.10 or newer, --topics-per-client 1, or --mode core",
+            )
+
     def _server_program(self) -> NatsProgram:
         return NatsProgram()
 
@@ -268,6 +287,7 @@ class NatsSystem(ServerSystem):
             self._let_in()
         self._streams = JetStreams(self._access, self._wait)
         self._version = self._streams.reach(jetstream=self._needs_streams())
+        self._check_filters(self._version)
         self._watch()
         if self._theirs:
             self._remove_earlier(self._streams)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import platform
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import msgspec
 
 from hydra.client.host_counters import HostSampler
 from hydra.client.host_monitor import ProcessTreeSampler
+from hydra.client.linux_process import process_cpu_ns
 from hydra.control.controller import Controller
 from hydra.control.roster import Roster
 from hydra.control.watch_assignment import Place, WatchSource
+from hydra.measure.observation import CPU, ServerFigures
 from hydra.measure.resources import cpu_between
 from hydra.model import HostSample, ThreadSample
 from hydra.run.step_window import TICK_NS
@@ -34,11 +36,15 @@ _LAST_WITHIN_S: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class HostLoad:
-    """The samples of a step's hosts, in fields as of :class:`hydra.measure.observation.Observation`."""
+    """The samples of a step's hosts, in fields as of :class:`hydra.measure.observation.Observation`.
+
+    ``servers`` has only the CPU use of servers without a process group.
+    """
 
     hosts: dict[str, list[HostSample]]
     host_of: dict[str, str]
     threads: dict[str, list[ThreadSample]]
+    servers: ServerFigures = field(default_factory=dict)
 
 
 class RecentHostSamples:
@@ -60,6 +66,46 @@ class RecentHostSamples:
             self._since[host] = sample
 
 
+class ServerCpuClock:
+    """The CPU time of a server over several readings, also if a new process replaces the server's.
+
+    Args:
+        cpu_ns: reads the CPU time of a process (ns); None: the process has ended, or the kernel does not count it.
+    """
+
+    def __init__(self, cpu_ns: Callable[[int], int | None] = process_cpu_ns) -> None:
+        self._cpu_ns = cpu_ns
+        self._pid = 0
+        self._before_ns = 0
+        self._used_ns = 0
+        self._first_ns: int | None = None
+        self._last_ns = 0
+        self._is_known = False
+
+    def read(self, pid: int, time_ns: int) -> None:
+        """Adds what the server has used since the last reading; the first reading only begins.
+
+        Args:
+            pid: the server's present process, which may have ended.
+            time_ns: the present time, on any clock.
+        """
+        now_ns, self._last_ns = self._cpu_ns(pid), time_ns
+        self._is_known |= now_ns is not None
+        if self._first_ns is None:
+            self._first_ns, self._pid, self._before_ns = time_ns, pid, now_ns or 0
+        elif now_ns is not None:
+            # A new process has done all of its work since the last reading.
+            self._used_ns += now_ns - (self._before_ns if pid == self._pid else 0)
+            self._pid, self._before_ns = pid, now_ns
+
+    @property
+    def cores(self) -> float | None:
+        """The mean number of cores in use between the first and the last reading; None: not known."""
+        if not self._is_known or self._first_ns is None or self._last_ns <= self._first_ns:
+            return None
+        return self._used_ns / (self._last_ns - self._first_ns)
+
+
 class StepHosts:
     """Has all hosts sampled from its creation until :meth:`end`.
 
@@ -68,7 +114,8 @@ class StepHosts:
         epoch: the step's number.
         step_ns: gives the step's time of a reading of the controller's CLOCK_MONOTONIC.
         duration_s: the planned length of the window in seconds.
-        servers: processes of servers without a process group, on this host, which no relay can watch.
+        servers: gives the present processes of servers without a process group, on this host, which no relay can
+            watch.
     """
 
     def __init__(
@@ -77,14 +124,15 @@ class StepHosts:
         epoch: int,
         step_ns: Callable[[int], int],
         duration_s: float = 0.0,
-        servers: Sequence[int] = (),
+        servers: Callable[[], Sequence[int]] = tuple,
     ) -> None:
         self._controller = controller
         self._step_ns = step_ns
         self._sampler = HostSampler()
         # Compressed, because a sample of a host with many interfaces is 26 kB of objects, and there are thousands.
         self._own: list[bytes] = []
-        self._servers = [ProcessTreeSampler(pid) for pid in servers]
+        self._processes = servers
+        self._servers = [(ProcessTreeSampler(pid), ServerCpuClock()) for pid in servers()]
         self._of_servers: list[ThreadSample] = []
         self._every_ns = min(max(TICK_NS, round(duration_s / _MOST_SAMPLES * 1e9)), _MOST_APART_NS)
         self._next_ns = 0
@@ -102,8 +150,10 @@ class StepHosts:
         own = HostSample(time_ns, self._sampler.read())
         self._lately.add(platform.node(), own)
         self._own.append(zlib.compress(_json.encode(own), 1))
-        for number, server in enumerate(self._servers):
-            threads, connections = server.read()
+        for number, (pid, (processes, clock)) in enumerate(zip(self._processes(), self._servers, strict=False)):
+            clock.read(pid, time_ns)
+            processes.follow(pid)
+            threads, connections = processes.read()
             self._of_servers.append(ThreadSample(time_ns, f"server {number}", threads, "server", connections))
 
     def lately(self) -> dict[str, tuple[HostSample, HostSample]]:
@@ -135,7 +185,8 @@ class StepHosts:
         load.hosts[platform.node()] = [_sample.decode(zlib.decompress(text)) for text in self._own]
         if self._of_servers:
             load.threads.setdefault(platform.node(), []).extend(self._of_servers)
-        return load
+        cores = {f"server {number}": clock.cores for number, (_, clock) in enumerate(self._servers, 1)}
+        return replace(load, servers={name: {CPU: used} for name, used in cores.items() if used is not None})
 
 
 def samples_on_step_clock(roster: Roster, now_ns: int, step_ns: Callable[[int], int]) -> HostLoad:

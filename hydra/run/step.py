@@ -9,7 +9,7 @@ from pyroaring import BitMap
 
 from hydra.events.run_events import ClientError, PhasesTimed, WindowOpened
 from hydra.measure.message_accounting import is_complete
-from hydra.measure.observation import Observation
+from hydra.measure.observation import Observation, with_cpu
 from hydra.model import StepPlan
 from hydra.monitor.step_progress import StepProgress, Tick, watched
 from hydra.run.command_exchange import CommandExchange
@@ -72,7 +72,7 @@ class StepRunner:
 
         # A step with a number of messages may end long before its time limit.
         known_s = plan.duration_s if plan.settings.messages is None else 0.0
-        hosts = StepHosts(self.run.controller, epoch, begun.clocks.step_ns, known_s, self.run.system.server_processes())
+        hosts = StepHosts(self.run.controller, epoch, begun.clocks.step_ns, known_s, self.run.system.server_processes)
 
         machines, controller = self.run.machines, self.run.controller
         machines.begin(controller)
@@ -162,7 +162,7 @@ class StepRunner:
             last_words={c: p.messages for c, p in told.items() if reading_ns is not None or p.time_ns <= window[1]},
             reading_ns=reading_ns,
             log_growth=grown,
-            servers=servers,
+            servers=with_cpu(servers, load.servers),
             clocks=begun.clocks.used(agents, window[0], read_until_ns),
             hosts=load.hosts,
             host_of=load.host_of,

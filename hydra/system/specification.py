@@ -70,7 +70,8 @@ class ServerFootprint:
     ``connections`` is the number of its descriptors for each client. ``record_bytes`` is what it stores for a message
     in addition to the payload, 0 if it stores no messages on disk. ``most_bytes_a_second`` is the highest measured
     write rate. ``start_s`` is the time in seconds until a started server answers, ``join_s`` the time that new clients
-    need with it beyond the start of their processes. ``memory_of`` returns the memory of each of N servers on one
+    need with it beyond the start of their processes, ``back_s`` the time until all clients are connected again after a
+    killed server was started again. ``memory_of`` returns the memory of each of N servers on one
     machine; None: always ``memory_bytes``.
     """
 
@@ -85,6 +86,7 @@ class ServerFootprint:
     most_bytes_a_second: int = 0
     start_s: float = 0.0
     join_s: float = 0.0
+    back_s: float = 0.0
     memory_of: Callable[[int], int] | None = None
 
     def memory(self, sharing: int) -> int:

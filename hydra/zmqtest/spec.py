@@ -145,9 +145,6 @@ def _of_zmtp(scenario: Scenario) -> Iterator[Refusal]:
     if any(value is not None for value in scenario.values_of("receive_rate")):
         what = "client zmtp has no queue of its own, so it cannot be a slow reader"
         yield scenario.sweep.key_of("receive_rate"), what, f"leave it out, {_OTHER}"
-    if any(value != 1 for value in scenario.values_of("topics")):
-        what = "client zmtp subscribes to everything, so it has one topic"
-        yield scenario.sweep.key_of("topics"), what, f"leave it out, {_OTHER}"
     if scenario.native.system.get("secure"):
         what = "client zmtp speaks ZMTP with the mechanism NULL only, not CURVE"
         yield ("native", "secure"), what, f"leave it out, {_OTHER}"

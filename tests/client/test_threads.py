@@ -89,6 +89,13 @@ def test_a_thread_that_came_has_done_all_of_its_work_since(kernel: Kernel) -> No
     assert kernel.sampler.read() == [BusyThread(11, "new", 50.0, 0.0, 15)]
 
 
+def test_a_process_that_replaces_the_first_one_has_done_all_of_its_work_since(kernel: Kernel) -> None:
+    kernel.now_ns += SECOND
+    kernel.thread(20, 20, TICKS // 2, "anew")
+    kernel.sampler.parent = 20
+    assert kernel.sampler.read() == [BusyThread(20, "anew", 50.0, 0.0, 20)]
+
+
 def test_a_thread_that_went_is_not_missed(kernel: Kernel) -> None:
     kernel.now_ns += SECOND
     for file in ("stat", "children"):

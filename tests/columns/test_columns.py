@@ -45,6 +45,7 @@ def test_the_tables_are_byte_for_byte_what_they_were(kind: str) -> None:
         assert made(RUNS[kind], turned) == (GOLDEN / f"{kind}.{suffix}").read_text()
 
 
+OF_SERVERS = ("cpu_seconds_per_s", "in_bytes_per_s", "out_bytes_per_s", "messages_per_s")
 OF_TOPICS = (
     *("topics", "copies_expected", "hot_topics_loss_pct", "other_topics_loss_pct"),
     *("hot_topics_p99_us", "other_topics_p99_us"),
@@ -61,7 +62,7 @@ def test_every_column_of_a_row_is_known_before_anything_is_measured(kind: str) -
 @pytest.mark.parametrize(("rate", "prefix"), [(100.0, DUE), ("max", SENT)])
 @pytest.mark.parametrize(("joined", "group"), [(False, ""), (True, ""), (False, "readers")])
 @pytest.mark.parametrize("cohort", [Cohort(), Cohort("slow", 0.5, 10.0)])
-@pytest.mark.parametrize("servers", [{}, {"broker 1": {"heap_bytes": 1.0}}])
+@pytest.mark.parametrize("servers", [{}, {"broker 1": dict.fromkeys(OF_SERVERS, 1.0)}])
 def test_every_figure_of_a_step_has_a_record_and_every_record_a_figure(
     scenario: Scenario, rate: Rate, prefix: str, joined: bool, group: str, cohort: Cohort, servers: ServerFigures
 ) -> None:

@@ -38,8 +38,8 @@ def test_a_publisher_probes_so_many_topics_that_each_subscriber_has_one(publishe
     assert {m.topic for m in [*listener.probes(2), *listener.end_markers(2)]} == set(range(15))
 
 
-def test_a_subscriber_has_an_exact_account_of_its_topics(queueing_subscriber: Bench) -> None:
-    bench = queueing_subscriber
+def test_a_subscriber_has_an_exact_account_of_its_topics(subscriber: Bench) -> None:
+    bench = subscriber
     own = client_topics(SOME, CLIENT)
     one, other = speakers(bench, ONE, OTHER)
     bench.configure_subscribers([CLIENT], 3, DEEP, publishers=endpoints(one, other), progress_s=0.02, traffic=SOME)
@@ -73,14 +73,14 @@ def test_a_subscriber_has_an_exact_account_of_its_topics(queueing_subscriber: Be
     assert report.hot == HotTopicCounts(len(hot[0]) + len(hot[1]), missing)
 
 
-def test_a_subscriber_with_a_pattern_hears_all_topics(queueing_subscriber: Bench) -> None:
+def test_a_subscriber_with_a_pattern_hears_all_topics(subscriber: Bench) -> None:
     traffic = Traffic(topics=30, wildcard=True)
-    (one,) = speakers(queueing_subscriber, ONE)
-    queueing_subscriber.configure_subscribers([CLIENT], 4, DEEP, publishers=endpoints(one), traffic=traffic)
+    (one,) = speakers(subscriber, ONE)
+    subscriber.configure_subscribers([CLIENT], 4, DEEP, publishers=endpoints(one), traffic=traffic)
     one.await_subscriptions(1)
     one.probe(4, topic=lambda _: 0)
-    queueing_subscriber.peer.heard(Ready, [CLIENT], epoch=4)
-    running(queueing_subscriber, 4)
+    subscriber.peer.heard(Ready, [CLIENT], epoch=4)
+    running(subscriber, 4)
     one.send(4, range(100), topic=topic_choice(traffic, ONE).at)
-    (ledger,) = queueing_subscriber.subscriber_report(CLIENT, 4, {ONE: 100}).ledgers
+    (ledger,) = subscriber.subscriber_report(CLIENT, 4, {ONE: 100}).ledgers
     assert (ledger.received, ledger.missing) == (100, 0)

@@ -231,6 +231,7 @@ def test_all_clients_come_back_after_the_server_has_restarted(tmp_path: Path, im
     assert float(row["back_attempts"]) >= 1
     assert float(row["client_loss_pct"]) < 100
     assert float(row["lost_connections"]) == 3  # although each has another one
+    assert float(row["server_cpu_pct"]) > 0  # of both processes
 
 
 @ALL

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.measure.observation import ServerFigures, ServerSample, between, columns
+from hydra.measure.observation import CPU, ServerFigures, ServerSample, between, columns, with_cpu
 
 MIB = 2.0**20
 FIRST = {"a": {"in_bytes_total": 10.0, "heap_bytes": 4.0}, "b": {"in_bytes_total": 10.0}}
@@ -37,4 +37,12 @@ def test_a_row_has_the_means_over_the_servers() -> None:
     assert columns(servers) == {"server_cpu_pct": 100.0, **rates}
     # What nobody tells is no figure.
     assert columns({}) == {}
-    assert columns({"a": {"heap_bytes": 1.0}})["server_cpu_pct"] is None
+    assert columns({"a": {"heap_bytes": 1.0}}) == {}
+    assert columns({"a": {CPU: 0.25}}) == {"server_cpu_pct": 25.0}
+
+
+def test_processes_of_servers_show_the_cpu_time_that_no_server_reports() -> None:
+    sampled = {"server 1": {CPU: 0.5}}
+    assert with_cpu({}, sampled) == sampled
+    assert with_cpu({"broker 1": {"heap_bytes": 1.0}}, {}) == {"broker 1": {"heap_bytes": 1.0}}
+    assert with_cpu({"broker 1": {CPU: 0.4}}, sampled) == {"broker 1": {CPU: 0.4}}

@@ -117,6 +117,27 @@ def test_a_native_client_is_let_in_or_names_the_layer(native: Bench, spec: NatsS
     one_clear_line(said, f"{case.reason.partition(':')[0]}: ", TOKEN)
 
 
+@pytest.mark.parametrize("ca", ["ca", "stranger"])
+def test_a_native_client_trusts_only_the_ca_that_is_named(secure: SecureServers, ca: str) -> None:
+    """The machine trusts the CA that has signed the server's certificate."""
+    native = native_client("nats-pub")
+    if native is None:
+        pytest.skip("the native client is not built")
+    spec = NatsSpec(
+        servers=secure.addresses["user"], ca_file=secure.file(f"{ca}.pem"), username=USER, password=PASSWORD
+    )
+    scenario = load_scenario("nats-fixed", {"client": "native", **given("nats", spec)})
+    environment, access = NatsSystem(scenario).program("publisher").environment, access_of(spec)
+    system = {**{key: value for key, value in msgspec.to_builtins(access).items() if value}, "subject": "test"}
+    with closing(Bench()) as bench:
+        bench.launch(native, "nats-pub", env={"SSL_CERT_FILE": secure.file("ca.pem"), **environment})
+        bench.tell_configure([1], 1, system=system)
+        if ca == "ca":
+            bench.peer.heard(Ready, [1], epoch=1, timeout_s=SOON_S)
+        else:
+            assert "TLS: " in bench.peer.heard(Error, [1], epoch=1, timeout_s=SOON_S).message
+
+
 @pytest.mark.parametrize("case", [CASES["user"]], ids=["user"])
 def test_what_a_run_makes_on_a_server_with_a_password_is_removed(spec: NatsSpec, tmp_path: Path) -> None:
     system = NatsSystem(load_scenario("nats-fixed", given("nats", spec)))

@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 
 from hydra.native.build import find
+from hydra.natstest.program import PROGRAM
 from hydra.natstest.settings import NatsAccess
 from hydra.natstest.streams import JetStreams
 from hydra.system.embedded_server import EmbeddedServer
 from hydra.wire.data_message import HEADER
 from tests.integration.command import assert_all_arrived, hydra, table
+from tests.suite.native_client import needs_native
 from tests.suite.waiting import SOON_S
 from tests.truth.topic_rows import TOPICS, assert_counted_alike
 
@@ -52,7 +54,7 @@ def heard(address: str, subject: str) -> Iterator[Counter[int]]:
         lines = connection.makefile("rb")
         while lines.readline() != b"PONG\r\n":
             pass
-        connection.settimeout(None)  # it is silent until the run's first message
+        connection.settimeout(None)  # the run that sends the messages may begin late
 
         def read() -> None:
             while line := lines.readline():
@@ -69,13 +71,22 @@ def heard(address: str, subject: str) -> Iterator[Counter[int]]:
         thread.join(SOON_S)
 
 
-def test_the_hottest_topic_has_as_many_messages_as_its_subscribers_got(tmp_path: Path, server: EmbeddedServer) -> None:
+@pytest.mark.parametrize(
+    ("client", "mode", "subject"),
+    [
+        ("nats-py", (), "*.core.0"),
+        ("nats-py", ("--mode", "jetstream", "--consumer", "pull"), "*.memory-topics.0"),
+        pytest.param("native", ("--mode", "jetstream"), "*.memory-topics.0", marks=needs_native),
+    ],
+    ids=["core", "pulled", "native stream"],
+)
+def test_the_hottest_topic_has_as_many_messages_as_its_subscribers_got(
+    tmp_path: Path, server: EmbeddedServer, client: str, mode: tuple[str, ...], subject: str
+) -> None:
     run = tmp_path / "run"
-    with heard(server.address, "*.core.0") as counts:
-        hydra(
-            *("nats-fixed", "--implementation", "nats-py", *TOPICS, "--set", "warmup_s=0"),
-            *("--servers", server.address, "--out", run),
-        )
+    words = ("nats-fixed", "--implementation", client, *TOPICS, *mode, "--set", "warmup_s=0")
+    with heard(server.address, subject) as counts:
+        hydra(*words, "--servers", server.address, "--out", run)
         assert_counted_alike(run, counts)
 
 
@@ -87,3 +98,21 @@ def test_a_stream_has_all_subjects_of_a_pattern(tmp_path: Path, server: Embedded
     (row,) = table(run)
     assert (row["topics"], row["reordered"], row["copies_expected"]) == ("5", "0", str(2 * int(row["total_tx"])))
     assert_all_arrived(row, 60)
+
+
+@pytest.mark.tier("all")
+@pytest.mark.parametrize("client", ["nats-py", pytest.param("native", marks=needs_native)])
+@pytest.mark.parametrize("consumer", ["push", "pull"])
+def test_a_subscriber_has_several_subjects_of_a_stream_if_the_server_can_filter_them(
+    tmp_path: Path, server: EmbeddedServer, client: str, consumer: str
+) -> None:
+    run = tmp_path / "run"
+    topics = ("--topics", 5, "--topics-per-client", 2, "--mode", "jetstream", "--consumer", consumer)
+    words = (*FIXED, "--implementation", client, *topics, "--clients", 3, "--duration", 0.5, "--out", run)
+    if [*map(int, server.versions[PROGRAM].split(".")[:2])] < [2, 10]:
+        assert "use nats-server 2.10 or newer" in hydra(*words, "--servers", server.address, expect=2).stderr
+        return
+    hydra(*words, "--servers", server.address)
+    (row,) = table(run)
+    assert (row["lost"], row["extra"], row["unknown"], row["failed_clients"]) == ("0", "0", "0", "0")
+    assert 0 < round(3 * float(row["total_rx"])) == int(row["copies_expected"]) < 3 * int(row["total_tx"])

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner, Result
@@ -91,6 +92,19 @@ def test_programs_are_told_what_a_row_needs_of_this_machine(mine: Path) -> None:
     assert many["memory_bytes"] > two["memory_bytes"] > 0
     assert [set(each) for each in many["missing"]] == [{"text", "remedy", "grave"}] * len(many["missing"])
     assert any(each["grave"] and each["remedy"] for each in many["missing"])
+
+
+@pytest.mark.parametrize(
+    ("system", "short", "long"), [("kafka", 22, 24), ("nats", 4, 6), ("mqtt", 3, 5)], ids=lambda it: str(it)
+)
+def test_check_names_a_step_that_ends_before_the_clients_of_a_restarted_server_are_back(
+    system: str, short: int, long: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hydra.run.launcher.system_for", Mock())  # it needs the system's programs
+    event = ("--set", 'events=[{at_s=1.0,kind="restart_server",for_s=1.0}]')
+    for seconds in short, long:
+        notes = json.loads(output("check", f"{system}-fixed", *event, "--duration", seconds, "--json"))["notes"]
+        assert [note.partition(":")[0] for note in notes] == ["'restart_server'"] * (seconds == short)
 
 
 def agent(name: str, **labels: str) -> Agent:

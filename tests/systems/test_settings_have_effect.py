@@ -75,7 +75,7 @@ MODES: Final = [
     Mode("zmq", {}, _ZMQ),
     Mode("zmq", {"publishers": 2}, _ZMQ - {"subscriptions"}),
     Mode("zmq", {"client": "native"}, _ZMQ - _OF_NATIVE_ZMQ),
-    Mode("zmq", {"client": "zmtp"}, _ZMQ - _OF_NATIVE_ZMQ | {"rcvhwm", "receive_rate", "native.secure", "topics"}),
+    Mode("zmq", {"client": "zmtp"}, _ZMQ - _OF_NATIVE_ZMQ | {"rcvhwm", "receive_rate", "native.secure"}),
     Mode("zmq", {"settings.topics": 3}, _ZMQ - _TOPICS - {"payload_seed"}),
     Mode("zmq", {"settings.payload": "json"}, _ZMQ - {"payload_ratio", "payload_seed"} | {"message_sizes"}),
     Mode("zmq", {"settings.payload": "random"}, _ZMQ - {"payload_seed"}),

@@ -15,8 +15,9 @@ namespace hydra {
 bool nats_has_tls();
 
 // The options of one connection, with its login and TLS. With TLS the connections of a process share one
-// object, and with it OpenSSL's context: to make one takes 40 ms and 0.8 MB, because it reads the machine's
-// CAs. So they connect in turns; libnats copies the options when it connects.
+// object, and with it OpenSSL's context: to make one takes 40 ms and 0.8 MB if it reads the machine's CAs,
+// which libnats trusts, too, unless SSL_CERT_FILE and SSL_CERT_DIR lead nowhere. So they connect in turns;
+// libnats copies the options when it connects.
 class NatsAccess {
   public:
     // The step must exist as long as the connection.

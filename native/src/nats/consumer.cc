@@ -1,6 +1,8 @@
 #include "nats/consumer.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
 #include "common/clock.h"
@@ -16,6 +18,9 @@ constexpr std::int64_t kFetchForMs = 1'000;
 // How long the server keeps the consumer of a subscriber that connects again; the default of 5 s is less than
 // thousands of clients need.
 constexpr std::int64_t kKeptForNs = 120 * kSecondNs;
+// How long `waiting` waits for the server.
+constexpr std::int64_t kAskForMs = 200;
+constexpr const char* kNoConsumer = "no consumer of the stream ";
 
 std::vector<std::string> subjects(const NatsStep& step, const TopicFilter& topics) {
     if (!topics.numbered()) {
@@ -43,17 +48,18 @@ void on_complete(void* closure) {
 
 }  // namespace
 
+bool has_one_thread(const NatsStep& step, const TopicFilter& topics) {
+    return step.stream.empty() && !topics.topics.empty();
+}
+
 NatsFeed::NatsFeed(NatsConnection& connection, const NatsStep& step, const TopicFilter& topics, bool returns)
     : connection_(connection),
       inbox_(std::make_shared<Inbox>(
-          topics.topics.empty() ? 0 : static_cast<std::size_t>(step.pending_messages))) {
+          has_one_thread(step, topics) ? static_cast<std::size_t>(step.pending_messages) : 0)),
+      stream_name_(step.stream) {
     const std::vector<std::string> all = subjects(step, topics);
     if (!step.stream.empty()) {
-        if (all.size() > 1) {
-            throw TransportError(
-                "a consumer of a stream has one subject or pattern; leave out topics_per_client");
-        }
-        consume(step, all.front(), returns);
+        consume(step, all, !topics.topics.empty(), returns);
     } else {
         for (const std::string& subject : all) {
             subscribe(subject);
@@ -82,7 +88,9 @@ void NatsFeed::subscribe(const std::string& subject) {
     natsSubscription_SetOnCompleteCB(made, on_complete, closure.release());
 }
 
-void NatsFeed::consume(const NatsStep& step, const std::string& subject, bool returns) {
+void NatsFeed::consume(const NatsStep& step, const std::vector<std::string>& subjects, bool filters,
+                       bool returns) {
+    const std::string& subject = subjects.front();
     jsOptions options;
     jsOptions_Init(&options);
     options.Wait = kAnswerMs;
@@ -93,13 +101,18 @@ void NatsFeed::consume(const NatsStep& step, const std::string& subject, bool re
     jsSubOptions_Init(&wanted);
     const bool acknowledged = step.ack_policy == NatsAckPolicy::explicit_;
     wanted.Stream = step.stream.c_str();
-    wanted.Config.DeliverPolicy = js_DeliverByStartSequence;
-    wanted.Config.OptStartSeq = step.first;
     wanted.Config.AckPolicy = acknowledged ? js_AckExplicit : js_AckNone;
-    wanted.Config.MaxAckPending = acknowledged ? step.max_ack_pending : 0;
-    wanted.Config.InactiveThreshold = returns ? kKeptForNs : 0;
+    if (filters) {
+        consumer_ = made_consumer(step, subjects, returns);
+        wanted.Consumer = consumer_.c_str();
+    } else {
+        wanted.Config.DeliverPolicy = js_DeliverByStartSequence;
+        wanted.Config.OptStartSeq = step.first;
+        wanted.Config.MaxAckPending = acknowledged ? step.max_ack_pending : 0;
+        wanted.Config.InactiveThreshold = returns ? kKeptForNs : 0;
+    }
     natsSubscription* made = nullptr;
-    const std::string what = "no consumer of the stream " + step.stream;
+    const std::string what = kNoConsumer + step.stream;
     if (step.consumer == NatsConsumer::pull) {
         nats_check(js_PullSubscribe(&made, stream, subject.c_str(), nullptr, &options, &wanted, nullptr),
                    what);
@@ -114,6 +127,83 @@ void NatsFeed::consume(const NatsStep& step, const std::string& subject, bool re
     natsSubscription_SetOnCompleteCB(made, on_complete, closure.release());
 }
 
+// Makes a consumer of these subjects, and returns its name: libnats 3.4 knows no consumer of several.
+std::string NatsFeed::made_consumer(const NatsStep& step, const std::vector<std::string>& subjects,
+                                    bool returns) const {
+    nlohmann::json config{{"deliver_policy", "by_start_sequence"},
+                          {"opt_start_seq", step.first},
+                          {"ack_policy", words(step.ack_policy)[static_cast<std::size_t>(step.ack_policy)]},
+                          {"replay_policy", "instant"}};
+    // Servers before 2.10 know the first name only, and ignore the second one.
+    if (subjects.size() == 1) {
+        config["filter_subject"] = subjects.front();
+    } else {
+        config["filter_subjects"] = subjects;
+    }
+    if (step.ack_policy == NatsAckPolicy::explicit_) {
+        config["max_ack_pending"] = step.max_ack_pending;
+    }
+    if (returns) {
+        config["inactive_threshold"] = kKeptForNs;
+    }
+    if (step.consumer == NatsConsumer::push) {
+        natsInbox* inbox = nullptr;
+        nats_check(natsInbox_Create(&inbox), "libnats");
+        config["deliver_subject"] = std::string(inbox);
+        natsInbox_Destroy(inbox);
+    }
+    const std::string request = nlohmann::json{{"stream_name", step.stream}, {"config", config}}.dump();
+    natsMsg* reply = nullptr;
+    nats_check(natsConnection_RequestString(&reply, connection_.get(),
+                                            ("$JS.API.CONSUMER.CREATE." + step.stream).c_str(),
+                                            request.c_str(), kAnswerMs),
+               kNoConsumer + step.stream);
+    const NatsMessage owner(reply);
+    const std::string_view text(natsMsg_GetData(reply),
+                                static_cast<std::size_t>(natsMsg_GetDataLength(reply)));
+    const nlohmann::json answer = nlohmann::json::parse(text, nullptr, false);
+    const auto part = [&answer](const char* name) {
+        return answer.is_object() && answer.contains(name) ? answer[name] : nlohmann::json::object();
+    };
+    if (!part("name").is_string()) {
+        throw TransportError(kNoConsumer + step.stream + ": " + part("error").dump());
+    }
+    const std::string name = part("name").get<std::string>();
+    if (subjects.size() > 1 && !part("config").contains("filter_subjects")) {
+        delete_consumer(name);
+        throw TransportError(kNoConsumer + step.stream +
+                             ": several subjects need nats-server 2.10 or newer, or mode core");
+    }
+    return name;
+}
+
+void NatsFeed::delete_consumer(const std::string& consumer) const {
+    jsOptions options;
+    jsOptions_Init(&options);
+    options.Wait = kAnswerMs;
+    js_DeleteConsumer(stream_.get(), stream_name_.c_str(), consumer.c_str(), &options, nullptr);
+}
+
+std::uint64_t NatsFeed::waiting() {
+    const std::int64_t now_ns = monotonic_ns();
+    if (now_ns < ask_at_ns_) {
+        return 1;
+    }
+    jsOptions options;
+    jsOptions_Init(&options);
+    options.Wait = kAskForMs;
+    jsConsumerInfo* info = nullptr;
+    if (js_GetConsumerInfo(&info, stream_.get(), stream_name_.c_str(), consumer_.c_str(), &options,
+                           nullptr) != NATS_OK) {
+        ask_at_ns_ = now_ns + kSecondNs;
+        return 1;  // it is not known that nothing waits
+    }
+    const std::uint64_t delivered = std::max<std::uint64_t>(info->Delivered.Consumer, inbox_->delivered());
+    const std::uint64_t waiting = info->NumPending + delivered - inbox_->delivered();
+    jsConsumerInfo_Destroy(info);
+    return waiting;
+}
+
 void NatsFeed::own(natsSubscription* subscription) {
     subscriptions_.emplace_back(subscription, EndNatsSubscription{&connection_});
 }
@@ -123,6 +213,9 @@ NatsFeed::~NatsFeed() {
     subscriptions_.clear();
     if (fetching_.joinable()) {
         fetching_.join();
+    }
+    if (filters() && connection_.connected()) {
+        delete_consumer(consumer_);
     }
 }
 

@@ -20,9 +20,15 @@ namespace {
 constexpr std::size_t kShortReply = 9;
 constexpr std::size_t kMostParts = 12;
 
+std::uint64_t number(std::string_view text) {
+    std::uint64_t value = 0;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return value;
+}
+
 }  // namespace
 
-std::uint64_t stream_sequence(const char* reply) {
+StreamSequences stream_sequences(const char* reply) {
     std::array<std::string_view, kMostParts> parts;
     std::size_t count = 0;
     std::string_view rest = reply == nullptr ? "" : reply;
@@ -31,12 +37,11 @@ std::uint64_t stream_sequence(const char* reply) {
         parts[count++] = rest.substr(0, dot);
         rest = dot == std::string_view::npos ? std::string_view() : rest.substr(dot + 1);
     }
-    std::uint64_t sequence = 0;
-    if (count >= kShortReply && parts[1] == "ACK") {
-        const std::string_view number = parts[count == kShortReply ? 5 : 7];
-        std::from_chars(number.data(), number.data() + number.size(), sequence);
+    if (count < kShortReply || parts[1] != "ACK") {
+        return {};
     }
-    return sequence;
+    const std::size_t at = count == kShortReply ? 5 : 7;
+    return {.stream = number(parts[at]), .consumer = number(parts[at + 1])};
 }
 
 Inbox::Inbox(std::size_t most) : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), most_(most) {
@@ -51,7 +56,7 @@ Inbox::~Inbox() {
 
 bool Inbox::put(const natsMsg* message) {
     const auto size = static_cast<std::uint32_t>(natsMsg_GetDataLength(message));
-    Entry entry{.header = {}, .size = size, .stream_sequence = stream_sequence(natsMsg_GetReply(message))};
+    Entry entry{.header = {}, .size = size, .sequences = stream_sequences(natsMsg_GetReply(message))};
     if (size >= kHeaderBytes) {
         entry.header = read_header(natsMsg_GetData(message));
     }
@@ -95,7 +100,8 @@ bool Inbox::take(Batch& batch) {
         }
         const Entry& entry = taking_[taken_++];
         batch.add(&entry.header, entry.size);
-        position_ = std::max(position_, entry.stream_sequence);
+        position_ = std::max(position_, entry.sequences.stream);
+        delivered_ = std::max(delivered_, entry.sequences.consumer);
     }
     return true;
 }

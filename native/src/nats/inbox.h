@@ -20,6 +20,16 @@
 
 namespace hydra {
 
+// The places of a message in its stream and among the deliveries of its consumer, from 1; 0: it is not from a
+// stream.
+struct StreamSequences {
+    std::uint64_t stream = 0;
+    std::uint64_t consumer = 0;
+};
+
+// From a message's reply subject.
+StreamSequences stream_sequences(const char* reply);
+
 class Inbox {
   public:
     // `most`: the messages beyond which it drops; 0: it drops none.
@@ -48,12 +58,14 @@ class Inbox {
     [[nodiscard]] int fd() const { return fd_; }
     // The highest stream sequence taken; 0 if there was none.
     [[nodiscard]] std::uint64_t position() const { return position_; }
+    // The highest consumer sequence taken; 0 if there was none.
+    [[nodiscard]] std::uint64_t delivered() const { return delivered_; }
 
   private:
     struct Entry {
         Header header;
         std::uint32_t size;
-        std::uint64_t stream_sequence;  // 0: not from a stream
+        StreamSequences sequences;
     };
 
     void wake() const;
@@ -70,9 +82,7 @@ class Inbox {
     std::vector<Entry> taking_;
     std::size_t taken_ = 0;
     std::uint64_t position_ = 0;
+    std::uint64_t delivered_ = 0;
 };
-
-// The stream sequence of a message, from its reply subject; 0: the message is not from a stream.
-std::uint64_t stream_sequence(const char* reply);
 
 }  // namespace hydra

@@ -10,7 +10,7 @@ namespace hydra {
 void NatsSubscriber::configure(const Configure& command) {
     NatsStep step = nats_step(command);
     if (!step.stream.empty() && topics_of(command) > 1 && has_all(*command.traffic)) {
-        chosen_ = {.wildcard = true};  // a stream's consumer has one subject or pattern
+        chosen_ = {.wildcard = true};  // one pattern costs the server less than all subjects
     }
     if (!connection_.reaches(step) || chosen_.topics.empty() != topics_.topics.empty()) {
         consumer_.reset();
@@ -34,7 +34,7 @@ void NatsSubscriber::configure(const Configure& command) {
 }
 
 void NatsSubscriber::open(const NatsStep& step) {
-    connection_.open(step, !topics_.topics.empty(), within_ms_);
+    connection_.open(step, has_one_thread(step, topics_), within_ms_);
 }
 
 // With TLS the connections of a process take turns (NatsAccess).
@@ -76,6 +76,9 @@ std::uint64_t NatsSubscriber::undrained(const SystemObject& system) {
         return 0;
     }
     const std::uint64_t last = read_system<NatsEnd>(system).last;
+    if (consumer_ != nullptr && consumer_->filters()) {
+        return consumer_->waiting();
+    }
     return last - std::min(last, position());
 }
 

@@ -109,7 +109,7 @@ void ZmtpConnection::close() {
     due_ns_ = kNeverNs;
     ended_ = false;
     unsent_.clear();
-    decoder_ = {};
+    decoder_ = ZmtpDecoder(topics_.prefix_bytes);
     if (fd_ >= 0) {
         ::close(fd_);  // this also removes it from every epoll
         fd_ = -1;
@@ -196,7 +196,7 @@ void ZmtpConnection::opened() {
 
 void ZmtpConnection::subscribe() {
     subscribed_ = true;
-    send(subscription(""));
+    send(topics_.frames);
 }
 
 void ZmtpConnection::pinged(std::string_view context) {
@@ -216,7 +216,7 @@ void ZmtpConnection::flush() {
     }
     if (unsent_.empty()) {
         unsent_.shrink_to_fit();
-    } else if (unsent_.size() > kMostUnsent) {
+    } else if (unsent_.size() > kMostUnsent + topics_.frames.size()) {
         unsent_.clear();
         ended_ = true;
         shutdown(fd_, SHUT_RDWR);  // the other end sends pings but reads nothing

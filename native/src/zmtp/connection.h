@@ -14,13 +14,16 @@
 #include "common/waiter.h"
 #include "zmtp/decoder.h"
 #include "zmtp/destination.h"
+#include "zmtp/topics.h"
 
 namespace hydra {
 
 class ZmtpConnection final : private ZmtpEvents {
   public:
-    // The kernel's receive buffer in bytes; 0 leaves its size to the kernel.
-    ZmtpConnection(Destination& to, int rcvbuf_bytes) : to_(to), rcvbuf_bytes_(rcvbuf_bytes) {}
+    // The topics must exist as long as the connection. The kernel's receive buffer in bytes; 0 leaves its
+    // size to the kernel.
+    ZmtpConnection(Destination& to, const ZmtpTopics& topics, int rcvbuf_bytes)
+        : to_(to), topics_(topics), decoder_(topics.prefix_bytes), rcvbuf_bytes_(rcvbuf_bytes) {}
     ~ZmtpConnection() { close(); }
     ZmtpConnection(const ZmtpConnection&) = delete;
     ZmtpConnection& operator=(const ZmtpConnection&) = delete;
@@ -70,6 +73,7 @@ class ZmtpConnection final : private ZmtpEvents {
     void pinged(std::string_view context) override;
 
     Destination& to_;
+    const ZmtpTopics& topics_;
     ZmtpDecoder decoder_;
     std::string unsent_;
     Waiter* waiter_ = nullptr;

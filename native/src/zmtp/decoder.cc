@@ -76,7 +76,7 @@ void ZmtpDecoder::check_frame(std::uint8_t flags, std::uint64_t size) const {
     if (!command && phase_ != Phase::open) {
         throw ZmtpError("the publisher sent a message before the handshake ended");
     }
-    if (size > (command ? kMostCommandBytes : kMaxDataMessageBytes)) {
+    if (size > (command ? kMostCommandBytes : kMaxDataMessageBytes + prefix_bytes_)) {
         throw ZmtpError("the publisher sent a frame above the maximum size: " + std::to_string(size) +
                         " bytes");
     }
@@ -102,8 +102,8 @@ std::string_view ZmtpDecoder::take_whole_frames(std::string_view piece, Batch& b
         }
         if ((flags & kCommand) != 0) {
             obey({at + header, size}, events);
-        } else if (size >= kHeaderBytes) {
-            batch.add(at + header, size);
+        } else if (size >= prefix_bytes_ + kHeaderBytes) {
+            batch.add(at + header + prefix_bytes_, size - prefix_bytes_);
         }
         at += header + size;
     }
@@ -119,7 +119,7 @@ std::string_view ZmtpDecoder::take_part(std::string_view piece, Batch& batch, Zm
         const std::uint64_t size = body_bytes(cut_.data());
         check_frame(flags, size);
         const bool command = (flags & kCommand) != 0;
-        const std::size_t needed = command ? 0 : std::min<std::uint64_t>(size, kHeaderBytes);
+        const std::size_t needed = command ? 0 : std::min<std::uint64_t>(size, prefix_bytes_ + kHeaderBytes);
         if (!gather(piece, header_bytes(flags) + needed)) {
             return piece;
         }
@@ -142,8 +142,8 @@ std::string_view ZmtpDecoder::take_part(std::string_view piece, Batch& batch, Zm
     if ((flags & kCommand) != 0) {
         const std::string body = std::exchange(command_, {});
         obey(body, events);
-    } else if (size_ >= kHeaderBytes) {
-        batch.add(cut_.data() + header_bytes(flags), size_);
+    } else if (size_ >= prefix_bytes_ + kHeaderBytes) {
+        batch.add(cut_.data() + header_bytes(flags) + prefix_bytes_, size_ - prefix_bytes_);
     }
     return piece;
 }

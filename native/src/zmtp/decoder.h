@@ -31,6 +31,9 @@ class ZmtpEvents {
 
 class ZmtpDecoder {
   public:
+    // Each message has this many bytes of a topic in front of its header, which are not counted.
+    explicit ZmtpDecoder(std::uint8_t prefix_bytes = 0) : prefix_bytes_(prefix_bytes) {}
+
     // The most bytes for one call of `take`, for a batch with this much space.
     static std::size_t most_bytes(std::size_t room) {
         constexpr std::size_t shortest = 2 + kHeaderBytes;
@@ -55,6 +58,7 @@ class ZmtpDecoder {
     void check_frame(std::uint8_t flags, std::uint64_t size) const;
 
     Phase phase_ = Phase::greeting;
+    std::uint8_t prefix_bytes_;
     std::uint8_t kept_ = 0;   // bytes in cut_
     bool in_body_ = false;    // cut_ has all that is needed of its frame; left_ bytes of the body remain
     std::uint32_t size_ = 0;  // length of that body

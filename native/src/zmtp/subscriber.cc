@@ -19,13 +19,6 @@ Destination& ZmtpProcess::destination(const std::string& endpoint) {
                : destinations.try_emplace(endpoint, endpoint, tend_at_ns).first->second;
 }
 
-void ZmtpSubscriber::choose(const TopicFilter& filter) {
-    if (filter.numbered()) {
-        throw TransportError(
-            "a zmtp subscriber has one topic; take another implementation for several topics");
-    }
-}
-
 void ZmtpSubscriber::configure(const Configure& command) {
     static_cast<void>(read_system<ZmtpSettings>(command.system));
     if (command.settings.receive_rate || std::ranges::any_of(command.spells, [](const Impairment& spell) {
@@ -39,11 +32,12 @@ void ZmtpSubscriber::configure(const Configure& command) {
                          const PublisherEndpoint& publisher) {
         return connection->to().endpoint() == publisher.endpoint;
     };
-    if (left_ || !std::ranges::equal(connections_, command.publishers, same)) {
+    if (left_ || chosen_ != topics_ || !std::ranges::equal(connections_, command.publishers, same)) {
         connections_.clear();
+        topics_ = chosen_;
         for (const PublisherEndpoint& publisher : command.publishers) {
             connections_.push_back(std::make_unique<ZmtpConnection>(process_.destination(publisher.endpoint),
-                                                                    process_.rcvbuf_bytes));
+                                                                    topics_, process_.rcvbuf_bytes));
         }
         connections_.shrink_to_fit();
         connect();

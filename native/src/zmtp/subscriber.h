@@ -11,6 +11,7 @@
 #include "common/transport.h"
 #include "zmtp/connection.h"
 #include "zmtp/destination.h"
+#include "zmtp/topics.h"
 
 namespace hydra {
 
@@ -32,7 +33,7 @@ class ZmtpSubscriber final : public SubscriberTransport {
   public:
     explicit ZmtpSubscriber(ZmtpProcess& process) : process_(process) {}
 
-    void choose(const TopicFilter& filter) override;
+    void choose(const TopicFilter& filter) override { chosen_ = zmtp_topics(filter); }
     void configure(const Configure& command) override;
     bool receive(Batch& batch) override;
     void watch(Waiter& waiter, std::uint64_t token) override;
@@ -49,6 +50,8 @@ class ZmtpSubscriber final : public SubscriberTransport {
     void connect();
 
     ZmtpProcess& process_;
+    ZmtpTopics chosen_;  // of the next connections
+    ZmtpTopics topics_;  // of the connections, which refer to it
     std::vector<std::unique_ptr<ZmtpConnection>> connections_;
     bool left_ = false;
     std::size_t next_ = 0;  // index of the connection whose turn is next

@@ -5,7 +5,13 @@
 
 #include "nats/inbox.h"
 
-using hydra::stream_sequence;
+namespace {
+
+std::uint64_t stream_sequence(const char* reply) {
+    return hydra::stream_sequences(reply).stream;
+}
+
+}  // namespace
 
 TEST_CASE("a reply subject has the stream sequence of a message") {
     CHECK(stream_sequence("$JS.ACK.stream.consumer.1.42.7.1700000000000000000.3") == 42);
@@ -13,6 +19,9 @@ TEST_CASE("a reply subject has the stream sequence of a message") {
     CHECK(stream_sequence("$JS.ACK._.hash.stream.consumer.1.42.7.1700000000000000000.3") == 42);
     CHECK(stream_sequence("$JS.ACK._.hash.stream.consumer.1.42.7.1700000000000000000.3.token") == 42);
     CHECK(stream_sequence("$JS.ACK.stream.consumer.1.18446744073709551615.7.1.3") == 18446744073709551615U);
+    CHECK(hydra::stream_sequences("$JS.ACK.stream.consumer.1.42.7.1700000000000000000.3").consumer == 7);
+    CHECK(hydra::stream_sequences("$JS.ACK._.hash.stream.consumer.1.42.7.1700000000000000000.3").consumer ==
+          7);
 }
 
 TEST_CASE("a message that is not from a stream has no sequence") {
@@ -49,6 +58,7 @@ TEST_CASE("an inbox gives what was put into it, and takes nothing more once it i
     CHECK(inbox.take(batch));
     CHECK(batch.full());
     CHECK(inbox.position() == 42);
+    CHECK(inbox.delivered() == 7);
     for (std::size_t i = 0; i < hydra::kBatchLimit; ++i) {
         REQUIRE(inbox.put(message.get()));
     }

@@ -32,6 +32,13 @@ Told expected() {
     return it;
 }
 
+constexpr std::uint8_t kPrefix = 4;
+
+std::string with_topic(std::uint64_t sequence, std::size_t size) {
+    const std::string body = std::string(kPrefix, 't') + message(sequence, size).substr(size > 255 ? 9 : 2);
+    return frame(body.size() > 255 ? kLong : 0, body);
+}
+
 std::string refusal(const std::string& bytes) {
     for (const std::size_t piece : {bytes.size(), std::size_t{1}}) {
         ZmtpDecoder decoder;
@@ -60,6 +67,20 @@ TEST_CASE("a conversation in one piece") {
     told.take(decoder, conversation());
     CHECK(decoder.open());
     CHECK(told == expected());
+}
+
+TEST_CASE("messages with a topic in front, cut in two at every byte") {
+    const std::string all = beginning() + with_topic(0, 24) + frame(0, std::string(27, 'x')) +
+                            with_topic(1, 251) + with_topic(2, 252) + with_topic(3, 300);
+    for (std::size_t cut = 1; cut < all.size(); ++cut) {
+        ZmtpDecoder decoder(kPrefix);
+        Told told;
+        told.take(decoder, std::string_view(all).substr(0, cut));
+        told.take(decoder, std::string_view(all).substr(cut));
+        CAPTURE(cut);
+        REQUIRE(told.sequences == std::vector<std::uint64_t>{0, 1, 2, 3});
+        REQUIRE(told.sizes == std::vector<std::uint32_t>{24, 251, 252, 300});
+    }
 }
 
 TEST_CASE("a conversation cut in two at every byte") {
