@@ -31,7 +31,7 @@ quick: $(VENV)/.tests-installed ## While writing: the tests that need no process
 	PYTHONDONTWRITEBYTECODE= PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/suite.py quick
 
 test: tox native-tests servers sshd ## Before others build on it: lint, types, each command once on each system (eight minutes)
-	$(BIN)/tox run -e tests
+	@scripts/together "$(BIN)/python hydra/native/build.py" "$(BIN)/tox run -e tests"
 
 test-all: test test-rest ## Before it lands: all tests (30 minutes), on a real Kubernetes too where make kubernetes-rig has made one
 
