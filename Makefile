@@ -31,7 +31,7 @@ quick: $(VENV)/.tests-installed ## While writing: the tests that need no process
 	PYTHONDONTWRITEBYTECODE= PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/suite.py quick
 
 test: tox native-tests servers sshd ## Before others build on it: lint, types, each command once on each system (eight minutes)
-	$(BIN)/tox run -e tests
+	@scripts/together "$(BIN)/python hydra/native/build.py" "$(BIN)/tox run -e tests"
 
 test-all: test test-rest ## Before it lands: all tests (30 minutes), on a real Kubernetes too where make kubernetes-rig has made one
 
@@ -90,9 +90,12 @@ sshd: ## sshd, if it is missing (tests run hosts of their own)
 slurm: ## Slurm, if it is missing (where it is installed, tests run a cluster of their own)
 	@scripts/system-packages slurm
 
-kubernetes-rig: install native ## A Kubernetes for the tests, in the user's cache: compiled once, in about ten minutes (root)
+# By the Python of the tests, which has the built package; tests/ is in the tree.
+kubernetes-rig: tox ## A Kubernetes for the tests, in the user's cache: compiled once, in about ten minutes (root)
+	@scripts/system-packages native
 	@scripts/system-packages kubernetes
-	@$(BIN)/python -m tests.kubernetes.building
+	@$(BIN)/tox run -e tests --notest
+	@.tox/tests/bin/python -Pc 'import hydra, sys; sys.path.insert(0, "."); from tests.kubernetes import building; building.main()'
 
 native-tests: ## What the native client and its tests are built from, if it is missing
 	@scripts/system-packages native-tests

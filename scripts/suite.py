@@ -46,12 +46,12 @@ PARTS: Final[dict[str, list[list[str]]]] = {
     "native": [
         ["cmake", "-S", "native", "-B", str(NATIVE), "-DHYDRA_TESTS=ON"],
         ["cmake", "--build", str(NATIVE), "--parallel", CORES, "--target", "unit-tests"],
-        ["ctest", "--test-dir", str(NATIVE), "--output-on-failure"],
+        ["ctest", "--test-dir", str(NATIVE), "--output-on-failure", "--parallel", CORES],
     ],
     "native-asan": [
         ["cmake", "-S", "native", "-B", str(ASAN), "-DHYDRA_TESTS=ON", *SANITIZED],
         ["cmake", "--build", str(ASAN), "--parallel", CORES, "--target", "unit-tests"],
-        ["ctest", "--test-dir", str(ASAN), "--output-on-failure"],
+        ["ctest", "--test-dir", str(ASAN), "--output-on-failure", "--parallel", CORES],
     ],
     "quick": [["pytest", "--tier", "quick", *PURE]],
     "tests": [["pytest", "--tier", "test", "--check-prices", "--durations", "10", *SHARED]],

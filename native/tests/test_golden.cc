@@ -18,8 +18,8 @@ namespace {
 constexpr const char* kTime = "time:[4026531834]";
 constexpr const char* kNetwork = "net:[4026531840]";
 constexpr const char* kBoot = "b25a1fd9-3bd7-4d0b-9b1d-2c5a9f5a3f60";
-constexpr std::int64_t kStart = 1'767'225'600'000'000'000;
-constexpr std::int64_t kStop = kStart + 10'000'000'000;
+constexpr std::int64_t kGoldenStart = 1'767'225'600'000'000'000;
+constexpr std::int64_t kStop = kGoldenStart + 10'000'000'000;
 constexpr std::uint64_t kLargest = INT64_MAX;
 
 struct Written {
@@ -30,8 +30,8 @@ struct Written {
 PublisherReport zmq_publisher_report() {
     PublisherReport it;
     it.sent = it.acknowledged = 100'000;
-    it.first_ns = kStart + 1'000;
-    it.last_ns = kStart + 9'999'999'000;
+    it.first_ns = kGoldenStart + 1'000;
+    it.last_ns = kGoldenStart + 9'999'999'000;
     it.bytes = 2'400'000;
     it.lag = {{0, 99'990, 5, 9, 2047, 1}, 0, 2047};
     it.usage = {1.5, 0.25, 41'943'040};
@@ -44,7 +44,7 @@ PublisherReport kafka_publisher_report() {
     it.sent = 1000;
     it.acknowledged = 990;
     it.failed = 4;
-    it.first_ns = kStart;
+    it.first_ns = kGoldenStart;
     it.last_ns = kStop;
     it.bytes = 100'000;
     it.usage = {0.5, 0.0, 1};
@@ -66,14 +66,14 @@ SubscriberReport subscriber_report() {
     it.ledgers = {zero, {.publisher = 1}};
     it.batches = 1200;
     it.first_batch = 40;
-    it.first_ns = kStart + 5'000;
+    it.first_ns = kGoldenStart + 5'000;
     it.last_ns = kStop + 5'000;
     it.bytes = 2'399'640;
     it.stale = 7;
     it.latency = {{150, 90'000, 2048, 9000, 3072, 984, 23'220, 4}, 150, 3'600'000'000};
     it.usage = {2.0, 0.75, 31'457'280};
     it.undrained = 12;
-    it.absent = {{kStart + 500'000'000, kStart + 600'000'000}};
+    it.absent = {{kGoldenStart + 500'000'000, kGoldenStart + 600'000'000}};
     it.reconnects = 1;
     it.drain = DrainEnd::quiet;
     it.lag_bins_us.resize(kLagBins);
@@ -97,7 +97,7 @@ SubscriberReport marked_report() {
     it.ledgers = {{.publisher = 0, .received = 7, .in_window = 7, .missing = 1, .missing_ranges = {{7, 7}}}};
     it.batches = 1;
     it.first_batch = 7;
-    it.first_ns = it.last_ns = kStart;
+    it.first_ns = it.last_ns = kGoldenStart;
     it.bytes = 168;
     it.latency = {{-2049, 1, -4, 2, 9, 4}, -2049, 9};
     it.drain = DrainEnd::marked;
@@ -178,7 +178,7 @@ std::map<std::string, Written> from_client() {
         {"ack-ping", {Ack{{17}, 0, "ping", 123'456'790, 98'765'432'100}, kLargest}},
         {"ack-start-packed", {Ack{{4294967294, 4294967295}, 1, "start", INT64_MAX, 0}, 9}},
         {"ack-start-relay", {Ack{{16, 17, 18, 20}, 1, "start", 123'456'791, 0}, 10}},
-        {"progress", {Progress{{17}, 1, 123'456, kStart + 1}, 12}},
+        {"progress", {Progress{{17}, 1, 123'456, kGoldenStart + 1}, 12}},
         {"course-publisher",
          {TimeSeries{{0}, 1, {{.second = 0, .messages = 1000}, {.second = 3, .messages = 7}}, {}}, 13}},
         {"course-subscriber",
@@ -379,12 +379,12 @@ TEST_CASE("when subscribers connect") {
     REQUIRE(command.connect);
     const Connect& connect = *command.connect;
     CHECK(connect.clock.at_ns == 100'000'000'000);
-    CHECK(connect.at_ns == kStart);
+    CHECK(connect.at_ns == kGoldenStart);
     CHECK(connect.first == 1);
     CHECK(connect.rate == 500.5);
     CHECK(connect.within_s == 12.5);
     CHECK(connect.probe_s == 0.25);
-    CHECK(connect.due_ns(3) == kStart + 3'996'003);
+    CHECK(connect.due_ns(3) == kGoldenStart + 3'996'003);
     CHECK_FALSE(read<Configure>("configure-kafka").connect);
 }
 
@@ -392,10 +392,10 @@ TEST_CASE("the other commands") {
     CHECK(read<Welcome>("welcome").silence_s == 30);
     CHECK(read<Welcome>("welcome").run == "20260101-zmqrate");
     const auto start = read<Start>("start");
-    CHECK(start.start_at_ns == kStart);
+    CHECK(start.start_at_ns == kGoldenStart);
     CHECK(start.stop_at_ns == kStop);
     CHECK(start.clock.at_ns == 100'000'000'000);
-    CHECK(start.clock.step_ns == kStart - 300'000'000);
+    CHECK(start.clock.step_ns == kGoldenStart - 300'000'000);
     CHECK(start.clock.rate_ppb == 0);
     const HostClock elsewhere = read<Start>("start-elsewhere").clock;
     CHECK(elsewhere.at_ns == INT64_MAX);

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "common/clock.h"
 #include "common/histogram.h"
 #include "common/lag_bins.h"
 
@@ -9,9 +10,8 @@ using namespace hydra;
 
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
-constexpr std::int64_t kStart = 1'800'000'000 * kSecond;
-constexpr std::int64_t kPart = kSecond / 10;
+constexpr std::int64_t kBinsStart = 1'800'000'000 * kSecondNs;
+constexpr std::int64_t kPart = kSecondNs / 10;
 
 using Bins = std::vector<std::optional<std::uint64_t>>;
 
@@ -22,9 +22,9 @@ struct BatchRead {
 
 // In a window of two seconds.
 Bins binned(const std::vector<BatchRead>& batches) {
-    LagBins bins(kStart, kStart + 2 * kSecond);
+    LagBins bins(kBinsStart, kBinsStart + 2 * kSecondNs);
     for (const BatchRead& batch : batches) {
-        bins.add(kStart + batch.at_ns, batch.age_ns);
+        bins.add(kBinsStart + batch.at_ns, batch.age_ns);
     }
     return bins.means_us();
 }
@@ -44,13 +44,13 @@ TEST_CASE("ages are averaged part by part") {
     CHECK(binned({}) == parts({}));
     CHECK(binned({{0, 1'000}}) == parts({{0, 1}}));
     CHECK(binned({{kPart - 1, 1'999}, {kPart, 5'000}}) == parts({{0, 1}, {1, 5}}));
-    CHECK(binned({{2 * kSecond - 1, 7'000}}) == parts({{kLagBins - 1, 7}}));
+    CHECK(binned({{2 * kSecondNs - 1, 7'000}}) == parts({{kLagBins - 1, 7}}));
     CHECK(binned({{0, 1'000}, {1, 2'000}, {2, 6'000}}) == parts({{0, 3}}));
     CHECK(binned({{0, 1'000}, {1, 2'000}}) == parts({{0, 1}}));
 }
 
 TEST_CASE("what is outside the window does not count") {
-    CHECK(binned({{-1, 1'000}, {2 * kSecond, 1'000}, {3 * kSecond, 1'000}}) == parts({}));
+    CHECK(binned({{-1, 1'000}, {2 * kSecondNs, 1'000}, {3 * kSecondNs, 1'000}}) == parts({}));
 }
 
 TEST_CASE("an age is clamped as a latency is") {

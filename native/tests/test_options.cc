@@ -1,10 +1,10 @@
 #include <doctest/doctest.h>
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "common/options.h"
+#include "common/system_options.h"
 
 using namespace hydra;
 
@@ -17,7 +17,7 @@ class Toy final : public System {
 
     [[nodiscard]] std::string name() const override { return name_; }
     [[nodiscard]] std::map<std::string, std::string> versions() const override { return {}; }
-    void add_options(CLI::App& app) override { app.add_option(option_, depth); }
+    void add_options(CLI::App& app) override { add_whole_number(app, option_, depth, "", 0, 9); }
     [[nodiscard]] std::unique_ptr<PublisherTransport> open_publisher(zmq::context_t&) const override {
         return nullptr;
     }

@@ -99,7 +99,7 @@ void payload(const json& it) {
     CHECK(bytes == it["bytes"]);
 }
 
-std::string refusal(const std::string& name) {
+std::string reason_unread(const std::string& name) {
     Configure command = configure(Payload::lines, 100);
     command.settings.payload_file = name;
     PayloadBlock block;
@@ -172,10 +172,11 @@ TEST_CASE("random messages differ, and a block is as long as was asked for") {
 
 TEST_CASE("a file without lines is refused") {
     const File empty("");
-    CHECK(refusal(empty.name()) ==
+    CHECK(reason_unread(empty.name()) ==
           "payload_file " + empty.name() + " is empty; it needs a line for each message");
-    CHECK(refusal("/nowhere/lines") == "cannot read payload_file /nowhere/lines: No such file or directory");
-    CHECK(refusal("/tmp") == "payload_file /tmp is no regular file");
+    CHECK(reason_unread("/nowhere/lines") ==
+          "cannot read payload_file /nowhere/lines: No such file or directory");
+    CHECK(reason_unread("/tmp") == "payload_file /tmp is no regular file");
 }
 
 TEST_CASE("a file is taken up to its limit, in whole lines") {

@@ -6,7 +6,7 @@ using namespace hydra;
 
 namespace {
 
-SubscriberReport report(std::size_t ranges = 0) {
+SubscriberReport subscriber_report(std::size_t ranges = 0) {
     SubscriberReport it;
     it.ledgers.push_back({.publisher = 9, .missing_ranges = std::vector<Range>(ranges)});
     return it;
@@ -17,7 +17,7 @@ SubscriberReport report(std::size_t ranges = 0) {
 TEST_CASE("reports wait for each other and are one batch, by id") {
     ReportBatches batching({1, 2, 3});
     for (const Id id : {3, 1, 2}) {
-        CHECK(batching.add(9, id, report(), false, 100 * id).empty());
+        CHECK(batching.add(9, id, subscriber_report(), false, 100 * id).empty());
         CHECK(batching.holds(id));
         CHECK(batching.of(id) == nullptr);
     }
@@ -28,7 +28,7 @@ TEST_CASE("reports wait for each other and are one batch, by id") {
     CHECK(batching.of(2) == made);
     CHECK(batching.due_ns() == kNeverNs);
     CHECK(batching.flush(9) == nullptr);
-    CHECK(batching.add(9, 2, report(), false, 0).empty());  // the first one counts
+    CHECK(batching.add(9, 2, subscriber_report(), false, 0).empty());  // the first one counts
     CHECK(batching.flush(9) == nullptr);
     batching.clear();
     CHECK_FALSE(batching.holds(2));
@@ -40,10 +40,10 @@ TEST_CASE("a batch is full before the next report would make it too long") {
         ids[id] = id;
     }
     ReportBatches batching(ids);
-    const std::size_t most = kBatchBytes / batch_bytes(report(256));
+    const std::size_t most = kBatchBytes / batch_bytes(subscriber_report(256));
     std::vector<const ReportBatch*> made;
     for (Id id = 0; id < most + 2; ++id) {
-        for (const ReportBatch* full : batching.add(1, id, report(256), false, 0)) {
+        for (const ReportBatch* full : batching.add(1, id, subscriber_report(256), false, 0)) {
             made.push_back(full);
         }
     }
@@ -58,9 +58,9 @@ TEST_CASE("a report that is too long by itself goes alone") {
     ReportBatches batching({1, 2, 3});
     SubscriberReport longest;
     for (int i = 0; i < 300; ++i) {
-        longest.ledgers.push_back(report(256).ledgers.front());
+        longest.ledgers.push_back(subscriber_report(256).ledgers.front());
     }
-    CHECK(batching.add(1, 1, report(), false, 0).empty());
+    CHECK(batching.add(1, 1, subscriber_report(), false, 0).empty());
     const auto full = batching.add(1, 2, std::move(longest), false, 0);
     REQUIRE(full.size() == 2);
     CHECK(full[0]->head.ids == Ids{1});

@@ -1,6 +1,6 @@
 """Builds the programs of Kubernetes from the Go modules, and the images that do not change with the tree: once.
 
-`python -m tests.kubernetes.building` is what `make kubernetes-rig` runs.
+`make kubernetes-rig` calls :func:`main`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def _digest() -> str:
     return digest.hexdigest()
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Builds what is missing; ends the program with the reason if that is impossible."""
     if reason := reason_unusable():
         sys.exit(f"kubernetes-rig: {reason}")
     cache().mkdir(parents=True, exist_ok=True)

@@ -40,19 +40,31 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """A file whose tests all belong to a later tier is not even imported."""
-    if config.getoption("tier") == "all" or not re.match(r"test_\w+\.py$", collection_path.name):
+    """A file of which no test runs, by the tiers that it names, is not even imported."""
+    above, tier = config.getoption("above"), config.getoption("tier")
+    if (tier == "all" and not above) or not re.match(r"test_\w+\.py$", collection_path.name):
         return None
     text = collection_path.read_text()
-    of_file = _OF_FILE.search(text)
-    if of_file is None:
-        return None
-    return True if min(map(TIERS.index, _ANY.findall(text))) > TIERS.index(config.getoption("tier")) else None
+    is_later = _OF_FILE.search(text) and min(map(TIERS.index, _ANY.findall(text))) > TIERS.index(tier)
+    return True if is_later or (above and _names_nothing_above(above, text)) else None
+
+
+def _names_nothing_above(above: str, text: str) -> bool:
+    named = _ANY.findall(text)
+    # A fixture that starts something places a test in the tier "test" without its name.
+    return len(named) == text.count("tier(") and max(map(TIERS.index, ["test", *named])) <= TIERS.index(above)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out the tests of other tiers."""
+    """Leaves out the tests of other tiers.
+
+    Raises:
+        UsageError: a file has a test of the last tier, and does not name it: ``--above`` would leave out the file.
+    """
+    for path in {item.path for item in items if tier_of(item) == "all"}:
+        if _names_nothing_above("test", path.read_text()):
+            raise pytest.UsageError(f'{path}: a mark from another file places tests in tier("all"); name it here, too')
     above = config.getoption("above")
     wanted = TIERS[TIERS.index(above) + 1 if above else 0 : TIERS.index(config.getoption("tier")) + 1]
     left_out = [item for item in items if tier_of(item) not in wanted]

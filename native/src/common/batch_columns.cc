@@ -56,7 +56,7 @@ std::string system_text(const SubscriberReport& report) {
 }
 
 template <typename T>
-concept Number = std::integral<T> && !std::same_as<T, bool>;
+concept Integer = std::integral<T> && !std::same_as<T, bool>;
 template <typename T>
 concept Choice = std::same_as<T, bool> || std::is_enum_v<T>;
 
@@ -69,7 +69,7 @@ class Scalars {
 
     template <typename T>
     void required(const char* name, const T& value, const auto&...) {
-        if constexpr (Number<T>) {
+        if constexpr (Integer<T>) {
             numbers.emplace_back(name, word(value));
         } else if constexpr (Choice<T>) {
             choices.emplace_back(name, word(value));

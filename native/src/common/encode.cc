@@ -4,15 +4,15 @@
 namespace hydra {
 namespace {
 
-using json = Writer::json;
+using Frame = Writer::json;
 
 // A host's name or a library's text may be invalid UTF-8, which must not end the client.
-std::string text_of(const json& frame) {
-    return frame.dump(-1, ' ', false, json::error_handler_t::replace);
+std::string text_of(const Frame& frame) {
+    return frame.dump(-1, ' ', false, Frame::error_handler_t::replace);
 }
 
-json begun(const auto& message) {
-    json frame = {{"type", message.kType}, {"v", kVersion}};
+Frame begun(const auto& message) {
+    Frame frame = {{"type", message.kType}, {"v", kVersion}};
     Writer(frame).required("ids", message.ids);
     return frame;
 }
@@ -22,7 +22,7 @@ json begun(const auto& message) {
 std::string encode(const FromClient& message, std::uint64_t seq) {
     return std::visit(
         [&](const auto& it) {
-            json frame = begun(it);
+            Frame frame = begun(it);
             Writer fields(frame);
             fields.required("seq", seq);
             it.describe(it, fields);
@@ -34,7 +34,7 @@ std::string encode(const FromClient& message, std::uint64_t seq) {
 std::string encode(const FromController& message) {
     return std::visit(
         [&](const auto& it) {
-            json frame = begun(it);
+            Frame frame = begun(it);
             Writer fields(frame);
             it.describe(it, fields);
             return text_of(frame);
@@ -43,13 +43,13 @@ std::string encode(const FromController& message) {
 }
 
 std::string without_ids(std::string_view frame) {
-    json it = json::parse(frame);
+    Frame it = Frame::parse(frame);
     it.erase("ids");
     return text_of(it);
 }
 
 std::string with_ids(std::string_view frame_without, const Ids& ids) {
-    json it = json::object();
+    Frame it = Frame::object();
     Writer(it).required("ids", ids);
     std::string frame = it.dump();
     frame.back() = ',';

@@ -25,9 +25,6 @@
 namespace hydra {
 namespace {
 
-// Reading takes at most one part in this many of the time: each of thousands of threads costs microseconds.
-constexpr std::int64_t kReadOneIn = 50;
-
 double ticks_per_s() {
     static const auto ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
     return ticks;

@@ -15,6 +15,10 @@
 
 namespace hydra {
 
+// Reading takes at most one part in this many of the time: thousands of threads or connections cost tens of
+// milliseconds.
+inline constexpr std::int64_t kReadOneIn = 50;
+
 // The text of a kernel file; "" if it cannot be read, because the kernel has no such counters or the process
 // has ended.
 std::string text_of(const std::string& path);

@@ -13,8 +13,8 @@
 namespace hydra {
 namespace {
 
-constexpr std::size_t kReadBytes = 4096;  // on the stack, whose first page is in use anyway
-constexpr std::size_t kMostKept = 4096;   // most capacity kept after sending
+constexpr std::size_t kLineReadBytes = 4096;  // on the stack, whose first page is in use anyway
+constexpr std::size_t kMostKept = 4096;       // most capacity kept after sending
 
 }  // namespace
 
@@ -54,7 +54,7 @@ void InnerLine::watch(Waiter* waiter, std::uint64_t token) {
 }
 
 std::optional<std::string> InnerLine::receive() {
-    std::array<char, kReadBytes> bytes;
+    std::array<char, kLineReadBytes> bytes;
     if (waits()) {
         flush();
         if (!waits() && waiter_ != nullptr) {

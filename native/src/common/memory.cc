@@ -10,7 +10,7 @@
 namespace hydra {
 namespace {
 
-constexpr std::int64_t kLookEveryNs = 20 * kMillisecondNs;
+constexpr std::int64_t kTrimEveryNs = 20 * kMillisecondNs;
 
 std::uint64_t resident_bytes() {
     std::uint64_t size = 0;
@@ -49,7 +49,7 @@ void MemoryLimit::begin_step(std::int64_t patience_ns) {
         if (monotonic_ns() >= deadline_ns) {
             return;
         }
-        sleep_until_ns(monotonic_ns() + kLookEveryNs);
+        sleep_until_ns(monotonic_ns() + kTrimEveryNs);
     }
 }
 

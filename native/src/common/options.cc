@@ -1,11 +1,12 @@
 #include "common/options.h"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 
-#include "common/whole_number.h"
+#include "common/system_options.h"
 
 namespace hydra {
 namespace {
@@ -16,6 +17,22 @@ namespace {
 
 std::string first_line(std::string text) {
     return text.substr(0, text.find('\n'));
+}
+
+// Digits only: the library's own conversion accepts more.
+CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
+    return CLI::Validator(
+        [least, most](std::string& text) -> std::string {
+            std::uint64_t value = 0;
+            const char* end = text.data() + text.size();
+            const auto [stopped, error] = std::from_chars(text.data(), end, value);
+            if (error == std::errc() && stopped == end && value >= least && value <= most) {
+                return "";
+            }
+            return "'" + text + "' is no whole number from " + std::to_string(least) + " to " +
+                   std::to_string(most);
+        },
+        "N");
 }
 
 std::string heading(const System& system) {
@@ -67,6 +84,20 @@ void refuse_options_of_others(const CLI::App& app, const Kind& kind, const Syste
 }
 
 }  // namespace
+
+void add_whole_number(CLI::App& app, const std::string& name, int& into, const std::string& text,
+                      std::uint64_t least, std::uint64_t most) {
+    app.add_option(name, into, text)->check(whole_number(least, most));
+}
+
+void add_choice(CLI::App& app, const std::string& name, const std::function<void(const std::string&)>& into,
+                const std::string& text, const std::vector<std::string>& words) {
+    app.add_option_function<std::string>(name, into, text)->check(CLI::IsMember(words));
+}
+
+void add_flag(CLI::App& app, const std::string& name, bool& into, const std::string& text) {
+    app.add_flag(name, into, text);
+}
 
 Options parse_options(int argc, const char* const* argv, const Systems& systems) {
     constexpr std::uint64_t most = UINT32_MAX;

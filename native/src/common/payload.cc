@@ -54,7 +54,7 @@ class Sizes {
 };
 
 // At most most_bytes of a file.
-std::string beginning(const std::string& name, std::uint64_t most_bytes) {
+std::string first_bytes(const std::string& name, std::uint64_t most_bytes) {
     std::error_code error;
     const auto status = std::filesystem::status(name, error);
     if (status.type() == std::filesystem::file_type::not_found || error) {
@@ -150,7 +150,7 @@ void PayloadBlock::take_lines() {
     const std::uint64_t longest = settings_.message_size - kHeaderBytes;
     const std::uint64_t shortest =
         std::min(settings_.message_size_min.value_or(kHeaderBytes), settings_.message_size) - kHeaderBytes;
-    const std::string text = beginning(settings_.payload_file, kLinesBytes + longest + 1);
+    const std::string text = first_bytes(settings_.payload_file, kLinesBytes + longest + 1);
     bytes_.clear();
     for (std::string_view left = text; !left.empty();) {
         const std::size_t end = left.find('\n');

@@ -26,7 +26,7 @@ constexpr std::int64_t kFreedWithinNs = 2 * kSecondNs;
 constexpr std::int64_t kIdleNs = 2 * kSecondNs;  // after this time the transport is polled
 // While chunk follows chunk, a command may wait for this long: looking costs a system call.
 constexpr std::int64_t kLookEveryNs = kMillisecondNs;
-constexpr std::uint64_t kChannelToken = 0;
+constexpr std::uint64_t kControlToken = 0;
 constexpr std::uint64_t kTransportToken = 1;
 constexpr unsigned long kTimerSlackNs =
     1000;  // the kernel's 50 µs would be added to every wait for a due time
@@ -40,7 +40,7 @@ Publisher::Publisher(Channel& channel, PublisherTransport& transport, Pacing pac
     if (transport.wake_fd() >= 0) {
         waiter_.add(transport.wake_fd(), kTransportToken);
     }
-    channel.watch(&waiter_, kChannelToken);
+    channel.watch(&waiter_, kControlToken);
     prctl(PR_SET_TIMERSLACK, kTimerSlackNs, 0, 0, 0);
 }
 
@@ -64,7 +64,7 @@ void Publisher::run() {
         }
         looked_ns = now_ns;
         for (const Waiter::Wake& wake : waiter_.wait(until_ns)) {
-            if (wake.token == kChannelToken) {
+            if (wake.token == kControlToken) {
                 channel_.stir();
             } else {
                 transport_.poll();

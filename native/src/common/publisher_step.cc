@@ -12,7 +12,7 @@ namespace {
 constexpr double kFlushAtMostS = 10;
 // How long the publisher waits for the last answers before it reads the control channel again.
 constexpr double kAnswersS = 0.02;
-constexpr std::int64_t kLookEveryNs = 5 * kMillisecondNs;
+constexpr std::int64_t kMemoryEveryNs = 5 * kMillisecondNs;
 // A longer batch is handed over in pieces: its times are kept in memory, and the memory limit is checked
 // between two chunks.
 constexpr std::uint64_t kLongestChunk = 65'536;
@@ -128,7 +128,7 @@ bool PublisherStep::exhausted(std::int64_t now_ns) {
     if (now_ns < next_look_ns_) {
         return false;
     }
-    next_look_ns_ = now_ns + kLookEveryNs;
+    next_look_ns_ = now_ns + kMemoryEveryNs;
     stopped_early_ = memory_.exceeded();
     return !stopped_early_.empty();
 }

@@ -16,7 +16,8 @@ constexpr std::uint64_t kBeforeTrace = 24;
 constexpr std::uint64_t kIds = 10'000'000;
 // Random characters from one number, six bits each.
 constexpr std::uint64_t kCharacters = 10;
-constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+constexpr std::string_view kTraceAlphabet =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 constexpr std::array<int, 8> kStatus = {200, 200, 200, 201, 304, 404, 429, 500};
 constexpr std::array<std::string_view, 8> kSentences = {
     "order accepted and sent to the warehouse. ", "payment confirmed by the bank. ",
@@ -60,7 +61,7 @@ void Records::write(std::span<char> room) {
     while (trace.size() < traced) {
         std::uint64_t number = numbers_.next();
         for (std::uint64_t i = 0; i < kCharacters; ++i, number >>= 6) {
-            trace += kAlphabet[number & 63];
+            trace += kTraceAlphabet[number & 63];
         }
     }
     trace.resize(traced);

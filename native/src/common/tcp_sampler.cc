@@ -24,9 +24,6 @@
 namespace hydra {
 namespace {
 
-// Reading takes at most one part in this many of the time: thousands of connections cost tens of
-// milliseconds.
-constexpr std::int64_t kReadOneIn = 50;
 constexpr std::size_t kAnswerBytes = std::size_t{1} << 18;
 // Offsets in struct tcp_info of linux/tcp.h, which cannot be included together with the C library's:
 // tcpi_notsent_bytes; tcpi_busy_time, _rwnd_limited and _sndbuf_limited; tcpi_bytes_sent.

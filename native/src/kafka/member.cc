@@ -16,7 +16,7 @@ namespace {
 constexpr std::chrono::seconds kJoinWithin{25};
 constexpr std::chrono::seconds kLeaveWithin{3};
 constexpr std::chrono::milliseconds kLookEvery{2};
-constexpr int kAskForMs = 1000;
+constexpr int kRequestMs = 1000;
 
 }  // namespace
 
@@ -49,7 +49,7 @@ void KafkaMember::step(const std::string& topic, const Offsets& begin) {
         // A new assignment would conflict with the group's own. If a partition cannot be moved yet, it is
         // read from an earlier offset, and nothing is missed.
         const KafkaPartitions list = listed(moved);
-        rd_kafka_error_t* const error = rd_kafka_seek_partitions(kafka_, list.get(), kAskForMs);
+        rd_kafka_error_t* const error = rd_kafka_seek_partitions(kafka_, list.get(), kRequestMs);
         if (error != nullptr) {
             rd_kafka_error_destroy(error);
         }
@@ -222,7 +222,7 @@ Offsets KafkaMember::committed(std::span<const std::int32_t> partitions) const {
         asked[partition] = RD_KAFKA_OFFSET_INVALID;
     }
     const KafkaPartitions list = listed(asked);
-    if (rd_kafka_committed(kafka_, list.get(), kAskForMs) == RD_KAFKA_RESP_ERR_NO_ERROR) {
+    if (rd_kafka_committed(kafka_, list.get(), kRequestMs) == RD_KAFKA_RESP_ERR_NO_ERROR) {
         for (int i = 0; i < list->cnt; ++i) {
             if (list->elems[i].offset >= 0) {
                 found[list->elems[i].partition] = list->elems[i].offset;

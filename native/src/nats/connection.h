@@ -23,6 +23,7 @@ class NatsConnection {
     NatsConnection& operator=(const NatsConnection&) = delete;
 
     static constexpr std::int64_t kConnectWithinMs = 5'000;
+    static constexpr std::int64_t kAnswerMs = 5'000;  // time limit for the server's answer to a request
 
     // Connects unless it is connected to these servers already; returns whether the connection is new.
     // TransportError: no server accepts the client, in this time. With `one_thread`, one thread of the

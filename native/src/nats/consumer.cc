@@ -12,7 +12,6 @@ namespace {
 
 using SharedInbox = std::shared_ptr<Inbox>;
 
-constexpr std::int64_t kAnswerMs = 5'000;
 // How long a pull request waits at the server if there is no message; then it is sent again.
 constexpr std::int64_t kFetchForMs = 1'000;
 // How long the server keeps the consumer of a subscriber that connects again; the default of 5 s is less than
@@ -70,7 +69,7 @@ NatsFeed::NatsFeed(NatsConnection& connection, const NatsStep& step, const Topic
                    "the pending limits");
     }
     // The server's answer shows that it has the subscriptions.
-    if (!connection_.flush(kAnswerMs)) {
+    if (!connection_.flush(NatsConnection::kAnswerMs)) {
         throw TransportError("NATS does not answer");
     }
     if (!step.stream.empty() && step.consumer == NatsConsumer::pull) {
@@ -93,7 +92,7 @@ void NatsFeed::consume(const NatsStep& step, const std::vector<std::string>& sub
     const std::string& subject = subjects.front();
     jsOptions options;
     jsOptions_Init(&options);
-    options.Wait = kAnswerMs;
+    options.Wait = NatsConnection::kAnswerMs;
     jsCtx* stream = nullptr;
     nats_check(natsConnection_JetStream(&stream, connection_.get(), &options), "JetStream");
     stream_.reset(stream);

@@ -11,7 +11,6 @@
 namespace hydra {
 namespace {
 
-constexpr std::int64_t kAnswerMs = 5'000;
 constexpr std::int64_t kProbesOutMs = 50;
 // A server delivers the probes of thousands of topics for seconds: it gets several times as long for the
 // subscribers that still connect.
@@ -59,7 +58,7 @@ std::string NatsPublisher::configure(const Configure& command) {
                              " bytes (max_payload)");
     }
     // The answer shows that the server has everything that was sent before.
-    if (!connection_.flush(kAnswerMs)) {
+    if (!connection_.flush(NatsConnection::kAnswerMs)) {
         throw TransportError("NATS does not answer");
     }
     connection_.begin_step();

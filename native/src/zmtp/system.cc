@@ -1,16 +1,15 @@
 #include "zmtp/system.h"
 
-#include <CLI/CLI.hpp>
 #include <stdexcept>
 
 #include "common/clock.h"
-#include "common/whole_number.h"
+#include "common/system_options.h"
 
 namespace hydra {
 
 void ZmtpSystem::add_options(CLI::App& app) {
-    app.add_option("--zmtp-rcvbuf", rcvbuf_bytes_, "bytes of the kernel's receive buffer of each connection")
-        ->check(whole_number(0, INT32_MAX));
+    add_whole_number(app, "--zmtp-rcvbuf", rcvbuf_bytes_,
+                     "bytes of the kernel's receive buffer of each connection", 0, INT32_MAX);
 }
 
 // Thousands of subscribers get a message each, one after the other. A wake-up for each costs the sender and
