@@ -50,13 +50,13 @@ class SupervisedProcess:
         self._grace_s = grace_s
         self.status: int | None = None
         self._heard = b""
-        # By its path, isolated and without site: it starts in 15 ms and cannot import the wrong hydra. In a session of
-        # its own, neither it nor the command receives Ctrl-C.
+        # By its path, isolated and without site: it starts soon and cannot import the wrong hydra. In a session of its
+        # own, neither it nor the command receives Ctrl-C.
         with running_on(cpus):
             self._guard = subprocess.Popen(
                 [
-                    *(sys.executable, "-I", "-S", supervisor.__file__, "--folder", str(folder), "--log", str(log)),
-                    *("--owner", str(os.getpid()), "--grace", str(grace_s), "--", *command),
+                    *(sys.executable, "-I", "-S", supervisor.__file__),
+                    *(str(folder), str(log), str(os.getpid()), str(grace_s), *command),
                 ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -9,40 +9,42 @@ only. It reads its standard input, a pipe whose other end only the owner holds:
 
 It writes ``pid N`` once to standard output, and ``exit STATUS`` if the server ends by itself; then it keeps the folder,
 so that the owner can read the log, until the owner has ended or sends ``Q``.
+
+A server starts only after this program has, so it imports little: ``argparse``, ``subprocess``, ``pathlib`` and
+``shutil`` together take twice as long as the start of Python.
 """
 
 from __future__ import annotations
 
-import argparse
-import contextlib
 import ctypes
 import os
 import select
-import shutil
 import signal
-import subprocess
 import sys
+import time
 from collections.abc import Callable
-from pathlib import Path
-from types import FrameType
+from contextlib import suppress
 
 PR_SET_PDEATHSIG = 1
 POLL_S = 0.2
+LOOK_EVERY_S = 0.005
+NOT_STARTED = 127
+"""The exit status of a command that could not be started; the reason is in its log."""
 
 
-def main(arguments: list[str]) -> int:
-    """Starts the command and waits for its end; the exit status is 0 unless the command could not start."""
-    parser = argparse.ArgumentParser(prog="hydra.client.supervisor")
-    parser.add_argument("--folder", type=Path, required=True, help="working folder of the command; removed at the end")
-    parser.add_argument("--log", type=Path, required=True, help="file for the output of the command")
-    parser.add_argument("--owner", type=int, required=True, help="pid of the process that started the supervisor")
-    parser.add_argument("--grace", type=float, default=1.5, help="seconds between SIGTERM and SIGKILL")
-    parser.add_argument("command", nargs="+")
-    options = parser.parse_args(arguments)
+def main(folder: str, log: str, owner: str, grace_s: str, *words: str) -> int:
+    """Starts the command and waits for its end.
 
+    Args:
+        folder: working folder of the command; removed at the end.
+        log: file for the output of the command.
+        owner: pid of the process that started this one.
+        grace_s: seconds between SIGTERM and SIGKILL.
+        words: the command.
+    """
     told_to_stop = False
 
-    def stop(_signal: int, _frame: FrameType | None) -> None:
+    def stop(*_: object) -> None:
         nonlocal told_to_stop
         told_to_stop = True
 
@@ -51,43 +53,76 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
-    with options.log.open("wb") as log:
-        child = subprocess.Popen(
-            options.command,
-            cwd=options.folder,
-            # Java decodes names with its locale; in plain C it cannot even open a folder with an umlaut in its name.
-            env={**os.environ, "LC_ALL": "C.UTF-8"},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            # The supervisor has one thread and allocates nothing here: safe between fork and exec.
-            preexec_fn=_die_with(os.getpid()),
-        )
-    _say(f"pid {child.pid}")
-    gently = _watch(child, options.owner, lambda: told_to_stop)
-    _end(child, options.grace if gently else 0.0)
-    shutil.rmtree(options.folder, ignore_errors=True)
+    command = Command(words, folder, log)
+    _say(f"pid {command.pid}")
+    gently = _watch(command, int(owner), lambda: told_to_stop)
+    command.end(float(grace_s) if gently else 0.0)
+
+    import shutil  # not needed before
+
+    shutil.rmtree(folder, ignore_errors=True)
     return 0
 
 
-def _die_with(supervisor: int) -> Callable[[], None]:
-    libc = ctypes.CDLL(None)
+class Command:
+    """The running command.
 
-    def before_exec() -> None:
-        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != supervisor:  # the supervisor died before the line above took effect
-            os._exit(1)
+    Attributes:
+        pid: its process id.
+        status: its exit status in the form of ``subprocess``; None: it is not known to have ended.
+    """
 
-    return before_exec
+    def __init__(self, words: tuple[str, ...], folder: str, log: str) -> None:
+        self.status: int | None = None
+        libc, supervisor = ctypes.CDLL(None), os.getpid()
+        output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        self.pid = os.fork()
+        if self.pid:
+            os.close(output)
+            return
+        try:
+            libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != supervisor:  # the supervisor died before the line above took effect
+                os._exit(1)
+            for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python
+                signal.signal(ignored, signal.SIG_DFL)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(output, 1)
+            os.dup2(output, 2)
+            os.chdir(folder)
+            # Java decodes names with its locale; in plain C it cannot even open a folder with an umlaut in its name.
+            os.execvpe(words[0], words, {**os.environ, "LC_ALL": "C.UTF-8"})  # noqa: S606  # the owner's command
+        except OSError as e:
+            os.write(output, f"{words[0]}: {e.strerror}\n".encode())
+        finally:
+            os._exit(NOT_STARTED)
+
+    def has_ended(self) -> bool:
+        """Whether the command has ended."""
+        if self.status is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            self.status = os.waitstatus_to_exitcode(status) if pid else None
+        return self.status is not None
+
+    def end(self, grace_s: float) -> None:
+        """Ends the command, by SIGKILL if SIGTERM has not ended it after ``grace_s``."""
+        if grace_s > 0 and not self.has_ended():
+            os.kill(self.pid, signal.SIGTERM)
+            deadline = time.monotonic() + grace_s
+            while not self.has_ended() and time.monotonic() < deadline:
+                time.sleep(LOOK_EVERY_S)
+        if not self.has_ended():
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
 
 
-def _watch(child: subprocess.Popen[bytes], owner: int, told_to_stop: Callable[[], bool]) -> bool:
+def _watch(command: Command, owner: int, told_to_stop: Callable[[], bool]) -> bool:
     """Waits until the server has to end; returns whether it has time to end in order."""
     attached, reported = True, False
     while not told_to_stop():
         if attached:
-            readable, _, _ = select.select([sys.stdin], [], [], POLL_S)
-            word = os.read(sys.stdin.fileno(), 1) if readable else None
+            readable, _, _ = select.select([0], [], [], POLL_S)
+            word = os.read(0, 1) if readable else None
             if word == b"Q":
                 return True
             if word == b"D":
@@ -97,29 +132,19 @@ def _watch(child: subprocess.Popen[bytes], owner: int, told_to_stop: Callable[[]
             elif word is not None or os.getppid() != owner:
                 return False
         else:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                child.wait(POLL_S)
-        if not reported and child.poll() is not None:
-            _say(f"exit {child.returncode}")
+            time.sleep(POLL_S)
+        if not reported and command.has_ended():
+            _say(f"exit {command.status}")
             reported = True
             if not attached:
                 return False
     return True
 
 
-def _end(child: subprocess.Popen[bytes], grace_s: float) -> None:
-    if grace_s > 0:
-        child.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(grace_s)
-    child.kill()
-    child.wait()
-
-
 def _say(line: str) -> None:
-    with contextlib.suppress(OSError):  # the owner has ended, which the loop will notice
+    with suppress(OSError):  # the owner has ended, which the loop will notice
         os.write(1, f"{line}\n".encode())
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:]))

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
-    import ssl  # takes long, and every command reads settings with the classes of this module
+    # They take long, and every command reads settings with the classes of this module.
+    import socket
+    import ssl
 
 Layer = Literal["TLS", "login", "network"]
 """Where a connection failed."""

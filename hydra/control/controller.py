@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 import zmq
-import zmq.utils.monitor
 from pyroaring import BitMap
 
 from hydra.control import curve_security
@@ -258,5 +257,5 @@ class Controller:
 
     def _count_refused_handshakes(self) -> None:
         while self._monitor.poll(0):
-            zmq.utils.monitor.recv_monitor_message(self._monitor)
+            self._monitor.recv_multipart()  # pyzmq's own reader, in zmq.utils.monitor, would import asyncio
             self._handshakes_refused += 1

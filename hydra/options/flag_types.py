@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib.util import find_spec
@@ -295,6 +294,8 @@ def family_of(host: str, port: int) -> int:
     Raises:
         OSError: the host cannot be resolved.
     """
+    import socket  # slow to import, and only this flag needs it
+
     return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
 
 
@@ -304,6 +305,8 @@ def refuse_address(host: str, port: int) -> None:
     Raises:
         UsageError: the address is in use, or is not of this machine.
     """
+    import socket
+
     try:
         with socket.socket(family_of(host, port), socket.SOCK_STREAM) as it:
             # The server sets it, too: a connection that has just ended does not block the port.

@@ -5,7 +5,8 @@ The decorators read the fields when a command is used, and not when it is listed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
@@ -122,7 +123,8 @@ class _Found(NamedTuple):
     of: Field[Any]
 
 
-def _settings(table: str, noun: type | None) -> list[_Found]:
+@cache
+def _settings(table: str, noun: type | None) -> Sequence[_Found]:
     """All settings of a table; [] if it has no dataclass."""
     from dataclasses import fields
 

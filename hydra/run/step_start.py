@@ -70,6 +70,8 @@ _STARTS: Final = 5
 _RESENDS_IN_LEAD: Final = 4
 _EASILY: Final = 1 / 3
 """If all clients acknowledge within this share of the lead, half the lead would have been enough, too."""
+_FEWEST_DOUBLINGS: Final = -1
+"""After such a start, ``_LEAD_NS`` is halved once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,8 @@ class StepStarter:
         self._asker = asker
         # A subscriber with a new process, or under new conditions, is probed again.
         self._proven = ReadinessProof()
-        # How many times the lead of the next start is doubled, because it was too short for some client.
+        # How many times the lead of the next start is doubled, because it was too short for some client; below 0, how
+        # many times its constant part is halved.
         self._doublings = 0
         self._settings_ns = 0
         self._connecting: ConnectFacts | None = None
@@ -377,7 +380,7 @@ class StepStarter:
         everyone = publishers | BitMap(deployment.subscribers)
         clocks = self._step_clocks(everyone)
         subscribers = BitMap() if step.stored else everyone - publishers
-        lead_ns = start_lead_ns(clocks.most_on_a_host(subscribers), self._settings_ns) << self._doublings
+        lead_ns = start_lead_ns(clocks.most_on_a_host(subscribers), self._settings_ns, self._doublings)
         start_ns = clocks.step_ns(self._run.clock_ns()) + lead_ns
         command = Start(
             epoch=self._run.epoch,
@@ -406,7 +409,9 @@ class StepStarter:
         left_ns = start_ns - clocks.step_ns(self._run.clock_ns())
         if left_ns >= (1 - _EASILY) * lead_ns:
             # The delay that made the lead longer is over.
-            self._doublings = max(0, self._doublings - 1)
+            self._doublings = max(_FEWEST_DOUBLINGS, self._doublings - 1)
+        else:
+            self._doublings = max(0, self._doublings)
         # If the window has begun already, publishers may have received the start too late.
         return command, clocks, publishers if left_ns < 0 else BitMap()
 
@@ -428,14 +433,16 @@ def told_by_host(ids: BitMap, command: Configure, clocks: StepClocks | None) -> 
     return [(share, replaced(command, connect=replaced(connect, clock=clock))) for share, clock in clocks.of_hosts(ids)]
 
 
-def start_lead_ns(clients: int, settings_ns: int) -> int:
+def start_lead_ns(clients: int, settings_ns: int, doublings: int = 0) -> int:
     """The lead of a start before its window, ns; the limits keep a single slow client from making it long.
 
     Args:
         clients: the number of subscribers on the host with the most.
         settings_ns: how long the subscribers took to apply their settings.
+        doublings: how many times the lead is doubled; below 0, how many times its constant part is halved.
     """
-    return _LEAD_NS + min(max(settings_ns, clients * _LEAD_PER_CLIENT_NS), clients * _SLOWEST_PER_CLIENT_NS)
+    shared_ns = min(max(settings_ns, clients * _LEAD_PER_CLIENT_NS), clients * _SLOWEST_PER_CLIENT_NS)
+    return (_LEAD_NS >> -doublings) + shared_ns if doublings < 0 else (_LEAD_NS + shared_ns) << doublings
 
 
 def cohort_settings(plan: StepPlan) -> Settings:

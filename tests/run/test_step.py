@@ -134,10 +134,11 @@ def test_clients_that_took_their_settings_slowly_are_told_of_the_start_earlier(
 @pytest.mark.parametrize(
     ("held_up_until", "ack_after_s", "leads"),
     [
-        (3, 0.0, [0.2, 0.4, 0.8, 0.4, 0.2, 0.2]),  # it was passing
+        (3, 0.0, [0.2, 0.4, 0.8, 0.4, 0.2, 0.1, 0.1]),  # it was passing
         (3, 0.25, [0.2, 0.4, 0.8, 0.4, 0.4, 0.4]),  # they need more than the first
         (3, 0.28, [0.2, 0.4, 0.8, 0.8, 0.8, 0.8]),  # half of it might not do
         (2, 0.1, [0.2, 0.4, 0.2, 0.2, 0.2, 0.2]),
+        (2, 0.05, [0.2, 0.4, 0.2, 0.1, 0.2, 0.1]),  # a quarter of the usual lead, and half of the halved one
     ],
 )
 def test_a_lead_that_was_doubled_shrinks_again_once_nobody_needs_it(
