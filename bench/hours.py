@@ -1,9 +1,11 @@
 """Section 6: runs of an hour at half of what the machine carries, and whether anything grows in them.
 
-    python -m bench.hours [--minutes 60] [--share 0.5] [--together] [--json FILE] [NAME …]
+    python -m bench.hours [--minutes 60] [--share 0.5] [--together] [--json FILE] [NAME[=RATE] …]
 
-With ``--together`` all workloads run in one hour, and each gets an equal part of that share. ``python -m bench.page
---hours FILE`` writes the results into docs/speed.md.
+With ``--together`` all workloads run in one hour, and each gets an equal part of that share. A message of a paced
+publisher costs each subscriber a wake-up, and at rate ``max`` many share one: a machine carries fewer paced messages
+than this command finds, so give the rates where that matters. ``python -m bench.page --hours FILE`` writes the results
+into docs/speed.md.
 
 A run is one step of `hydra slo`. Once a second the resident memory, the open files and the threads of its processes are
 read, added up for each kind of process. A slope is that of a line through the means of the minutes behind the first
@@ -294,19 +296,23 @@ def measured(name: str, rate: float, minutes: float) -> list[Finding]:
 def main() -> None:
     """Runs, prints and stores."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(HOURS)} (default: all)")
+    names_help = f"of {', '.join(HOURS)} (default: all), with messages/s in place of a share"
+    parser.add_argument("names", nargs="*", metavar="NAME[=RATE]", help=names_help)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--share", type=float, default=0.5, help="rate as a share of what the machine carries")
     parser.add_argument("--together", action="store_true", help="run all at the same time")
     parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args()
-    names = options.names or list(HOURS)
-    at_once = len(names) if options.together else 1
-    rates = [carried(HOURS[name]) * options.share / at_once for name in names]
-    results = HourResults([], now(), options.minutes, options.share, options.together)
+    given = dict(word.partition("=")[::2] for word in options.names or HOURS)
+    if unknown := given.keys() - HOURS.keys():
+        parser.error(f"no workload {min(unknown)}")
+    at_once = len(given) if options.together else 1
+    rates = [float(rate or carried(HOURS[name]) * options.share / at_once) for name, rate in given.items()]
+    share = None if any(given.values()) else options.share
+    results = HourResults([], now(), options.minutes, share, options.together)
     before = CpuTimes.now()
     with ThreadPoolExecutor(at_once) as pool:
-        for its in pool.map(_found, names, rates, repeat(options.minutes)):
+        for its in pool.map(_found, given, rates, repeat(options.minutes)):
             for finding in its:
                 verdict = {None: "", True: "holds", False: "misses"}[finding.holds]
                 print(
