@@ -494,6 +494,10 @@ class LateMessages(FigureWarning):
             yield cls(pct)
 
 
+_NAMED_SECONDS: Final = 3
+"""A warning names this number of the largest differences: a row of an hour can have hundreds."""
+
+
 class UnsteadyRow(FigureWarning):
     """A row whose seconds are not alike, so its figures are means of different loads or states.
 
@@ -507,8 +511,13 @@ class UnsteadyRow(FigureWarning):
 
     @property
     def text(self) -> str:
-        how = f": {', '.join(map(_differs, self.seconds))}" if self.seconds else " in at least one of its repeats"
-        return f"not steady{how}"
+        if not self.seconds:
+            return "not steady in at least one of its repeats"
+        most = sorted(self.seconds, key=lambda each: abs(each.by), reverse=True)[:_NAMED_SECONDS]
+        named = ", ".join(_differs(each) for each in self.seconds if each in most)
+        left = len(self.seconds) - len(most)
+        others = f", and {counted(left, 'other difference')}" if left else ""
+        return f"not steady: {named}{others}"
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:

@@ -201,6 +201,12 @@ SLOW = (
         (rows.StoppedEarly("no memory"), "a publisher stopped before the end of the window: no memory"),
         (rows.UnsteadyRow([Unsteadiness("change", 4, -0.1)]), "not steady: 10 % less was received from second 4 on than before"),  # noqa: E501
         (rows.UnsteadyRow([Unsteadiness("first", 0, -0.2)]), "not steady: 20 % less was received in the first repeat than in the others"),  # noqa: E501
+        (
+            rows.UnsteadyRow([Unsteadiness("second", at, by) for at, by in [(3, 0.1), (5, -0.3), (7, 0.2), (9, 0.4), (11, 0.1)]]),  # noqa: E501
+            "not steady: 30 % less was received in second 5 than in the median second, "
+            "20 % more was received in second 7 than in the median second, "
+            "40 % more was received in second 9 than in the median second, and 2 other differences",
+        ),
         (rows.UnsteadyRow([]), "not steady in at least one of its repeats"),
         (rows.SendsRefused(7), "7 messages were rejected by a server or the library"),
         (rows.GeneratorLimited("max"), "max: generator-limited: the clients limited the measured rate, not the system"),
