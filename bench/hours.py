@@ -21,7 +21,7 @@ import subprocess
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import repeat
@@ -37,7 +37,7 @@ from bench.failure import FAILURES, reason
 from bench.hydra_command import HYDRA, run_hydra
 from bench.machine import CpuTimes
 from bench.result import now
-from hydra.analysis.statistics import ALPHA
+from hydra.analysis.statistics import ALPHA, Floats
 from hydra.errors import UsageError
 from hydra.store.database import DATABASE, RunStore
 from hydra.wire.buckets import percentiles_us
@@ -162,23 +162,29 @@ def slope_of(minutes: Sequence[float]) -> Slope:
     return Slope(float(value), float(value) - half, float(value) + half)
 
 
-def of_minutes(samples: Sequence[tuple[float, float]]) -> list[float]:
-    """The means of the whole minutes behind the first third."""
+def of_minutes(
+    samples: Sequence[tuple[float, float]], middle: Callable[[Floats], np.floating] = np.mean
+) -> list[float]:
+    """The means, or other middles, of the whole minutes behind the first third."""
     at, values = np.array(samples).T
     last = int(at[-1] // _MINUTE_S)
     minutes = range(int(last * _WARM_UP), last)
-    return [float(values[(at >= m * _MINUTE_S) & (at < (m + 1) * _MINUTE_S)].mean()) for m in minutes]
+    return [float(middle(values[(at >= m * _MINUTE_S) & (at < (m + 1) * _MINUTE_S)])) for m in minutes]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A figure of an hour, and whether it is as it has to be; None: nothing is asked."""
+    """A figure of an hour, and whether it is as it has to be; None: nothing is asked.
+
+    ``minutes`` has its values by the minute, if the figure is a slope: one jump makes a slope, too.
+    """
 
     hour: str
     figure: str
     value: str
     goal: str
     holds: bool | None
+    minutes: tuple[float, ...] = ()
 
 
 RATE: Final = "rate"
@@ -229,12 +235,16 @@ def of_processes(hour: str, samples: Samples) -> Iterator[Finding]:
         text = (
             f"{minutes[0]:.1f} → {minutes[-1]:.1f} MB, {found.value:+.2f} [{found.low:+.2f} – {found.high:+.2f}] MB/h"
         )
-        yield Finding(hour, f"memory, {kind}", text, f"< {MOST_MB_AN_HOUR:g} MB/h", found.high < MOST_MB_AN_HOUR)
-        late = [sums for at, sums in its if at >= its[-1][0] * _WARM_UP]
-        for name, counts in (("open files", [s.files for s in late]), ("threads", [s.threads for s in late])):
-            least, most = min(counts), max(counts)
-            constant = least == most or (counts[0] == counts[-1] and most - least <= 1)
-            yield Finding(hour, f"{name}, {kind}", f"{least} – {most}", "constant", constant)
+        goal, holds = f"< {MOST_MB_AN_HOUR:g} MB/h", found.high < MOST_MB_AN_HOUR
+        yield Finding(hour, f"memory, {kind}", text, goal, holds, tuple(round(mean, 2) for mean in minutes))
+        for name, counts in (
+            ("open files", [(at, sums.files) for at, sums in its]),
+            ("threads", [(at, sums.threads) for at, sums in its]),
+        ):
+            # A file that is read is open for a moment, and some samples see it.
+            usual = of_minutes(counts, np.median)
+            text = f"{min(usual):g} – {max(usual):g}"
+            yield Finding(hour, f"{name}, {kind}", text, "constant", min(usual) == max(usual))
 
 
 def of_the_run(hour: str, run: Path, *, is_lossless: bool) -> Iterator[Finding]:
@@ -255,7 +265,9 @@ def of_the_run(hour: str, run: Path, *, is_lossless: bool) -> Iterator[Finding]:
         found = slope_of(np.log(minutes).tolist())
         low, high = (100 * math.expm1(limit) for limit in found[1:])
         text = f"{min(minutes):.0f} – {max(minutes):.0f} µs, [{low:+.1f} – {high:+.1f}] % an hour"
-        yield Finding(hour, "p99 of a minute", text, "no trend", low <= 0 <= high)
+        yield Finding(
+            hour, "p99 of a minute", text, "no trend", low <= 0 <= high, tuple(round(each) for each in minutes)
+        )
 
 
 # --- the command -----------------------------------------------------------------------------------------------------

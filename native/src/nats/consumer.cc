@@ -155,7 +155,7 @@ std::string NatsFeed::made_consumer(const NatsStep& step, const std::vector<std:
     natsMsg* reply = nullptr;
     nats_check(natsConnection_RequestString(&reply, connection_.get(),
                                             ("$JS.API.CONSUMER.CREATE." + step.stream).c_str(),
-                                            request.c_str(), kAnswerMs),
+                                            request.c_str(), NatsConnection::kAnswerMs),
                kNoConsumer + step.stream);
     const NatsMessage owner(reply);
     const std::string_view text(natsMsg_GetData(reply),
@@ -179,7 +179,7 @@ std::string NatsFeed::made_consumer(const NatsStep& step, const std::vector<std:
 void NatsFeed::delete_consumer(const std::string& consumer) const {
     jsOptions options;
     jsOptions_Init(&options);
-    options.Wait = kAnswerMs;
+    options.Wait = NatsConnection::kAnswerMs;
     js_DeleteConsumer(stream_.get(), stream_name_.c_str(), consumer.c_str(), &options, nullptr);
 }
 
