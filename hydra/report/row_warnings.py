@@ -511,13 +511,8 @@ class UnsteadyRow(FigureWarning):
 
     @property
     def text(self) -> str:
-        if not self.seconds:
-            return "not steady in at least one of its repeats"
-        most = sorted(self.seconds, key=lambda each: abs(each.by), reverse=True)[:_NAMED_SECONDS]
-        named = ", ".join(_differs(each) for each in self.seconds if each in most)
-        left = len(self.seconds) - len(most)
-        others = f", and {counted(left, 'other difference')}" if left else ""
-        return f"not steady: {named}{others}"
+        how = f": {_largest(self.seconds)}" if self.seconds else " in at least one of its repeats"
+        return f"not steady{how}"
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
@@ -526,6 +521,14 @@ class UnsteadyRow(FigureWarning):
             if REPEATS in about.row:  # texts of repeats end with their count, but for the one about the first repeat
                 text = text.split("; ")[0] if text.startswith("first ") else ""
             yield cls(decode_unsteadiness(text))
+
+
+def _largest(seconds: Sequence[Unsteadiness]) -> str:
+    """The largest differences in the order of time, and the number of the others."""
+    most = sorted(seconds, key=lambda each: abs(each.by), reverse=True)[:_NAMED_SECONDS]
+    left = len(seconds) - len(most)
+    others = f", and {counted(left, 'other difference')}" if left else ""
+    return ", ".join(_differs(each) for each in seconds if each in most) + others
 
 
 def _differs(found: Unsteadiness) -> str:
