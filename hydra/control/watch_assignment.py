@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
-import msgspec
-
 from hydra.control.clock_offset import HostKey
+from hydra.control.sample_log import SampleLog
 from hydra.model import GroupRole
 from hydra.wire.messages import Hello, HostReadings, Sample, Watch
 from hydra.wire.protocol_constants import RESEND_EVERY_S
@@ -18,8 +16,6 @@ from hydra.wire.protocol_constants import RESEND_EVERY_S
 Place = tuple[str, str, str]
 """Boot id, time namespace and network namespace: processes with the same three see the same counters."""
 
-_json: Final = msgspec.json.Encoder()
-_sample: Final = msgspec.json.Decoder(Sample)
 _AGAIN_NS: Final = round(RESEND_EVERY_S * 1e9)
 _REPEAT_NS: Final = 10_000_000_000
 """The time between two repeats of the command: a third of the time after which a watch ends by itself."""
@@ -72,13 +68,13 @@ class _Watcher:
 
 @dataclass(slots=True)
 class _Watching:
-    """A watch; ``on`` until its end."""
+    """A watch; ``on`` until its end. ``posts`` has the source of each sample."""
 
     epoch: int
     every_s: float
     on: bool = True
-    # Compressed, because an hour has thousands of samples, each with dozens of objects.
-    samples: list[tuple[WatchSource, bytes]] = field(default_factory=list)
+    posts: list[WatchSource] = field(default_factory=list)
+    samples: SampleLog[Sample] = field(default_factory=lambda: SampleLog(Sample))
 
 
 class HostWatch:
@@ -125,7 +121,7 @@ class HostWatch:
 
     def posts(self) -> list[WatchSource]:
         """The connected sources, and those that have sent readings in this watch."""
-        told = [] if self._now is None else [post for post, _ in self._now.samples]
+        told = [] if self._now is None else self._now.posts
         return list(dict.fromkeys([*(w.post for w in self._watchers.values()), *told]))
 
     # --- a watch -----------------------------------------------------------------------------------------------------
@@ -166,7 +162,9 @@ class HostWatch:
         if watcher is not None and watching is not None and message.epoch == watching.epoch:
             watcher.heard_ns = now_ns
             watcher.ended = not watching.on
-            watching.samples += [(watcher.post, zlib.compress(_json.encode(s), 1)) for s in message.samples]
+            for sample in message.samples:
+                watching.posts.append(watcher.post)
+                watching.samples.add(sample)
 
     def answered(self) -> bool:
         """Whether every connected source with a command has sent readings since the end."""
@@ -174,8 +172,9 @@ class HostWatch:
 
     def samples(self, first: int = 0) -> list[tuple[WatchSource, Sample]]:
         """The samples of the present or last watch in the order of arrival, from number ``first``."""
-        packed = [] if self._now is None else self._now.samples[first:]
-        return [(post, _sample.decode(zlib.decompress(text))) for post, text in packed]
+        if self._now is None:
+            return []
+        return list(zip(self._now.posts[first:], self._now.samples.since(first), strict=True))
 
     def _wanted(self, watching: _Watching, now_ns: int) -> Iterator[tuple[bytes, Watch]]:
         readers = [r for p in self._by_place if p != self.own and (r := self._reader(p, now_ns)) is not None]

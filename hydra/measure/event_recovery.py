@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 from itertools import accumulate
 from typing import Final
 
@@ -52,7 +52,7 @@ def coarse(histogram: Histogram) -> Histogram:
     return Histogram([n for pair in sorted(counts.items()) for n in pair], histogram.min_us, histogram.max_us)
 
 
-@cache
+@lru_cache(4096)  # more are asked for in an hour: all of them are 8 MB
 def _coarse(index: int) -> int:
     if index < 0:
         return mirrored(_coarse(mirrored(index)))

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import platform
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
-
-import msgspec
 
 from hydra.client.host_counters import HostSampler
 from hydra.client.host_monitor import ProcessTreeSampler
 from hydra.client.linux_process import process_cpu_ns
 from hydra.control.controller import Controller
 from hydra.control.roster import Roster
+from hydra.control.sample_log import SampleLog
 from hydra.control.watch_assignment import Place, WatchSource
 from hydra.measure.observation import CPU, ServerFigures
 from hydra.measure.resources import cpu_between
 from hydra.model import HostSample, ThreadSample
 from hydra.run.step_window import TICK_NS
 
-_json: Final = msgspec.json.Encoder()
-_sample: Final = msgspec.json.Decoder(HostSample)
 _MOST_SAMPLES: Final = 2400
 """The most samples of a host in a step: four a second in ten minutes, two in three seconds in an hour. Each takes 1 to
 2 kB of the database."""
@@ -129,8 +125,7 @@ class StepHosts:
         self._controller = controller
         self._step_ns = step_ns
         self._sampler = HostSampler()
-        # Compressed, because a sample of a host with many interfaces is 26 kB of objects, and there are thousands.
-        self._own: list[bytes] = []
+        self._own = SampleLog(HostSample)
         self._processes = servers
         self._servers = [(ProcessTreeSampler(pid), ServerCpuClock()) for pid in servers()]
         self._of_servers: list[ThreadSample] = []
@@ -149,7 +144,7 @@ class StepHosts:
         self._next_ns = time_ns + self._every_ns - TICK_NS // 2
         own = HostSample(time_ns, self._sampler.read())
         self._lately.add(platform.node(), own)
-        self._own.append(zlib.compress(_json.encode(own), 1))
+        self._own.add(own)
         for number, (pid, (processes, clock)) in enumerate(zip(self._processes(), self._servers, strict=False)):
             clock.read(pid, time_ns)
             processes.follow(pid)
@@ -182,7 +177,7 @@ class StepHosts:
         roster = self._controller.roster
         self._controller.wait_until(roster.watch.answered, _LAST_WITHIN_S)
         load = samples_on_step_clock(roster, now_ns, self._step_ns)
-        load.hosts[platform.node()] = [_sample.decode(zlib.decompress(text)) for text in self._own]
+        load.hosts[platform.node()] = self._own.since()
         if self._of_servers:
             load.threads.setdefault(platform.node(), []).extend(self._of_servers)
         cores = {f"server {number}": clock.cores for number, (_, clock) in enumerate(self._servers, 1)}
