@@ -140,27 +140,27 @@ def test_a_receive_rate_holds_it_back_until_the_drain(subscriber: Bench, log: Lo
 
 
 def test_a_fetch_is_answered_when_there_is_enough_or_after_its_time(subscriber: Bench, log: Log) -> None:
-    lazy = with_values(PLAIN, fetch_min_bytes=1_000_000, fetch_wait_max_ms=1000)
+    lazy = with_values(PLAIN, fetch_min_bytes=1_000_000, fetch_wait_max_ms=3000)
     window = begun(subscriber, 1, log, ONE, settings=lazy, seconds=1.0)
     for n in range(10):
         log.write(1, [n], publisher=ONE)
         subscriber.await_moment(window, (n + 1) / 20)
-    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 10}, system=log.end_of_data())
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 10}, system=log.end_of_data(), drain_max_s=15)
     assert [ledger.missing for ledger in report.ledgers] == [0]
-    # At the defaults it is one batch a message. (Writing may take more than one wait of a second.)
-    assert report.batches <= 5
+    # At the defaults it is one batch a message.
+    assert report.batches <= 2
 
 
 def test_a_reconnect_goes_on_where_it_stood(subscriber: Bench, wide_log: Log) -> None:
-    window = begun(subscriber, 1, wide_log, ONE, settings=with_values(PLAIN, reconnect_rate=3.0), seconds=0.9)
+    window = begun(subscriber, 1, wide_log, ONE, settings=with_values(PLAIN, reconnect_rate=1.0), seconds=2.9)
     for first in range(0, 500, 100):
         wide_log.write(1, range(first, first + 100), publisher=ONE)
-        subscriber.await_moment(window, first / 600)
+        subscriber.await_moment(window, first / 200)
     subscriber.await_end(window)
     report = subscriber.subscriber_report(CLIENT, 1, {ONE: 500}, system=wide_log.end_of_data(), drain_max_s=15)
     (ledger,) = report.ledgers
     assert (ledger.received, ledger.missing, ledger.duplicates) == (500, 0, 0)
-    assert 1 <= report.reconnects <= 2  # due at 0.33 and 0.67 s, if the machine is that fast
+    assert report.reconnects == 2  # due at 1 and 2 s
     assert 1 <= len(report.absent) <= 2
 
 

@@ -81,13 +81,9 @@ def measured(run: Path, *arguments: object, expect: int | tuple[int, ...] = 0) -
 
 
 def assert_all_arrived(row: Mapping[str, object], due: int) -> None:
-    """Nothing was lost, and half of what was due was sent in time, or the row reports that the rate was not held.
-
-    Other tests load the machine as well.
-    """
+    """Nothing was lost, and on a machine that other tests load as well, most of what was due was sent in time."""
     sent, received = float(str(row["total_tx"])), float(str(row["total_rx"]))
-    assert 0 < sent <= due
-    assert sent >= 0.5 * due or str(row["rate_held"]) == "False"
+    assert 0.5 * due <= sent <= due
     assert (received, float(str(row["client_loss_pct"]))) == (sent, 0)
 
 

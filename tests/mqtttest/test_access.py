@@ -32,7 +32,7 @@ from .ends import told_of
 from .secure import secure_servers, websocket_server
 
 starts("secure", "tried_client")
-SMALL: Final = ("--clients", 1, "--rate", 100, "--duration", 0.2, "--set", "warmup_s=0")
+SMALL: Final = ("--clients", 1, "--rate", 20, "--duration", 1, "--set", "warmup_s=0")
 EACH: Final = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 
