@@ -186,6 +186,11 @@ class Finding:
     holds: bool | None
     minutes: tuple[float, ...] = ()
 
+    @property
+    def verdict(self) -> str:
+        """``holds`` or ``misses``; "" if nothing is asked."""
+        return "" if self.holds is None else "holds" if self.holds else "misses"
+
 
 RATE: Final = "rate"
 """The figure with the messages/s of a workload, which has no goal."""
@@ -326,10 +331,8 @@ def main() -> None:
     with ThreadPoolExecutor(at_once) as pool:
         for its in pool.map(_found, given, rates, repeat(options.minutes)):
             for finding in its:
-                verdict = {None: "", True: "holds", False: "misses"}[finding.holds]
-                print(
-                    f"{finding.hour:20} {finding.figure:30} {finding.value:50} {finding.goal:12} {verdict}", flush=True
-                )
+                cells = f"{finding.hour:20} {finding.figure:30} {finding.value:50} {finding.goal:12}"
+                print(cells, finding.verdict, flush=True)
             others = before.others_until(CpuTimes.now())
             results = replace(results, findings=[*results.findings, *its], others=others)
             if options.json:

@@ -231,7 +231,7 @@ def _hours(hours: HourResults | None) -> Iterator[str]:
 
 
 def _verdict(finding: Finding) -> str:
-    return {None: "", True: "`holds`", False: "`misses`"}[finding.holds]
+    return finding.verdict and f"`{finding.verdict}`"
 
 
 def _conditions(hours: HourResults) -> Iterator[str]:

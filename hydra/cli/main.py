@@ -140,7 +140,7 @@ def main(command: click.Command = cli) -> None:
         sys.exit(EXIT_INTERRUPTED)
     finally:
         leave_at_once_on_the_next()  # threads of libraries may still be ending
-        # Otherwise Python would look for garbage among all that was imported, which takes 0.15 s after a run.
+        # Otherwise Python would look for garbage among all that was imported, which takes 0.1 s after a run.
         gc.freeze()
 
 

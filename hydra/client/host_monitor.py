@@ -142,7 +142,7 @@ class ProcessTreeSampler:
         self._connections = TcpSampler(lambda: [pid for pid in self._threads.processes if pid != os.getpid()])
 
     def follow(self, parent: int) -> None:
-        """Reads this process and its descendants from now on; it replaces the earlier process."""
+        """Makes the sampler read this process and its descendants in place of the earlier process."""
         self._threads.parent = parent
 
     def threads(self) -> list[BusyThread]:

@@ -53,7 +53,7 @@ def main(folder: str, log: str, owner: str, grace_s: str, *words: str) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
-    command = Command(words, folder, log)
+    command = CommandProcess(words, folder, log)
     _say(f"pid {command.pid}")
     gently = _watch(command, int(owner), lambda: told_to_stop)
     command.end(float(grace_s) if gently else 0.0)
@@ -64,7 +64,7 @@ def main(folder: str, log: str, owner: str, grace_s: str, *words: str) -> int:
     return 0
 
 
-class Command:
+class CommandProcess:
     """The running command.
 
     Attributes:
@@ -116,7 +116,7 @@ class Command:
             os.waitpid(self.pid, 0)
 
 
-def _watch(command: Command, owner: int, told_to_stop: Callable[[], bool]) -> bool:
+def _watch(command: CommandProcess, owner: int, told_to_stop: Callable[[], bool]) -> bool:
     """Waits until the server has to end; returns whether it has time to end in order."""
     attached, reported = True, False
     while not told_to_stop():

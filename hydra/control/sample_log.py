@@ -1,4 +1,4 @@
-"""The samples of a step in memory, compressed."""
+"""Keeps the samples of a step in memory, compressed."""
 
 from __future__ import annotations
 
@@ -27,9 +27,6 @@ class SampleLog(Generic[_T]):
         self._decode = msgspec.json.Decoder(kind).decode
         self._blocks: list[bytes] = []
         self._newest: list[bytes] = []
-
-    def __len__(self) -> int:
-        return len(self._blocks) * _BLOCK + len(self._newest)
 
     def add(self, sample: _T) -> None:
         """Adds a sample."""

@@ -68,7 +68,13 @@ class _Watcher:
 
 @dataclass(slots=True)
 class _Watching:
-    """A watch; ``on`` until its end. ``posts`` has the source of each sample."""
+    """A watch.
+
+    Attributes:
+        on: whether the watch has not ended.
+        posts: the source of each sample.
+        samples: what the sources have read.
+    """
 
     epoch: int
     every_s: float

@@ -79,7 +79,7 @@ class ServerCpuClock:
         self._is_known = False
 
     def read(self, pid: int, time_ns: int) -> None:
-        """Adds what the server has used since the last reading; the first reading only begins.
+        """Adds the CPU time that the server has used since the last reading; the first reading adds nothing.
 
         Args:
             pid: the server's present process, which may have ended.

@@ -71,7 +71,7 @@ _RESENDS_IN_LEAD: Final = 4
 _EASILY: Final = 1 / 3
 """If all clients acknowledge within this share of the lead, half the lead would have been enough, too."""
 _FEWEST_DOUBLINGS: Final = -1
-"""After such a start, ``_LEAD_NS`` is halved once."""
+"""The lowest number of doublings: after a start that all clients acknowledged so soon, ``_LEAD_NS`` is halved."""
 
 
 @dataclass(frozen=True, slots=True)
