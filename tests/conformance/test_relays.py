@@ -325,6 +325,7 @@ def test_an_answer_that_comes_late_is_none_to_the_next_command(eight: Bench) -> 
     with stopped(eight, 1):
         eight.peer.tell([1], PLAIN)
         eight.peer.tell_anew([1], PLAIN)
+        eight.peer.relays_in_sync([1])
     eight.peer.heard(wire.Ack, [1], epoch=1, command="configure")
     eight.peer.stays(lambda: len(acked(eight, "configure")) == 1, "the answer to the first one")
     assert not eight.peer.said(wire.Ack, epoch=0, echo=1)
