@@ -4,8 +4,8 @@
     hydra nats-fixed --clients 30 --repeat 3 --compare tls=false,true --out runs/nats
     scripts/encryption_prices.py runs/nats
 
-A line is one run: CPU time for each message of the publisher, of all subscribers and of the servers, the latency p99,
-and how long the subscribers took to connect; each is the median of the repeats.
+A line is one run: the rate, CPU time for each message of the publisher, of all subscribers and of the servers, and the
+latency p99; each is the median of the repeats.
 """
 
 from __future__ import annotations
@@ -15,14 +15,9 @@ from collections.abc import Iterator, Sequence
 from math import isnan
 from pathlib import Path
 from statistics import median
-from typing import Final
 
-from hydra.events.run_events import PhasesTimed
 from hydra.model import Role, StepResult, number
 from hydra.store.database import RunStore
-
-_CONNECTING: Final = ("settings", "readiness")
-"""The parts of a step in which subscribers connect, if they are new."""
 
 
 def line(run: Path) -> str:
@@ -32,8 +27,7 @@ def line(run: Path) -> str:
         used = [[*_used(store, step)] for step in steps]
         cpu = [_text(median(values)) for values in zip(*used, strict=True)]
         p99_ms = median(number(step.figures["latency_p99_us"]) or 0.0 for step in steps) / 1000
-        connecting_s = median(_connecting_s(store))
-    return f"| {run.parent.name} | {run.name} | {' | '.join(cpu)} | {p99_ms:.2f} | {connecting_s:.3f} |"
+    return f"| {run.parent.name} | {steps[0].plan.settings.rate} | {run.name} | {' | '.join(cpu)} | {p99_ms:.2f} |"
 
 
 def _used(store: RunStore, step: StepResult) -> Iterator[float]:
@@ -52,13 +46,6 @@ def _used(store: RunStore, step: StepResult) -> Iterator[float]:
 
 def _text(value: float) -> str:
     return "—" if isnan(value) else f"{value:.1f}"
-
-
-def _connecting_s(store: RunStore) -> Iterator[float]:
-    """How long new subscribers took to connect: the first step of each repeat is the one that warms up."""
-    for event in store.events():
-        if event.kind == PhasesTimed.kind and event.data.fields["epoch"] % 2:
-            yield sum(seconds for name, seconds in event.data.fields["took_s"] if name in _CONNECTING)
 
 
 def main(folders: Sequence[str]) -> None:
