@@ -59,8 +59,7 @@ class TcpForwarder:
     def close(self) -> None:
         """Ends every connection."""
         self.closing.set()
-        for end in self._open:
-            _hang_up(end)
+        hang_up(*self._open)
         for thread in self._threads:
             thread.join(SOON_S)
         for end in self._open:
@@ -136,13 +135,14 @@ class FrameForwarder(TcpForwarder):
                 pass_on(target, frame)
         finally:
             # Both sides learn of it; a client connects anew.
-            _hang_up(source)
-            _hang_up(target)
+            hang_up(source, target)
 
 
-def _hang_up(end: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        end.shutdown(socket.SHUT_RDWR)
+def hang_up(*ends: socket.socket) -> None:
+    """Ends connections, also those that have ended already; whoever reads from one learns of it."""
+    for end in ends:
+        with contextlib.suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
 
 
 def _exactly(read: Callable[[int], bytes], size: int) -> bytes:

@@ -17,7 +17,7 @@ from hydra.client.server_interface import accepts, free_ports
 from hydra.client.supervised_process import SupervisedProcess
 from hydra.mqtttest.program import find
 from hydra.natstest.program import find_server
-from tests.forwarder import TcpForwarder
+from tests.forwarder import TcpForwarder, hang_up
 from tests.integration.command import hydra, table
 from tests.suite.native_client import native_client
 from tests.suite.waiting import wait_until
@@ -164,40 +164,49 @@ def test_a_network_that_holds_the_first_bytes_moves_the_median_by_as_much(tmp_pa
 class Evicting(TcpForwarder):
     """Ends the connections of all subscribers at the first message of a window, and then lets in only some of them.
 
+    A subscriber is known by its CONNECT, which has its name: one that was let in may try again as often as it needs.
+
     Attributes:
-        let_in: how many are let in again.
+        let_in: how many subscribers are let in again.
     """
 
     def __init__(self, server: str, let_in: int) -> None:
         super().__init__(server)
-        self._subscribed: list[tuple[socket.socket, socket.socket]] = []
-        self._left = let_in
+        self._let_in = let_in
+        self._ends: dict[bytes, tuple[socket.socket, socket.socket]] = {}
+        self._back: set[bytes] = set()
         self._evicted = False
         self._lock = threading.Lock()
 
     def connected(self, client: socket.socket, server: socket.socket) -> None:
-        with self._lock:
-            if self._evicted:
-                self._left -= 1
-                if self._left < 0:
-                    client.close()
-                    server.close()
-                    return
         self.run(self._to_server, client, server)
         self.run(self._to_client, server, client)
 
     def _to_server(self, client: socket.socket, server: socket.socket) -> None:
+        connect = client.recv(65_536)
+        if not self._may_enter(connect):
+            hang_up(client, server)
+            return
+        server.sendall(connect)
         while data := client.recv(65_536):
             if data[0] & 0xF0 == 0x80 and not self._evicted:  # SUBSCRIBE
-                self._subscribed.append((client, server))
+                self._ends[connect] = client, server
             server.sendall(data)
             # A PUBLISH ends with the header of a message, whose epoch is 0 in a probe.
             if data[0] & 0xF0 == 0x30 and data[-24:-20] != bytes(4) and not self._evicted:
                 with self._lock:
-                    self._evicted, evicted = True, [*self._subscribed]
-                for ends in evicted:
-                    for end in ends:
-                        end.shutdown(socket.SHUT_RDWR)
+                    self._evicted = True
+                for ends in list(self._ends.values()):
+                    hang_up(*ends)
+
+    def _may_enter(self, connect: bytes) -> bool:
+        with self._lock:
+            if not self._evicted or connect not in self._ends or connect in self._back:
+                return True
+            if len(self._back) == self._let_in:
+                return False
+            self._back.add(connect)
+            return True
 
     def _to_client(self, server: socket.socket, client: socket.socket) -> None:
         while data := server.recv(65_536):

@@ -238,7 +238,8 @@ void Session::await(const std::function<bool()>& condition, const char* what) {
             throw TransportError(failure("network", std::string("no answer ") + what));
         }
         write();
-        if (!read() && lost_.empty()) {
+        // With TLS `read` may have found what arrived while it looked.
+        if (!read() && lost_.empty() && !condition()) {
             wait(static_cast<int>((deadline_ns - monotonic_ns()) / kMillisecondNs) + 1);
         }
     }

@@ -16,7 +16,8 @@ void MqttSubscriber::configure(const Configure& command) {
     }
     step.retain = false;  // only for publishers
     std::vector<std::string> subscriptions = filters(step, command.group, command.publishers, chosen_);
-    if (session_ != nullptr && step == step_ && subscriptions == filters_) {
+    const bool same = step == step_ && subscriptions == filters_;
+    if (session_ != nullptr && same) {
         // A connection that the server has closed meanwhile shows it only when it is read.
         while (session_->read()) {
         }
@@ -24,9 +25,12 @@ void MqttSubscriber::configure(const Configure& command) {
             return;
         }
     }
+    if (!same || name_.empty()) {
+        // Under its old name the server could have kept other subscriptions of this client.
+        name_ = new_client_name(step);
+    }
     step_ = std::move(step);
     filters_ = std::move(subscriptions);
-    name_ = new_client_name(step_);
     connect();
 }
 
@@ -113,6 +117,10 @@ void MqttSubscriber::inherit(const SubscriberTransport& earlier) {
     const auto& it = dynamic_cast<const MqttSubscriber&>(earlier);
     epoch_ = it.epoch_;
     was_lost_ = it.has_lost();
+    // A client that comes back has the name that the server knows.
+    name_ = it.name_;
+    step_ = it.step_;
+    filters_ = it.filters_;
 }
 
 SystemObject MqttSubscriber::report_system() const {
