@@ -55,10 +55,10 @@ class Batch {
             ++next_.sequence;
             ++runs_[count_ - 1].count;
         } else if (message_size >= kHeaderBytes) {
-            next_ = read_header(message);
+            const Header first = read_header(message);
+            runs_[count_++] = {first, 1, static_cast<std::uint32_t>(message_size)};
+            next_ = {first.epoch, first.publisher, first.sequence + 1, first.time_ns};
             next_size_ = message_size;
-            runs_[count_++] = {next_, 1, static_cast<std::uint32_t>(message_size)};
-            ++next_.sequence;
         }
     }
 

@@ -30,10 +30,16 @@ inline void write_header(void* to, const Header& header) {
     std::memcpy(to, &header, kHeaderBytes);
 }
 
-// `from` holds at least a header.
+// `from` holds at least a header. Each field is read by itself: GCC copies 24 bytes to the stack in two
+// stores, and a read across both of them waits until they have reached the cache, which doubled a message's
+// account.
 inline Header read_header(const void* from) {
+    const auto* bytes = static_cast<const std::byte*>(from);
     Header header;
-    std::memcpy(&header, from, kHeaderBytes);
+    std::memcpy(&header.epoch, bytes + offsetof(Header, epoch), sizeof header.epoch);
+    std::memcpy(&header.publisher, bytes + offsetof(Header, publisher), sizeof header.publisher);
+    std::memcpy(&header.sequence, bytes + offsetof(Header, sequence), sizeof header.sequence);
+    std::memcpy(&header.time_ns, bytes + offsetof(Header, time_ns), sizeof header.time_ns);
     return header;
 }
 
