@@ -12,8 +12,9 @@ from hydra.kafkatest.property_table import PROPERTIES
 BATCH_HEADER_BYTES: Final = 61
 """baseOffset 8, batchLength 4, partitionLeaderEpoch 4, magic 1, crc 4, attributes 2, lastOffsetDelta 4,
 baseTimestamp 8, maxTimestamp 8, producerId 8, producerEpoch 2, baseSequence 4, record count 4."""
-FIXED_RECORD_BYTES: Final = 4
-"""attributes 1, timestamp delta 1 (batches filled within 63 ms), key length −1 as 1, number of headers 0 as 1."""
+FIXED_RECORD_BYTES: Final = 3
+"""attributes 1, timestamp delta 1 (batches filled within 63 ms), number of headers 0 as 1."""
+NO_KEY: Final = -1
 LARGEST_BATCH_BYTES: Final = 2**31 - 1
 LIBRDKAFKA_SLACK_BYTES: Final = 512
 """librdkafka counts the request's header and an upper bound for the next record into ``batch.size``; with this slack
@@ -29,23 +30,29 @@ def varint_bytes(value: int) -> int:
     return max(1, (zigzag.bit_length() + 6) // 7)
 
 
-def record_bytes(message_size: int, offset_delta: int) -> int:
-    """Length in bytes of one record without key and headers, its length field included."""
-    body = FIXED_RECORD_BYTES + varint_bytes(offset_delta) + varint_bytes(message_size) + message_size
+def longest_key(keys: int) -> int:
+    """Length in bytes of the longest of ``keys`` keys, which are decimal numbers from 0; -1 without keys."""
+    return len(str(keys - 1)) if keys else NO_KEY
+
+
+def record_bytes(message_size: int, offset_delta: int, key_bytes: int = NO_KEY) -> int:
+    """Length in bytes of one record without headers, its length field included; ``key_bytes`` is -1 without a key."""
+    key = varint_bytes(key_bytes) + max(key_bytes, 0)
+    body = FIXED_RECORD_BYTES + varint_bytes(offset_delta) + key + varint_bytes(message_size) + message_size
     return varint_bytes(body) + body
 
 
-def batch_bytes(msg_batch: int, message_size: int) -> int:
+def batch_bytes(msg_batch: int, message_size: int, key_bytes: int = NO_KEY) -> int:
     """Length in bytes of an uncompressed batch of ``msg_batch`` messages of ``message_size`` bytes, header included.
 
-    A producer with this ``batch.size`` puts at most ``msg_batch`` messages into a batch.
+    A producer with this ``batch.size`` puts at most ``msg_batch`` messages with keys of ``key_bytes`` into a batch.
     """
     # Offset deltas run from 0 to msg_batch − 1; deltas with equally long varints make equally long records.
     total, first = BATCH_HEADER_BYTES, 0
     while first < msg_batch:
         limit = 1 << (7 * varint_bytes(first) - 1)
         last = min(limit, msg_batch)
-        total += (last - first) * record_bytes(message_size, first)
+        total += (last - first) * record_bytes(message_size, first, key_bytes)
         first = last
     return min(total, LARGEST_BATCH_BYTES)
 

@@ -166,10 +166,10 @@ class ConfluentPublisher(ProducerTransport[Producer]):
             producer.purge(in_queue=True, in_flight=True, blocking=False)
             producer.poll(0)
 
-    def _config(self, kafka: KafkaConfigure, message_size: int) -> dict[str, str | int | float]:
-        config = producer_config(self._client, kafka, message_size)
+    def _config(self, kafka: KafkaConfigure, message_size: int, keys: int) -> dict[str, str | int | float]:
+        config = producer_config(self._client, kafka, message_size, keys)
         # With keys, the partitions are those of Kafka's own producer.
-        return config if self._keys is None else {**config, "partitioner": "murmur2"}
+        return {**config, "partitioner": "murmur2"} if keys else config
 
     def _made(self, config: Mapping[str, Any]) -> Producer:
         self._complaint.forget()
@@ -219,9 +219,11 @@ class ConfluentPublisher(ProducerTransport[Producer]):
             self._ledger.fail(headers["sequence"][headers["epoch"] == self._epoch])
 
 
-def producer_config(client: int, kafka: KafkaConfigure, message_size: int) -> dict[str, str | int | float]:
+def producer_config(
+    client: int, kafka: KafkaConfigure, message_size: int, keys: int = 0
+) -> dict[str, str | int | float]:
     """The library's configuration for these settings; ValueError if a property cannot be used."""
-    size = kafka.batch_size(message_size)
+    size = kafka.batch_size(message_size, keys)
     slack = 0 if kafka.batch_bytes else batching.LIBRDKAFKA_SLACK_BYTES
     # If a size in bytes is set, it ends a batch, as in every other implementation.
     most = batching.LIBRDKAFKA_MOST_MESSAGES if kafka.batch_bytes else kafka.msg_batch

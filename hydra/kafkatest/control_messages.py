@@ -51,9 +51,9 @@ class KafkaConfigure(KafkaSettings):
             return dict(self.offsets)
         return by_place({n: self.topic_offsets[n] for n in client_topics(traffic, client)})
 
-    def batch_size(self, message_size: int) -> int:
+    def batch_size(self, message_size: int, keys: int = 0) -> int:
         """The largest size of a batch in bytes: ``batch_bytes``, or the size of ``msg_batch`` messages."""
-        return self.batch_bytes or batching.batch_bytes(self.msg_batch, message_size)
+        return self.batch_bytes or batching.batch_bytes(self.msg_batch, message_size, batching.longest_key(keys))
 
     @property
     def most_retries(self) -> int:

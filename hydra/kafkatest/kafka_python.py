@@ -234,8 +234,8 @@ class KafkaPythonPublisher(ProducerTransport[Any]):
             with contextlib.suppress(KafkaError):
                 producer.close(timeout=0)
 
-    def _config(self, kafka: KafkaConfigure, message_size: int) -> dict[str, Any]:
-        return producer_config(self._client, kafka, message_size)
+    def _config(self, kafka: KafkaConfigure, message_size: int, keys: int) -> dict[str, Any]:
+        return producer_config(self._client, kafka, message_size, keys)
 
     def _made(self, config: Mapping[str, Any]) -> Any:
         with explained():
@@ -278,9 +278,9 @@ class KafkaPythonPublisher(ProducerTransport[Any]):
             self._ledger.fail(np.array(bad, np.int64))
 
 
-def producer_config(client: int, kafka: KafkaConfigure, message_size: int) -> dict[str, Any]:
+def producer_config(client: int, kafka: KafkaConfigure, message_size: int, keys: int = 0) -> dict[str, Any]:
     """The library's configuration for these settings; ValueError if a property cannot be used."""
-    size = kafka.batch_size(message_size)
+    size = kafka.batch_size(message_size, keys)
     defaults = {
         "max_request_size": batching.request_bytes(size, message_size),
         QUEUED: batching.queue_messages(kafka.msg_batch),

@@ -49,7 +49,7 @@ class ProducerTransport(ABC, Generic[L]):
         traffic = command.drawn
         self._choice = topic_choice(traffic, self._client) if traffic.several else None
         self._keys = key_choice(traffic, self._client) if traffic.keys else None
-        config = self._config(kafka, command.settings.message_size)
+        config = self._config(kafka, command.settings.message_size, traffic.keys)
         if self._producer is None or config != self._built_from:
             self.close()
             self._producer, self._built_from = self._made(config), config
@@ -94,7 +94,7 @@ class ProducerTransport(ABC, Generic[L]):
         """See transport.py. Discards messages that were not sent."""
 
     @abstractmethod
-    def _config(self, kafka: KafkaConfigure, message_size: int) -> Mapping[str, Any]:
+    def _config(self, kafka: KafkaConfigure, message_size: int, keys: int) -> Mapping[str, Any]:
         """The library's configuration for these settings; ValueError if a property cannot be used."""
 
     @abstractmethod

@@ -470,7 +470,9 @@ class BacklogAtEnd(FigureWarning):
         takers = (
             1 if row.get(column_names.GROUP) else about.number(column_names.CLIENTS) - about.number("cohort_clients")
         )
-        messages = share * about.number("total_tx") * takers
+        expected = about.number(column_names.COPIES_EXPECTED)  # 0 with one topic, whose messages each of them takes
+        each = expected / about.number(column_names.CLIENTS) if expected else about.number("total_tx")
+        messages = share * each * takers
         return [cls(messages, share, behind_s)] if behind_s > BACKLOG_S else []
 
 

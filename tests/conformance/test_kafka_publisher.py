@@ -13,7 +13,8 @@ import pytest
 from hydra.client.payload import PayloadBlock
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.model import Histogram
-from hydra.wire.messages import PROBE_EPOCH, Ack, Progress, Ready
+from hydra.model.settings import MOST_KEYS
+from hydra.wire.messages import PROBE_EPOCH, Ack, Progress, Ready, Traffic
 from tests.conformance.bench import CLIENT, Bench, StepSettings, Window, step_settings, with_values
 from tests.conformance.conftest import Share
 from tests.conformance.kafka_ends import IMPOSSIBLE, Log, kill
@@ -147,6 +148,18 @@ def test_settings_change_between_steps(publisher: Bench, log: Log) -> None:
         assert report.system["wire_bytes"] > 0
         assert report.system["compression_ratio"] > 0
     assert [r.epoch for r in log.read()] == [epoch for epoch, count in enumerate(sent, 1) for _ in range(count)]
+
+
+@pytest.mark.tier("all")
+@pytest.mark.parametrize("keys", [0, MOST_KEYS])
+def test_a_full_batch_has_the_messages_that_were_asked_for(publisher: Bench, log: Log, keys: int) -> None:
+    settings = with_values(STEADY, rate="max", message_size=24, msg_batch=1000, linger_ms=2000.0)
+    configured(publisher, 1, log.from_here(), settings, probe=False, traffic=Traffic(keys=keys))
+    _, report = publisher.publish(CLIENT, 1, 0.5)
+    assert report.system is not None
+    batches = report.sent / report.system["records_per_batch"]
+    # The last batch has fewer. Shorter keys make room for a few more, and batches that fill slowly have a few less.
+    assert report.sent / 1010 <= batches <= report.sent / 950 + 1
 
 
 @pytest.mark.tier("all")

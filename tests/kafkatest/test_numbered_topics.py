@@ -9,12 +9,11 @@ import pytest
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.topics import Topics
 from tests.integration.command import assert_all_arrived, hydra, table
+from tests.suite.native_client import needs_native
 
 pytestmark = pytest.mark.tier("test")
 
 FIXED = ("--set", "warmup_s=0", "--rate", 200, "--duration", 0.3, "--clients", 2)
-
-
 ALL = pytest.mark.tier("all")
 
 
@@ -25,6 +24,8 @@ ALL = pytest.mark.tier("all")
         pytest.param("confluent-kafka", 0, marks=ALL),
         pytest.param("kafka-python", 5, marks=ALL),
         pytest.param("kafka-python", 0, marks=ALL),
+        pytest.param("native", 5, marks=[ALL, needs_native]),
+        pytest.param("native", 0, marks=[ALL, needs_native]),
     ],
 )
 def test_all_topics_that_were_made_are_deleted_and_the_order_by_key_is_kept(

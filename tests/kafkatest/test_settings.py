@@ -59,15 +59,17 @@ def test_a_varint_takes_seven_bits_a_byte(value: int, size: int) -> None:
     assert batching.varint_bytes(value) == size
 
 
+@pytest.mark.parametrize("keys", [0, 1, 10_000])
 @pytest.mark.parametrize(
     ("msg_batch", "message_size"),
     [*product([1, 64, 65, 100, 1000, 5000, 9000], [24, 57, 58, 100]), *product([66], [1000, 8191, 8192, 65536])],
 )
-def test_the_derived_size_is_what_an_encoder_writes(msg_batch: int, message_size: int) -> None:
-    size = batching.batch_bytes(msg_batch, message_size)
+def test_the_derived_size_is_what_an_encoder_writes(msg_batch: int, message_size: int, keys: int) -> None:
+    size = batching.batch_bytes(msg_batch, message_size, batching.longest_key(keys))
     builder = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, size)
+    key = str(keys - 1).encode() if keys else None
     taken = 0
-    while builder.append(taken, 0, None, bytes(message_size), []) is not None:
+    while builder.append(taken, 0, key, bytes(message_size), []) is not None:
         taken += 1
     assert taken == msg_batch
     assert len(builder.build()) == size

@@ -12,8 +12,9 @@ from paho.mqtt.enums import CallbackAPIVersion
 from hydra.mqtttest.system import access_to, forget
 from hydra.wire.data_message import HEADER
 from tests.integration.command import assert_all_arrived, hydra, table
+from tests.suite.native_client import needs_native
 from tests.suite.waiting import wait_until
-from tests.truth.topic_rows import TOPICS, assert_counted_alike
+from tests.truth.topic_rows import TOPICS, assert_counted_alike, assert_every_topic
 
 pytestmark = pytest.mark.tier("test")
 
@@ -48,7 +49,10 @@ def test_nothing_is_left_on_the_users_server(tmp_path: Path, server: str) -> Non
     assert forget(access_to(server), "hydra") == 0
 
 
-def test_the_hottest_topic_has_as_many_messages_as_its_subscribers_got(tmp_path: Path, server: str) -> None:
+@pytest.mark.parametrize("client", ["paho-mqtt", pytest.param("native", marks=[needs_native, pytest.mark.tier("all")])])
+def test_the_hottest_topic_has_as_many_messages_as_its_subscribers_got(
+    tmp_path: Path, server: str, client: str
+) -> None:
     """Counted by a plain client of the library."""
     run, counts, subscribed = tmp_path / "run", Counter[int](), list[int]()
     host, _, port = server.rpartition(":")
@@ -60,9 +64,17 @@ def test_the_hottest_topic_has_as_many_messages_as_its_subscribers_got(tmp_path:
     witness.loop_start()
     try:
         wait_until(lambda: subscribed, "the subscription")
-        words = ("mqtt-fixed", "--client", "paho-mqtt", *TOPICS, "--set", "warmup_s=0")
+        words = ("mqtt-fixed", "--client", client, *TOPICS, "--set", "warmup_s=0")
         hydra(*words, "--servers", server, "--out", run)
         assert_counted_alike(run, counts)
     finally:
         witness.disconnect()
         witness.loop_stop()
+
+
+@pytest.mark.tier("all")
+@pytest.mark.parametrize("client", ["paho-mqtt", pytest.param("native", marks=needs_native)])
+def test_a_pattern_has_all_topics(tmp_path: Path, server: str, client: str) -> None:
+    flags = ("--client", client, "--clients", 2, "--duration", 0.3, "--topics", 5, "--wildcard", "--qos", 1)
+    hydra(*FIXED, *flags, "--servers", server, "--out", tmp_path / "run")
+    assert_every_topic(table(tmp_path / "run"), 5)

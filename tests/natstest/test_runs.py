@@ -20,7 +20,7 @@ from hydra.wire.data_message import HEADER
 from tests.integration.command import assert_all_arrived, hydra, table
 from tests.suite.native_client import needs_native
 from tests.suite.waiting import SOON_S
-from tests.truth.topic_rows import TOPICS, assert_counted_alike
+from tests.truth.topic_rows import TOPICS, assert_counted_alike, assert_every_topic
 
 pytestmark = [pytest.mark.tier("test"), pytest.mark.usefixtures("needs_nats")]
 
@@ -76,9 +76,10 @@ def heard(address: str, subject: str) -> Iterator[Counter[int]]:
     [
         ("nats-py", (), "*.core.0"),
         ("nats-py", ("--mode", "jetstream", "--consumer", "pull"), "*.memory-topics.0"),
+        pytest.param("native", (), "*.core.0", marks=[needs_native, pytest.mark.tier("all")]),
         pytest.param("native", ("--mode", "jetstream"), "*.memory-topics.0", marks=needs_native),
     ],
-    ids=["core", "pulled", "native stream"],
+    ids=["core", "pulled", "native core", "native stream"],
 )
 def test_the_hottest_topic_has_as_many_messages_as_its_subscribers_got(
     tmp_path: Path, server: EmbeddedServer, client: str, mode: tuple[str, ...], subject: str
@@ -91,13 +92,12 @@ def test_the_hottest_topic_has_as_many_messages_as_its_subscribers_got(
 
 
 @pytest.mark.tier("all")
-def test_a_stream_has_all_subjects_of_a_pattern(tmp_path: Path, server: EmbeddedServer) -> None:
-    run = tmp_path / "run"
-    flags = ("--clients", 2, "--duration", 0.3, "--topics", 5, "--wildcard", "--mode", "jetstream")
-    hydra(*FIXED, "--implementation", "nats-py", *flags, "--servers", server.address, "--out", run)
-    (row,) = table(run)
-    assert (row["topics"], row["reordered"], row["copies_expected"]) == ("5", "0", str(2 * int(row["total_tx"])))
-    assert_all_arrived(row, 60)
+@pytest.mark.parametrize("client", ["nats-py", pytest.param("native", marks=needs_native)])
+def test_a_pattern_has_all_subjects(tmp_path: Path, server: EmbeddedServer, client: str) -> None:
+    flags = ("--clients", 2, "--duration", 0.3, "--topics", 5, "--wildcard")
+    modes = ("--set", 'sweep.vary={mode=["core","jetstream"]}', "--out", tmp_path / "run")
+    hydra(*FIXED, "--implementation", client, *flags, *modes, "--servers", server.address)
+    assert_every_topic(table(tmp_path / "run"), 5)
 
 
 @pytest.mark.tier("all")

@@ -110,9 +110,11 @@ def test_a_row_that_was_skipped_in_the_middle_of_its_repeats_keeps_the_warnings_
         assert [type(warning) for warning in warnings_of(row, FIXED)] == kinds
 
 
-@pytest.mark.parametrize(("group", "messages"), [(None, 2000), ("readers", 500)])
-def test_what_was_still_to_come_is_counted_once_for_a_group(group: str | None, messages: int) -> None:
-    (warning,) = warnings_of({**ROW, "late_pct": 50.0, "group": group}, FIXED)
+@pytest.mark.parametrize(
+    ("row", "messages"), [({}, 2000), ({"group": "readers"}, 500), ({"topics": 8, "copies_expected": 400}, 200)]
+)
+def test_what_was_still_to_come_is_counted_once_for_a_group_and_by_topic(row: Row, messages: int) -> None:
+    (warning,) = warnings_of({**ROW, "late_pct": 50.0, **row}, FIXED)
     assert isinstance(warning, BacklogAtEnd)
     assert warning.messages == messages
 

@@ -55,19 +55,20 @@ def test_clients_ascend_in_the_outer_loop_and_vary_follows_the_file() -> None:
     assert [r.plan.clients for r in play(without)] == [1, 2]
 
 
-def test_publishers_vary_like_a_setting() -> None:
-    vary: Mapping[str, tuple[Figure, ...]] = {"publishers": (3, 1), "msg_batch": (100, 200)}
+@pytest.mark.parametrize("other", ["msg_batch", "topics"])
+def test_publishers_vary_like_a_setting(other: str) -> None:
+    vary: Mapping[str, tuple[Figure, ...]] = {"publishers": (3, 1), other: (100, 200)}
     scenario = replace(SCENARIO, sweep=GridSweep(clients=(5, 10), duration_s=1, vary=vary))
     scenario = kind_of(scenario).completed(scenario)
     assert (scenario.publishers, scenario.sizes) == (3, ((1, 5), (3, 5), (1, 10), (3, 10)))
     sweep = for_scenario(scenario)
     results = play(sweep)
-    assert [(r.plan.clients, r.plan.publishers, batch(r.plan)) for r in results[:4]] == [
+    assert [(r.plan.clients, r.plan.publishers, value_of(r.plan.settings, other)) for r in results[:4]] == [
         (5, 3, 100), (5, 3, 200), (5, 1, 100), (5, 1, 200)
     ]  # fmt: skip
     assert "publishers" not in results[0].plan.settings.system
     rows = sweep.rows(results)
-    assert [(row["clients"], row["publishers"], row["msg_batch"]) for row in rows[2:5]] == [
+    assert [(row["clients"], row["publishers"], row[other]) for row in rows[2:5]] == [
         (5, 1, 100), (5, 1, 200), (10, 3, 100)
     ]  # fmt: skip
     assert kind_of(scenario).steps_of(rows[2], results) == [results[2]]

@@ -8,6 +8,7 @@ from typing import Final
 
 from hydra.store.database import RunStore
 from hydra.wire.traffic import client_topics, traffic_of
+from tests.integration.command import assert_all_arrived
 from tests.suite.waiting import wait_until
 
 TOPICS: Final = (
@@ -16,6 +17,15 @@ TOPICS: Final = (
 )
 """Three subscribers of one topic each: of the seed, each topic has one. A witness that can only subscribe when the
 publisher is there needs a warm-up, in which it does."""
+
+
+def assert_every_topic(rows: list[dict[str, str]], topics: int) -> None:
+    """Checks rows of two subscribers that have all topics, at 200/s for 0.3 s."""
+    assert rows
+    for row in rows:
+        copies = str(2 * int(row["total_tx"]))
+        assert (row["topics"], row["reordered"], row["copies_expected"]) == (str(topics), "0", copies)
+        assert_all_arrived(row, 60)
 
 
 def assert_counted_alike(run: Path, hottest: Counter[int]) -> None:

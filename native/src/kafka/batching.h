@@ -9,8 +9,8 @@
 namespace hydra {
 
 // Length of an uncompressed batch of msg_batch messages of message_size bytes, with its header; at most
-// 2³¹ − 1.
-std::uint64_t record_batch_bytes(std::uint64_t msg_batch, std::uint64_t message_size);
+// 2³¹ − 1. With keys, each message has the longest one.
+std::uint64_t record_batch_bytes(std::uint64_t msg_batch, std::uint64_t message_size, std::uint64_t keys = 0);
 
 struct BatchLimits {
     std::uint64_t batch_bytes;     // batch.size
@@ -20,6 +20,6 @@ struct BatchLimits {
     std::uint64_t queue_kbytes;    // queue.buffering.max.kbytes: always holds a message
 };
 
-BatchLimits batch_limits(const KafkaSettings& settings, std::uint64_t message_size);
+BatchLimits batch_limits(const KafkaSettings& settings, std::uint64_t message_size, std::uint64_t keys = 0);
 
 }  // namespace hydra

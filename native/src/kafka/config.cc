@@ -49,8 +49,8 @@ std::string decimal(double value) {
 
 }  // namespace
 
-Properties producer_config(const KafkaSettings& kafka, std::uint64_t message_size) {
-    const BatchLimits limits = batch_limits(kafka, message_size);
+Properties producer_config(const KafkaSettings& kafka, std::uint64_t message_size, std::uint64_t keys) {
+    const BatchLimits limits = batch_limits(kafka, message_size, keys);
     Properties config = common_config(
         kafka, with_alike(kAlikeProducer,
                           {{"message.max.bytes", std::to_string(limits.request_bytes)},

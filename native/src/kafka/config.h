@@ -8,7 +8,7 @@
 namespace hydra {
 
 // TransportError: a property of the user is unknown, or only Hydra may set it.
-Properties producer_config(const KafkaSettings& kafka, std::uint64_t message_size);
+Properties producer_config(const KafkaSettings& kafka, std::uint64_t message_size, std::uint64_t keys = 0);
 Properties consumer_config(const KafkaSettings& kafka);
 
 // A client with this configuration. `prepare` sets what is not a property. TransportError: librdkafka rejects

@@ -40,7 +40,7 @@ KafkaPublisher::~KafkaPublisher() {
 std::string KafkaPublisher::configure(const Configure& command) {
     const auto kafka = read_system<KafkaSettings>(command.system);
     keys_ = command.traffic ? command.traffic->keys : 0;
-    Properties config = producer_config(kafka, command.settings.message_size);
+    Properties config = producer_config(kafka, command.settings.message_size, keys_);
     if (keys_ > 0) {
         config["partitioner"] = "murmur2";  // that of Kafka's own producer
     }
@@ -53,7 +53,7 @@ std::string KafkaPublisher::configure(const Configure& command) {
         std::clamp<std::uint64_t>(kMostOfferedBytes / command.settings.message_size, 1, kMostOffered));
     signalled_ = signalled_topics(command);
     acknowledges_ = kafka.acks != "0";
-    batch_bytes_ = batch_limits(kafka, command.settings.message_size).batch_bytes;
+    batch_bytes_ = batch_limits(kafka, command.settings.message_size, keys_).batch_bytes;
     reports_.begin(partitions_.size());
     payload_bytes_ = 0;
     return "";

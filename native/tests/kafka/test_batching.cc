@@ -11,6 +11,8 @@ TEST_CASE("a batch has the length in docs/kafka.md") {
     CHECK(record_batch_bytes(1'000, 24) == 31'997);
     CHECK(record_batch_bytes(2'000, 100) == 219'997);
     CHECK(record_batch_bytes(5'000, 1'000) == 5'049'997);
+    CHECK(record_batch_bytes(1'000, 100, 1) == 109'997 + 1'000);
+    CHECK(record_batch_bytes(1'000, 100, 10'000) == 109'997 + 4'000);
     CHECK(record_batch_bytes(UINT64_MAX, 67'108'864) == INT32_MAX);
 }
 
