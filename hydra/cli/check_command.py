@@ -52,7 +52,9 @@ def check_scenario(
     from hydra.report.table import fitted, tabled, terminal_width
     from hydra.run.launcher import system_for
     from hydra.run.pinned_roles import pinned_scenario
+    from hydra.run.placement_preview import without_unknown
 
+    resolved, left_out = without_unknown(resolved, agents)
     is_local = engine.spec.is_local
     machine_check = MachineCheck() if is_local else None
     system_for(resolved, is_local=is_local).program("subscriber")
@@ -69,7 +71,7 @@ def check_scenario(
     notes = []
     # An engine's check may take long or fail; the other results are printed before it.
     of_engine = engine.spec.check(engine.master, engine.settings) if engine.spec.check else ()
-    for line in chain(_of_restarts(resolved), of_engine):
+    for line in chain([str(left_out)] if left_out else [], _of_restarts(resolved), of_engine):
         notes.append(line)
         if not as_json:
             click.echo(fitted(line, width))

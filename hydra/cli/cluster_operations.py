@@ -50,8 +50,10 @@ def list_agents(
     # The imports below are slow: errors that were found so far do not wait for them.
     from hydra.config.machine_limits import machine_resources
     from hydra.report.table import fitted, tabled, terminal_width
+    from hydra.run.placement_preview import without_unknown
 
     agents = engine.agents(declared)
+    required, unmet = without_unknown(required, agents) if required else (None, None)
     if as_json:
         click.echo(json.dumps([{**row, "declared_in": file} for row in agent_rows(agents, required)], indent=2))
         return
@@ -60,6 +62,8 @@ def list_agents(
     click.echo(tabled(agent_rows(agents, required, left_out), width))
     if left_out:
         click.echo(f"\n{fitted(left_out_line(left_out), width)}")
+    if unmet:
+        click.echo(f"\n{fitted(str(unmet), width)}")
     if file:
         click.echo(f"\n{fitted(_declared(file, machine_resources(Path.cwd())), width)}")
 

@@ -14,7 +14,7 @@ from hydra.config.needs import UnusedSetting
 from hydra.errors import ConfigError
 from hydra.measure.column import Column
 from hydra.measure.step_columns import BATCH, SystemColumns, step_columns
-from hydra.model import Scenario, setting_of
+from hydra.model import GroupRole, Scenario, setting_of
 from hydra.sweep import Sweep, for_scenario
 from hydra.sweep.row_columns import columns_of
 from hydra.system import SystemSpec
@@ -28,11 +28,13 @@ class ResolvedScenario:
         scenario: the scenario.
         system: the specification of its system.
         unused: the settings that the user gave and no row uses.
+        default_constraints: the roles whose constraints are those of a file of Hydra or of a system, not the user's.
     """
 
     scenario: Scenario
     system: SystemSpec
     unused: Sequence[UnusedSetting] = field(default=(), compare=False)
+    default_constraints: frozenset[GroupRole] = field(default=frozenset(), compare=False)
 
     @classmethod
     def of(cls, scenario: Scenario) -> ResolvedScenario:

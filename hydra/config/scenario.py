@@ -41,6 +41,7 @@ from hydra.model import (
     Demand,
     EventSpec,
     Figure,
+    GroupRole,
     LoadSpec,
     NativeSpec,
     RoleSpec,
@@ -60,7 +61,7 @@ _NAME: Final = re.compile(r"[^./][^/]*")
 _NAME_CHARACTERS: Final = 100
 """The maximum length of a scenario's name; the run's folder is named after the scenario and the time."""
 
-_ROLES: Final = ("publisher", "subscriber", "server")
+_ROLES: Final[tuple[GroupRole, ...]] = ("publisher", "subscriber", "server")
 
 
 def load_scenario(name_or_path: str | Path, overrides: Mapping[str, object] | None = None) -> Scenario:
@@ -180,7 +181,8 @@ def _loaded(
             override(its_user, *meant)
         written.setdefault("name", name)
         scenario = _scenario(spec, written)
-        return ResolvedScenario(scenario, spec, unused(spec, scenario, its_user))
+        defaults = frozenset(role for role in _ROLES if "constraints" not in its_user.get(role, {}))
+        return ResolvedScenario(scenario, spec, unused(spec, scenario, its_user), defaults)
 
 
 def _scenario(spec: SystemSpec, data: Toml) -> Scenario:

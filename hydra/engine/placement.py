@@ -20,6 +20,9 @@ from hydra.model import Agent, Constraint, Group, Launch, Operator, Resources
 
 OPERATORS: Final[tuple[str, ...]] = get_args(Operator)
 
+HOSTNAMES: Final = ("hostname", "@hostname")
+"""The fields of constraints that are no attribute."""
+
 STILL_OPEN: Final[frozenset[Operator]] = frozenset({"GROUP_BY"})
 """Operators that may later accept an agent that they refuse now; while groups are only added, others never do."""
 
@@ -48,7 +51,7 @@ def check(constraint: Constraint) -> None:
         ValueError: it cannot; the text contains what the operator needs.
     """
     name, value = describe(constraint), constraint.value
-    if not constraint.field or (constraint.field.startswith("@") and constraint.field != "@hostname"):
+    if not constraint.field or (constraint.field.startswith("@") and constraint.field not in HOSTNAMES):
         raise ValueError(f"{name}: the field must be hostname, @hostname or an attribute, not {constraint.field!r}")
     match constraint.operator:
         case "UNIQUE":
@@ -78,7 +81,7 @@ def describe(constraint: Constraint) -> str:
 
 def value_of(agent: Agent, field: str) -> str | None:
     """The agent's value of ``field`` for constraints; None if the agent has no such attribute."""
-    if field in ("hostname", "@hostname"):
+    if field in HOSTNAMES:
         return agent.hostname
     return agent.attributes.get(field)
 

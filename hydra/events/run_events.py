@@ -101,6 +101,21 @@ class RolesPinned(Event):
         return "; ".join(f"{role}s run on CPUs {cpus}" for role, cpus in self.cpus.items())
 
 
+class ConstraintsLeftOut(Event):
+    """No agent has an attribute that default constraints of the scenario name, so these do not apply."""
+
+    template = (
+        "no agent has the attribute {names}: the scenario's default constraints on it do not apply, and "
+        "roles may share hosts"
+    )
+    attributes: tuple[str, ...]
+
+    @property
+    def names(self) -> str:
+        """The attributes."""
+        return " or ".join(self.attributes)
+
+
 class RunDone(Event):
     """A run has measured everything."""
 

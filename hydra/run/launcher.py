@@ -31,7 +31,7 @@ from hydra.run.context import RunContext
 from hydra.run.deployed_servers import required
 from hydra.run.machine_watch import MachineWatch
 from hydra.run.pinned_roles import is_apart, pinned_scenario
-from hydra.run.placement_preview import check_placement, unfit_rows
+from hydra.run.placement_preview import check_placement, unfit_rows, without_unknown
 from hydra.run.run_metadata import metadata
 from hydra.run.runner import RunEnd, exit_code, run
 from hydra.store.database import ENDED_KEY, ERROR_KEY, FINISHED, RunStore
@@ -152,23 +152,30 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor)
         machine = read_limits(request.out) if its_engine.is_local else None
         if machine is not None:
             _check_payload_files(resolved.scenario)
-        check_placement(resolved, request.cluster, its_engine.agents(), machine)
+        agents = its_engine.agents()
+        # The run's directory keeps the scenario as the user named it, so it can be resumed.
+        placed, left_out = without_unknown(pinned, agents)
+        check_placement(placed, request.cluster, agents, machine)
+        if left_out is not None and not request.resume:
+            observer.show(left_out)
         if request.turn is None and request.resume and left:
             observer.show(left)
         elif request.turn is None:
-            began = _began(resolved, request, its_engine.agents(), machine)
+            began = _began(placed, request, agents, machine)
             observer.show(began)
             request.confirm(began.expected_s)
         store = stack.enter_context(_store(resolved, request, redactor))
         if not request.resume:
             stack.enter_context(locked(request.out))
+            if left_out is not None:
+                store.add_event(left_out)
         if pins:
             store.add_event(RolesPinned({role: format_cpus(cpus) for role, cpus in pins.items()}))
         within = "" if request.whole is None else f"{request.whole.name}/"
         request.exports.begin(within + request.out.name, resolved.system.name)
         try:
             end = run(
-                RunContext(pinned, request.cluster, its_engine, system, store, observer, request.exports, machines),
+                RunContext(placed, request.cluster, its_engine, system, store, observer, request.exports, machines),
                 request.turn,
             )
         except KeyboardInterrupt:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from hydra.config.machine_limits import MachineLimits
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.shortages import check_row
 from hydra.engine.group_sizing import RoleDemand, dry_run
-from hydra.engine.placement import permits
+from hydra.engine.placement import HOSTNAMES, permits
 from hydra.engine.resources import fits, need_of
 from hydra.errors import PlacementError
+from hydra.events.run_events import ConstraintsLeftOut
 from hydra.model import Agent, ClusterSpec, RoleSpec
 from hydra.run.deployed_servers import required
 
@@ -45,6 +46,24 @@ class RowPlacement:
     def fits(self) -> bool:
         """Whether the row can be placed."""
         return self.refusal is None
+
+
+def without_unknown(
+    resolved: ResolvedScenario, agents: Iterable[Agent]
+) -> tuple[ResolvedScenario, ConstraintsLeftOut | None]:
+    """The scenario without default constraints on attributes that no agent has, and the event about these attributes.
+
+    So a shipped scenario runs on hosts that have no attributes. The user's own constraints are kept.
+    """
+    known = {*HOSTNAMES, *(name for agent in agents for name in agent.attributes)}
+    unknown, kept = dict[str, None](), dict[str, Any]()
+    for role in sorted(resolved.default_constraints):
+        spec: RoleSpec = getattr(resolved.scenario, role)
+        unknown |= dict.fromkeys(c.field for c in spec.constraints if c.field not in known)
+        kept[role] = replace(spec, constraints=tuple(c for c in spec.constraints if c.field in known))
+    if not unknown:
+        return resolved, None
+    return replace(resolved, scenario=replace(resolved.scenario, **kept)), ConstraintsLeftOut(tuple(unknown))
 
 
 def roles_on(agent: Agent, resolved: ResolvedScenario) -> list[str]:

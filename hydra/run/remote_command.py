@@ -114,6 +114,7 @@ def _shipment(
         "cluster": cluster,
         "kind": there.kind,
         "scenarios": {name: as_stored(each.scenario) for name, each in there.scenarios.items()},
+        "default_constraints": {name: sorted(each.default_constraints) for name, each in there.scenarios.items()},
         "replaced": there.replaced,
         "flags": there.flags,
         "experiment": there.experiment,
@@ -128,7 +129,13 @@ def received(order: bytes) -> tuple[ResolvedCommand, SelectedEngine, ClusterSpec
     """The command of a shipment, its engine and its cluster, on the host that carries it out."""
     told = json.loads(lzma.decompress(order))
     spec = engines()[told["engine"]]
-    scenarios = {name: ResolvedScenario.of(from_stored(each)).with_tables() for name, each in told["scenarios"].items()}
+    scenarios = {
+        name: replace(
+            ResolvedScenario.of(from_stored(each)).with_tables(),
+            default_constraints=frozenset(told["default_constraints"][name]),
+        )
+        for name, each in told["scenarios"].items()
+    }
     its_order = told["order"] and msgspec.convert(told["order"], ExperimentOptions)
     command = ResolvedCommand(
         told["kind"], scenarios, told["replaced"], told["flags"], told["experiment"], its_order, told["sides"]

@@ -61,6 +61,11 @@ def launch(role: str, host: str) -> Launch:
             run_events.RolesPinned({"publisher": "0", "subscriber": "1-3"}),
             "publishers run on CPUs 0; subscribers run on CPUs 1-3",
         ),
+        (
+            run_events.ConstraintsLeftOut(("group", "rack")),
+            "no agent has the attribute group or rack: the scenario's default constraints on it do not apply, and "
+            "roles may share hosts",
+        ),
         (run_events.RunDone(12_000.0, "runs/x"), "done in 3 h 20 min: runs/x"),
         (run_events.RunFailed("no space left"), "no space left"),
         (run_events.RunResumed(5, 2), "after 5 steps, of which 2 failed ones are measured again"),
@@ -297,7 +302,8 @@ def test_every_warning_of_a_row_says_what_would_change_it() -> None:
 
 
 OF_DATABASES = """
-    began client_error client_exit complete done engine_waits evict fact failed goes_on group_exit launch phases present
+    began client_error client_exit complete constraints_left_out done engine_waits evict fact failed
+    goes_on group_exit launch phases present
     refused resumed revive roles_pinned server_exit server_killed server_restarted servers servers_again servers_started
     servers_starting start step stored warning window
 """

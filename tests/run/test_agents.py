@@ -218,6 +218,26 @@ def test_a_row_that_does_not_fit_is_told_with_what_is_missing(cluster: Path, wor
     assert done.output.splitlines()[-1] == "far://x: no quota in the nursery"
 
 
+def test_default_constraints_on_an_attribute_that_no_agent_has_do_not_apply(cluster: Path) -> None:
+    cluster.write_text(re.sub("attributes = .*\n", "", TWO))
+    done = checked(cluster, "--clients", "2", "--room", "attic")
+    assert done.exit_code == 0, done.output
+    left_out = "no agent has the attribute group: the scenario's default constraints on it do not apply"
+    assert left_out in done.output
+    assert left_out in output("agents", "--for", "zmqfixed", "--config", cluster, "--engine", "far://x")
+    own = checked(cluster, "--clients", "2", "--set", 'publisher.constraints=[["group","CLUSTER","cpu1"]]')
+    assert own.exit_code == 3
+    assert "0 of 2 agents match group CLUSTER cpu1; seen: no such attribute x2" in own.output
+
+
+def test_constraints_of_a_users_own_file_are_no_defaults(tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text((conf_dir() / "scenarios" / "zmqfixed.toml").read_text())
+    assert resolve(own).default_constraints == {"server"}
+    assert resolve("zmqfixed").default_constraints == {"publisher", "subscriber", "server"}
+    assert resolve("zmqfixed", {"subscriber.constraints": []}).default_constraints == {"publisher", "server"}
+
+
 def test_programs_are_told_the_same(cluster: Path) -> None:
     done = checked(cluster, "--clients", "2,5000", "--json")
     assert done.exit_code == 3
