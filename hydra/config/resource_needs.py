@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hydra.config.resolved_scenario import ResolvedScenario
-from hydra.model import Scenario
+from hydra.model import GroupRole, Scenario
 from hydra.sweep import kind_of
 from hydra.system import Footprint, ServerFootprint, SystemSpec
 
@@ -73,13 +73,10 @@ def needs(
     scenario, system = resolved.scenario, resolved.system
     publishers = scenario.publishers if publishers is None else publishers
     alone = system.implementations[scenario.client]
-    packed = max(min(scenario.native.clients_per_process, clients), 1)
+    packed = _packed(scenario, clients)
     servers, server = resolved.servers, system.servers or _NO_SERVER
     one = alone.of(packed, servers)
-    connections = system.connections_of(scenario)
-    files = one.files + packed * (connections - 1)
-    # Clients that connect to one publisher, or to a server.
-    listeners = -(-clients * connections // max(publishers, 1)) if system.servers is None else clients + publishers
+    files, listeners = _client_files(resolved, clients), _listeners(resolved, publishers, clients)
     subscriber_processes = -(-clients // packed)
     everyone = clients + publishers
     client_processes = subscriber_processes + publishers
@@ -87,14 +84,13 @@ def needs(
     server_processes = server.processes + (servers > 1)
     # A relay has a connection to every process of its group, and the controller one to every relay.
     relayed = -(-subscriber_processes // max(groups - publishers, 1))
-    # Without servers, a publisher has a connection to every subscriber; otherwise the servers have them.
     widest = max(
         files,
         _CONTROLLER_FILES + 4 * groups,
         _RELAY_FILES + relayed,
-        alone.files + listeners if system.servers is None else 0,
+        _publisher_files(resolved, publishers, clients),
     )
-    server_files = server.files + server.connections * everyone if servers else 0
+    server_files = _server_files(resolved, publishers, clients) if servers else 0
     rows = [case.scenario for case in kind_of(scenario).cases(scenario)]
     processes = client_processes + GROUP_PROCESSES * groups + servers * server_processes
     return MachineNeeds(
@@ -119,6 +115,52 @@ def needs(
         disk_bytes=_kept_bytes(rows, server, system) if servers else 0,
         disk_guessed=any(_highest_rate(row) is None and _messages(row) is None for row in rows),
     )
+
+
+def group_files(resolved: ResolvedScenario, role: GroupRole, count: int) -> int:
+    """The most files that one process of a group opens in any row of the scenario: a client, a server, or the relay.
+
+    Args:
+        resolved: the scenario.
+        role: the role of the group.
+        count: the number of its clients.
+    """
+    if role == "subscriber":
+        return max(_client_files(resolved, count), _RELAY_FILES + -(-count // _packed(resolved.scenario, count)))
+    files = _publisher_files if role == "publisher" else _server_files
+    return max(files(resolved, *size) for size in resolved.scenario.sizes)
+
+
+def _packed(scenario: Scenario, clients: int) -> int:
+    """The number of subscribers in a process, of this number of subscribers."""
+    return max(min(scenario.native.clients_per_process, clients), 1)
+
+
+def _client_files(resolved: ResolvedScenario, clients: int) -> int:
+    """The files of a process of subscribers."""
+    scenario, system = resolved.scenario, resolved.system
+    packed = _packed(scenario, clients)
+    one = system.implementations[scenario.client].of(packed, resolved.servers)
+    return one.files + packed * (system.connections_of(scenario) - 1)
+
+
+def _publisher_files(resolved: ResolvedScenario, publishers: int, clients: int) -> int:
+    """The files of a publisher, which without servers has a connection to every subscriber."""
+    files = resolved.system.implementations[resolved.scenario.client].of(1, resolved.servers).files
+    return files + _listeners(resolved, publishers, clients) if resolved.system.servers is None else files
+
+
+def _server_files(resolved: ResolvedScenario, publishers: int, clients: int) -> int:
+    """The files of a server, if every client connects to it."""
+    server = resolved.system.servers or _NO_SERVER
+    return server.files + server.connections * (clients + publishers)
+
+
+def _listeners(resolved: ResolvedScenario, publishers: int, clients: int) -> int:
+    """The connections to one publisher, or to one server."""
+    if resolved.system.servers is not None:
+        return clients + publishers
+    return -(-clients * resolved.system.connections_of(resolved.scenario) // max(publishers, 1))
 
 
 def expected_start_s(resolved: ResolvedScenario, cores: int) -> float:

@@ -61,6 +61,7 @@ class Group:
 
     ``role`` is the name that constraints use ("publisher", "subscriber", "server"). ``command`` is the program with its
     arguments. ``environment`` is what the program needs to connect; it may hold the run's key, and is never logged.
+    ``files`` is the most files that one of its processes opens; 0: not known.
     """
 
     id: str
@@ -71,6 +72,7 @@ class Group:
     environment: Mapping[str, str]
     demand: Demand
     constraints: tuple[Constraint, ...] = ()
+    files: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import Final
 from pyroaring import BitMap
 
 from hydra.config.resolved_scenario import ResolvedScenario
+from hydra.config.resource_needs import group_files
 from hydra.engine.interface import GONE, where_it_runs
 from hydra.engine.pinning import pin_environment
 from hydra.errors import ServerError
@@ -213,6 +214,7 @@ class DeployedServers:
                     },
                     demand=self._spec.demand,
                     constraints=self._spec.constraints,
+                    files=group_files(self._run.resolved, "server", 1),
                 )
             )
             self._run.controller.roster.expect(group, [client])

@@ -7,6 +7,7 @@ from typing import Final
 
 from pyroaring import BitMap
 
+from hydra.config.resource_needs import group_files
 from hydra.control.roster import ProcessExit
 from hydra.engine.group_sizing import split
 from hydra.engine.interface import GONE, where_it_runs
@@ -242,6 +243,7 @@ class Deployment:
                         },
                         demand=spec.demand,
                         constraints=spec.constraints,
+                        files=group_files(self._run.resolved, role, count),
                     )
                 )
                 self._run.controller.roster.expect(group, range(first, first + count))

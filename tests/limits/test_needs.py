@@ -11,7 +11,7 @@ import pytest
 from hydra.config import plugins
 from hydra.config.file_locations import scenarios
 from hydra.config.machine_limits import read_limits
-from hydra.config.resource_needs import expected_start_s, needs
+from hydra.config.resource_needs import expected_start_s, group_files, needs
 from hydra.config.scenario import load_scenario, resolve
 from hydra.config.shortages import shortages
 from hydra.kafkatest.transport_base import ConsumerTransport
@@ -67,6 +67,16 @@ def test_connections_to_the_controller_are_those_of_relays(groups: int, files: i
     needed = needs(scenario, clients=3000, groups=groups, fork_window=128, publishers=1)
     assert needed.files == files
     assert needed.ports == 3001
+
+
+def test_a_group_needs_the_files_of_its_largest_process_in_the_largest_row() -> None:
+    resolved = resolve("zmqfixed", {"client": "native", "native.clients_per_process": 100, "sweep.clients": [10, 2000]})
+    alone = resolved.system.implementations["native"]
+    assert group_files(resolved, "publisher", 1) == alone.files + 2000
+    assert group_files(resolved, "subscriber", 100) == alone.of(100).files >= 200
+    python = resolve("nats-fixed", {"client": "nats-py", "sweep.clients": [10, 2000]})
+    assert group_files(python, "subscriber", 500) == 32 + 500  # the relay has a connection of each process
+    assert group_files(python, "server", 1) > 2000 > 100 > group_files(python, "publisher", 1)
 
 
 def test_a_packed_process_is_the_first_client_and_what_each_further_one_adds() -> None:
