@@ -23,7 +23,7 @@ from hydra.client.host_monitor import monitor_of
 from hydra.client.kernel_files import texts_for
 from hydra.client.linux_process import confine_to, die_with_parent
 from hydra.client.process_group import await_welcome, from_environment, parse
-from hydra.client.server_interface import ServerProgram, endpoint_of, kept_ports
+from hydra.client.server_interface import PROVE, ServerProgram, endpoint_of, kept_ports
 from hydra.client.supervised_process import SupervisedProcess, tail
 from hydra.control import curve_security
 from hydra.control.control_client import ClientIdentity, ControlClient, ProcessLocation
@@ -45,7 +45,10 @@ _POLL_S: Final = 0.2
 
 def main(program: ServerProgram, arguments: Sequence[str] | None = None) -> int:
     """Runs one server until it is dismissed; returns the exit code, after one line on stderr unless the code is 0."""
-    options = parse(sys.argv[1:] if arguments is None else arguments, [program.kind])
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if PROVE in arguments:
+        return _proved(program)
+    options = parse(arguments, [program.kind])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the controller's business
     signal.signal(signal.SIGTERM, _leave)
     try:
@@ -70,6 +73,16 @@ def main(program: ServerProgram, arguments: Sequence[str] | None = None) -> int:
     except (HydraError, OSError) as e:
         sys.stderr.write(f"hydra group {options.group}: {e}\n")
         return EXIT_FAILED
+
+
+def _proved(program: ServerProgram) -> int:
+    """Checks that this host has what the server needs; returns the exit code."""
+    try:
+        program.find()
+    except (HydraError, OSError) as e:
+        sys.stderr.write(f"{e}\n")
+        return EXIT_FAILED
+    return EXIT_DISMISSED
 
 
 def _leave(*_: object) -> NoReturn:

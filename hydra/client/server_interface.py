@@ -18,6 +18,10 @@ SYSTEM_PROGRAMS: Final = "/usr/local/sbin:/usr/sbin:/sbin"
 """Folders in which distributions install servers, and which are not in every user's PATH."""
 
 
+PROVE: Final = "--prove"
+"""The argument with which the program of a server's group only checks that its host has what the server needs."""
+
+
 def installed(program: str, what: str, remedy: str) -> str:
     """The path of a program.
 
@@ -43,8 +47,16 @@ class ServerProgram(Protocol):
     title: str
     ports: int
 
+    def find(self) -> Mapping[str, str]:
+        """Finds the programs that the server needs; returns versions by name.
+
+        Raises:
+            MissingDependencyError: something is not installed, or too old.
+            ServerError: a program does not run.
+        """
+
     def prepare(self) -> Mapping[str, str]:
-        """Finds all that the server needs; returns versions by name. The first call on a host may take long.
+        """Finds and makes all that the server needs; returns versions by name. The first call on a host may take long.
 
         Raises:
             MissingDependencyError: something is not installed, or too old.

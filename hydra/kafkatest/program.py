@@ -170,10 +170,21 @@ class KafkaProgram:
         self._more = more
 
     @cached_property
-    def _kafka(self) -> tuple[Installation, Template]:
+    def _kafka(self) -> Installation:
         conf = (self._conf or conf_folder()).resolve()
-        kafka = Installation(find_java(), fetch(conf), conf)
-        return kafka, kafka.template()
+        return Installation(find_java(), fetch(conf), conf)
+
+    @cached_property
+    def _template(self) -> Template:
+        return self._kafka.template()
+
+    def find(self) -> Mapping[str, str]:
+        """Finds Java and fetches the jars.
+
+        Raises:
+            MissingDependencyError: there is no Java that is new enough, or no jars.
+        """
+        return {"java": self._kafka.java.version, "kafka": self._kafka.jars.version}
 
     def prepare(self) -> Mapping[str, str]:
         """Finds Java, fetches the jars, and has Kafka format the storage with which brokers begin.
@@ -182,8 +193,8 @@ class KafkaProgram:
             MissingDependencyError: there is no Java that is new enough, or no jars.
             ServerError: Kafka's storage could not be formatted.
         """
-        kafka, _ = self._kafka
-        return {"java": kafka.java.version, "kafka": kafka.jars.version}
+        _ = self._template
+        return self.find()
 
     def command(self, folder: Path, endpoint: str, join: Mapping[str, Any] | None) -> Sequence[str]:
         """Makes the node's storage and settings; returns the command that runs Java.
@@ -192,7 +203,7 @@ class KafkaProgram:
             OSError: a file cannot be written.
             ValueError: ``join`` is malformed.
         """
-        kafka, template = self._kafka
+        kafka, template = self._kafka, self._template
         asked = read_system(None if join is None else dict(join), KafkaJoin)
         mine, nodes = parse(endpoint), [parse(each) for each in asked.endpoints]
         if not (folder / DATA).exists():  # a broker that is started again keeps its messages

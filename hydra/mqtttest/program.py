@@ -46,9 +46,13 @@ class MosquittoProgram:
     title = "MQTT server mosquitto"
     ports = 1
 
-    def prepare(self) -> Mapping[str, str]:
+    def find(self) -> Mapping[str, str]:
         """Finds mosquitto and its version; see :func:`version_of`."""
         return {"mosquitto": version_of(find())}
+
+    def prepare(self) -> Mapping[str, str]:
+        """Finds mosquitto; it needs nothing else."""
+        return self.find()
 
     def command(self, folder: Path, endpoint: str, join: Mapping[str, Any] | None) -> Sequence[str]:
         """Writes the configuration; returns the command that runs mosquitto with the highest limit of open files.

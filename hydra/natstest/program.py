@@ -44,7 +44,7 @@ class NatsProgram:
     title = "NATS server"
     ports = 2
 
-    def prepare(self) -> Mapping[str, str]:
+    def find(self) -> Mapping[str, str]:
         """Finds the program and its version.
 
         Raises:
@@ -62,6 +62,10 @@ class NatsProgram:
             oldest = ".".join(map(str, OLDEST))
             raise MissingDependencyError(f"{program} is version {version}, and {oldest} is needed", _INSTALL)
         return {PROGRAM: version}
+
+    def prepare(self) -> Mapping[str, str]:
+        """Finds the program; see :meth:`find`."""
+        return self.find()
 
     def command(self, folder: Path, endpoint: str, join: Mapping[str, Any] | None) -> Sequence[str]:
         """Writes the server's configuration; returns the command that runs it.

@@ -41,12 +41,14 @@ class Program:
 
     ``files`` are files that it needs in addition to Hydra's modules, by their path in the package ``hydra``.
     ``libraries`` are distributions that it imports in addition to ``hydra.control.LIBRARIES``, with their dependencies.
+    ``proof`` are the arguments with which it checks that a host has what it needs, and ends; () if it has none.
     """
 
     command: tuple[str, ...]
     environment: Mapping[str, str]
     files: Mapping[str, Path] = field(default_factory=dict)
     libraries: tuple[str, ...] = ()
+    proof: tuple[str, ...] = ()
 
     @classmethod
     def of_module(
@@ -271,7 +273,7 @@ class System:
 
 
 def programs(system: System) -> list[Program]:
-    """The programs of all groups of a run: of clients, and of servers if they are groups.
+    """The programs of all groups of a run: those of publishers and subscribers, and of servers if they are groups.
 
     Raises:
         MissingDependencyError: a program needs something that is missing and cannot be fetched.

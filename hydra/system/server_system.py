@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
+from hydra.client.server_interface import PROVE
 from hydra.errors import ServerError, StepError, UsageError
 from hydra.model import RESTART, parse_cpus
 from hydra.system import Program, ServerCluster, Servers, System, Waiting, wait_alone
@@ -95,7 +97,7 @@ class ServerSystem(System):
 
     def server(self) -> Program | None:
         """The program of one server, if servers run as groups."""
-        return self._server_node() if self._deploy else None
+        return replace(self._server_node(), proof=(PROVE,)) if self._deploy else None
 
     def cluster(self) -> ServerCluster | None:
         """Joins these servers to one cluster."""

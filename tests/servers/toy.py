@@ -26,8 +26,11 @@ class Toy:
     title = "toy"
     ports = int(os.environ.get("TOY_PORTS", "1"))
 
-    def prepare(self) -> Mapping[str, str]:
+    def find(self) -> Mapping[str, str]:
         return {"toy": "1.0"}
+
+    def prepare(self) -> Mapping[str, str]:
+        return self.find()
 
     def command(self, folder: Path, endpoint: str, join: Mapping[str, Any] | None) -> Sequence[str]:
         if not join or "word" not in join:
