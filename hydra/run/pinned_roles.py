@@ -69,11 +69,11 @@ def unkept_pin(
         hosts: the name of each host, its record as one of the run's processes there read it, and the roles there.
     """
     for name, record, there in hosts:
-        if record.allowed is None or record.cpus is None or not all(roles[r].pin for r in roles if r in there):
+        pins = {role: it.pin for role, it in roles.items() if role in there}
+        # A host of one role needs no CPUs of its own: the role shares no core with the others.
+        if record.allowed is None or record.cpus is None or not all(pins.values()) or list(pins.values()) == [APART]:
             continue
-        refusals = [
-            refusal_of(role, it.pin, record.allowed, record.cpus, name) for role, it in roles.items() if role in there
-        ]
+        refusals = [refusal_of(role, pin, record.allowed, record.cpus, name) for role, pin in pins.items()]
         # The record does not show which of the host's processes read it.
         if refusals and all(refusals):
             return refusals[0]

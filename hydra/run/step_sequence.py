@@ -156,7 +156,7 @@ class StepSequence:
         )
 
     def _look_at_machines(self) -> None:
-        """Stores the record of each host that is new.
+        """Stores the record of each host that is new, and checks the pins on all hosts.
 
         Raises:
             UsageError: the processes on a host do not run on the CPUs of their pin.
@@ -165,9 +165,10 @@ class StepSequence:
         if machines.look(self._run.controller) or not self._looked:
             self._looked = True
             store.set_meta(MACHINES_KEY, {**store.meta(MACHINES_KEY, {}), **machines.records})
-            unkept = unkept_pin(roles_of(self._run.resolved), machines.others(self._run.controller))
-            if unkept is not None:
-                raise unkept
+        # Another role may have come to a known host.
+        unkept = unkept_pin(roles_of(self._run.resolved), machines.others(self._run.controller))
+        if unkept is not None:
+            raise unkept
 
     def _take_time_series(self, plan: StepPlan) -> Observation:
         """Measures a step, and stores its time series during the step."""

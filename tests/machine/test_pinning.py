@@ -92,9 +92,11 @@ def test_on_other_hosts_a_list_is_kept_exactly_and_apart_needs_cpus_of_its_own()
     roles: dict[GroupRole, RolePin] = {"publisher": RolePin("0-1", 1), "subscriber": RolePin("apart", 5)}
     exact = MachineRecord(cpus=(0, 1, 2, 3), allowed=(0, 1))
     everywhere = MachineRecord(cpus=(0, 1, 2, 3), allowed=(0, 1, 2, 3))
-    both = frozenset({"publisher", "subscriber"})
+    both: frozenset[GroupRole] = frozenset({"publisher", "subscriber"})
     assert unkept_pin(roles, [("a", exact, both), ("b", everywhere, frozenset()), ("c", MachineRecord(), both)]) is None
-    refused = unkept_pin(roles, [("b", everywhere, frozenset({"subscriber"}))])
+    # A role that has a host for itself shares its cores with no other role.
+    assert unkept_pin(roles, [("b", everywhere, frozenset({"subscriber"}))]) is None
+    refused = unkept_pin(dict.fromkeys(both, RolePin("apart", 1)), [("b", everywhere, both)])
     assert refused is not None
     assert "on b, processes may use all 4 CPUs" in str(refused)
     assert "on b, processes may use CPUs 0-3" in str(refusal_of("publisher", "0-1", (0, 1, 2, 3), (0, 1, 2, 3), "b"))
