@@ -4,13 +4,15 @@ A host may be slow, and ssh may hang: neither may hold up the process that serve
 starts this process as ``python -m hydra.ssh.driver FD``; FD is its end of a socket pair. If the engine is killed, this
 process ends all supervisors; if this process is killed, their standard input closes, and they end by themselves.
 
-The engine sends, by ``call``: ``open`` (run, script, hosts: name and command of each), ``prepare`` (archive,
-programs, reach: address and port), ``forward`` (host: the command with a forwarded port), ``relay`` (address, port of
-the controller, to which forwarded connections lead), ``start`` (host, group, environment, command), ``signal`` (host,
-group, signal), ``again`` (host: connect to a lost host as before, and prepare it), ``stop``.
+The engine sends, by ``call``: ``open`` (run, script, hosts: name and command of each), ``prepare`` (archive, clients
+and servers: the commands that prove their programs, reach: address and port), ``forward`` (host: the command with a
+forwarded port), ``relay`` (address, port of the controller, to which forwarded connections lead), ``start`` (host,
+group, environment, command), ``signal`` (host, group, signal), ``again`` (host: connect to a lost host as before, and
+prepare it), ``stop``.
 This process sends, by ``kind``: ``listening`` (port, for forwarded connections), ``hello`` (host, facts, forwarded:
-the port of the host; 0 if none), ``ready`` (host, reach), ``refused`` (host, what), ``started`` and ``ended`` (host
-and the fields of the supervisor's reply), ``lost`` (host, stderr, status), ``stopped``.
+the port of the host; 0 if none), ``ready`` (host, reach, no_servers: why none start there, or ""), ``refused`` (host,
+what), ``started`` and ``ended`` (host and the fields of the supervisor's reply), ``lost`` (host, stderr, status),
+``stopped``.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from hydra.engine.driver_pipe import DriverPipe, Message
 from hydra.ssh import supervisor
@@ -41,8 +43,12 @@ _FORWARDED: Final = re.compile(r"Allocated port (\d+) for remote forward")
 _NOT_STARTED: Final = 127
 
 
-_Programs = tuple[Path, list[str]]
-"""The archive, and the programs of it that must start on a host."""
+class _Programs(NamedTuple):
+    """The archive, and the commands that prove its programs: all clients' must start on a host, servers' need not."""
+
+    archive: Path
+    clients: list[list[str]]
+    servers: list[list[str]]
 
 
 class _Connection:
@@ -64,6 +70,7 @@ class _Connection:
         self._stderr = b""
         self._changed = False
         self._reach = ""
+        self._tried: list[str] = []
         self._stored = asyncio.Event()
         self.retired = False
         self._errors, self._pings, self._reader = (
@@ -84,10 +91,11 @@ class _Connection:
         if self._process.stdin is not None and not self._process.stdin.is_closing():
             self._process.stdin.write(data)
 
-    async def prepare(self, archive: Path, programs: list[str], reach: tuple[str, int] | None) -> None:
+    async def prepare(self, programs: _Programs, reach: tuple[str, int] | None) -> None:
         """Sends the archive unless the host has it; then proves the programs and the way to this machine."""
+        self._programs = programs
         if self.facts.get("archive") != "kept":
-            with archive.open("rb") as file, contextlib.suppress(ConnectionError):
+            with programs.archive.open("rb") as file, contextlib.suppress(ConnectionError):
                 while piece := file.read(_PIECE):
                     self.write(supervisor.line("archive", str(len(piece))) + piece)  # pings go between the pieces
                     if self._process.stdin is not None:
@@ -96,7 +104,8 @@ class _Connection:
             await self._stored.wait()
         if reach is not None:
             self.send("reach", reach[0], str(reach[1]))
-        self.send("prove", *programs)
+        for words in (*programs.clients, *programs.servers):
+            self.send("prove", *words)
 
     async def close(self) -> None:
         """Ends the supervisor and waits for it; one that has not greeted has started nothing."""
@@ -117,7 +126,7 @@ class _Connection:
         port = _FORWARDED.search(self.stderr)
         self._driver.report("hello", host=self._host, facts=self.facts, forwarded=int(port[1]) if port else 0)
         if self._programs is not None:
-            await self.prepare(*self._programs, None)
+            await self.prepare(self._programs, None)
 
     async def _keep(self) -> None:
         while True:
@@ -159,10 +168,21 @@ class _Connection:
                 self._stored.set()
             case "reach":
                 self._reach = found["answer"]
-            case "proved":
-                self._driver.report("ready", host=self._host, reach=self._reach)
+            case "tried" if self._programs is not None:
+                self._tried.append(found["failure"])
+                self._judge(self._programs)
             case "refused" | "started" | "ended" as kind:
                 self._driver.report(kind, host=self._host, **found)
+
+    def _judge(self, programs: _Programs) -> None:
+        """Reports the first failure of a client's program; or the host as ready, after the last program."""
+        clients, servers = self._tried[: len(programs.clients)], self._tried[len(programs.clients) :]
+        failed = list(filter(None, clients))
+        if failed == self._tried[-1:] and not servers:
+            self._driver.report("refused", host=self._host, what=failed[0])
+        if not failed and len(self._tried) == len(programs.clients) + len(programs.servers):
+            no_servers = next(filter(None, servers), "")
+            self._driver.report("ready", host=self._host, reach=self._reach, no_servers=no_servers)
 
 
 class _HostsDriver:
@@ -213,10 +233,10 @@ class _HostsDriver:
                 self._later(self._listen())
             case "prepare":
                 reach = tuple(message["reach"]) if message["reach"] else None
-                self._programs = Path(message["archive"]), message["programs"]
+                self._programs = _Programs(Path(message["archive"]), message["clients"], message["servers"])
                 for name in message["hosts"]:
                     if (host := self._hosts.get(name)) is not None:
-                        self._later(host.prepare(*self._programs, reach))
+                        self._later(host.prepare(self._programs, reach))
             case "forward":
                 self._later(self._replace(message["host"], message["command"]))
             case "again":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import platform
+import secrets
 import shutil
 import socket
 import sys
@@ -15,22 +16,22 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
-from hydra.engine.artifacts.archive import Artifact, build
+from hydra.engine.artifacts.archive import build
 from hydra.engine.artifacts.start_script import rewritten
 from hydra.engine.controller_address import resolved, route_to
 from hydra.engine.driver_engine import DriverEngine, DriverProcess
 from hydra.engine.interface import Engine, Opening
 from hydra.errors import ClusterError
-from hydra.model import Group, Launch
+from hydra.model import Group, Launch, Role
 from hydra.ssh import supervisor
-from hydra.ssh.facts import HostFacts, agent_of, alone, data_address, here, host_facts, named, unusable
-from hydra.ssh.failures import HostFailure, failure, refusal
-from hydra.ssh.hosts import HostEntry
+from hydra.ssh.facts import HostFacts, agent_of, data_address, here, host_facts, unusable
+from hydra.ssh.failures import HostFailure, failure, reasons, refusal, supervisor_failure
+from hydra.ssh.hosts import HostEntry, listed
 from hydra.ssh.queries import missing_program
-from hydra.ssh.state import HostsState, RunHost
-from hydra.system import Waiting
+from hydra.ssh.state import HostsState, RunHost, no_servers
+from hydra.system import Program, Waiting
 
 _HELLO_WITHIN_S: Final = 30.0
 _READY_WITHIN_S: Final = 600.0
@@ -72,15 +73,15 @@ def opened(opening: Opening, hosts: Sequence[HostEntry]) -> Iterator[Engine]:
     if shutil.which(hosts[0].via) is None:
         raise missing_program(hosts[0].via)
     advertised = resolved(opening.settings.advertise) if opening.settings.advertise else ""
-    needed = opening.programs()
-    artifact = build(needed)
-    programs = sorted({next(rewritten(program.command)) for program in needed})
+    programs = opening.programs()
     opening.folder.mkdir(parents=True, exist_ok=True)
     log = opening.folder / "hosts.log"
     with contextlib.ExitStack() as stack:
         driver = DriverProcess("hydra.ssh.driver", log)
         stack.callback(driver.close)
-        start = _Opening(driver, hosts, opening.run, artifact, programs, opening.tell, log)
+        # Other runs of this user may have the same name.
+        run = f"{opening.run}/{secrets.token_hex(3)}"
+        start = _Opening(driver, hosts, run, programs, opening.tell, log)
         found, address = start.connect(advertised)
         yield stack.enter_context(
             contextlib.closing(HostsEngine(driver, HostsState(found), address, _STOP_WITHIN_S, time.monotonic))
@@ -95,15 +96,15 @@ class _Opening:
         driver: DriverProcess,
         hosts: Sequence[HostEntry],
         run: str,
-        artifact: Artifact,
-        programs: Sequence[str],
+        programs: Sequence[Program],
         tell: Callable[[str], None],
         log: Path,
     ) -> None:
-        self._driver, self._artifact, self._programs, self._tell, self._log = driver, artifact, programs, tell, log
+        self._driver, self._programs, self._tell, self._log = driver, programs, tell, log
         self._hosts = {host.name: host for host in hosts}
         self._run = run
-        self._script = supervisor.filled(supervisor.SUPERVISOR, digest=artifact.digest, python=PYTHON)
+        self._artifact = build(programs)
+        self._script = supervisor.filled(supervisor.SUPERVISOR, digest=self._artifact.digest, python=PYTHON)
         self._facts: dict[str, HostFacts] = {}
         self._forwarded: dict[str, int] = {}
         self._port = 0
@@ -116,37 +117,33 @@ class _Opening:
         """
         commands = {name: host.command(self._remote()) for name, host in self._hosts.items()}
         self._driver.send([{"call": "open", "script": self._script, "hosts": commands}])
-        self._greet(self._hosts)
-        self._refuse(
-            {
-                name: HostFailure(*unusable(self._hosts[name], facts, platform.machine()))
-                for name, facts in self._facts.items()
-            }
-        )
-        addresses = {name: data_address(self._hosts[name], facts) for name, facts in self._facts.items()}
-        inside = alone(addresses)
-        self._refuse(
-            {
-                name: HostFailure(
-                    f"other hosts cannot reach it: only its address {addresses[name]} is known",
-                    "give its own address as address under [[hosts]]",
-                )
-                for name in inside
-            }
-        )
+        failures = self._greet(self._hosts)
+        self._refuse({**failures, **unusable(self._hosts, self._facts, platform.machine())})
         address = advertised or self._own_address()
         with socket.create_server((address, 0), backlog=len(self._hosts) + 8) as probed:
             ready = self._prepare(self._hosts, (address, probed.getsockname()[1]))
-        unreachable = [name for name, answer in ready.items() if answer == "no"]
-        if unreachable:
-            self._forward(unreachable, address)
+        reach = {name: message["reach"] for name, message in ready.items()}
+        if away := {name: its for name, its in reach.items() if its == "no" or (its != "yes" and self._is_ssh(name))}:
+            ready |= self._forward(away, address)
+        without = {name: why for name, message in ready.items() if (why := no_servers(message))}
+        if len(without) == len(self._hosts):
+            raise refusal(without, len(without), doing="take servers")
+        if without:
+            self._tell(f"no servers start on {reasons(without)}")
         run = zlib.crc32(self._run.encode())
         return {
             name: RunHost(
-                agent_of(host, self._facts[name], run), self._facts[name], addresses[name], self._forwarded.get(name, 0)
+                agent_of(host, self._facts[name], run),
+                self._facts[name],
+                data_address(host, self._facts[name]),
+                self._forwarded.get(name, 0),
+                without.get(name),
             )
             for name, host in self._hosts.items()
         }, address
+
+    def _is_ssh(self, name: str) -> bool:
+        return self._hosts[name].via == "ssh"
 
     def _remote(self) -> list[str]:
         return supervisor.started(self._script, self._run)
@@ -162,58 +159,70 @@ class _Opening:
                 return address
         return _LOOPBACK
 
-    def _greet(self, hosts: Iterable[str]) -> None:
-        """Waits until each host has reported its facts."""
-        for name, message in self._await("hello", hosts, _HELLO_WITHIN_S, "answer").items():
+    def _greet(self, hosts: Iterable[str]) -> dict[str, HostFailure]:
+        """Waits until each host has reported its facts; returns why some did not."""
+        found, failures = self._await("hello", hosts, _HELLO_WITHIN_S, "answer")
+        for name, message in found.items():
             self._facts[name] = host_facts(message["facts"])
-            if message["forwarded"]:
-                self._forwarded[name] = message["forwarded"]
+            self._forwarded[name] = message["forwarded"]
+        return failures
 
-    def _prepare(self, hosts: Iterable[str], reach: tuple[str, int] | None) -> dict[str, str]:
-        """Brings the programs to the hosts; returns whether each host reaches an address."""
+    def _prepare(self, hosts: Iterable[str], reach: tuple[str, int] | None) -> dict[str, Any]:
+        """Brings the programs to the hosts; returns their answers: whether they reach an address, and take servers."""
         hosts = list(hosts)
         missing = [name for name in hosts if not self._facts[name].archive]
         if missing:
             size = self._artifact.path.stat().st_size / 1e6
-            self._tell(f"copying the programs ({size:.0f} MB) to {named(missing)}")
+            self._tell(f"copying the programs ({size:.0f} MB) to {listed(missing)}")
+        roles = len(get_args(Role))
         call = {
             "call": "prepare",
             "hosts": hosts,
             "archive": str(self._artifact.path),
-            "programs": list(self._programs),
+            "clients": list(dict.fromkeys(map(_proof, self._programs[:roles]))),
+            "servers": list(map(_proof, self._programs[roles:])),
         }
         self._driver.send([{**call, "reach": reach}])
-        ready = self._await("ready", hosts, _READY_WITHIN_S, "unpack the programs")
-        return {name: message["reach"] for name, message in ready.items()}
+        ready, failures = self._await("ready", hosts, _READY_WITHIN_S, "unpack the programs")
+        self._refuse(failures)
+        return ready
 
-    def _forward(self, hosts: Sequence[str], address: str) -> None:
-        """Connects again to hosts that cannot reach this machine, with a port that leads here."""
-        fixed = [name for name in hosts if self._hosts[name].via != "ssh"]
+    def _forward(self, hosts: Mapping[str, str], address: str) -> dict[str, Any]:
+        """Connects again to hosts that may not reach this machine, with a port that leads here; returns their answers.
+
+        Args:
+            hosts: whether each of them reaches this machine: "no", or "unknown".
+            address: the address of this machine that they tried.
+        """
+        fixed = [name for name in hosts if not self._is_ssh(name)]
         self._refuse(
-            {
-                name: HostFailure(f"it cannot reach {address}, this machine", "name another address with --advertise")
-                for name in fixed
-            }
+            dict.fromkeys(
+                fixed, HostFailure(f"it cannot reach {address}, this machine", "name another address with --advertise")
+            )
         )
-        self._tell(f"{named(hosts)} cannot reach this machine at {address}: clients there use the ssh connection (-R)")
+        for answer, what in (
+            ("no", f"cannot reach this machine at {address}"),
+            ("unknown", "have no bash, nc or Python to find out whether this machine is reached"),
+        ):
+            if names := [name for name, its in hosts.items() if its == answer]:
+                self._tell(f"{listed(names)} {what}: clients there use the ssh connection (-R)")
         self._driver.send(
             {"call": "forward", "host": name, "command": self._hosts[name].command(self._remote(), self._port)}
             for name in hosts
         )
-        self._greet(hosts)
-        self._prepare(hosts, None)
+        self._refuse(self._greet(hosts))
+        return self._prepare(hosts, None)
 
     def _refuse(self, failures: Mapping[str, HostFailure]) -> None:
-        failed = {name: failures[name] for name in self._hosts if name in failures and failures[name].why}
-        if failed:
-            raise refusal(failed, len(self._hosts))
+        """Raises ClusterError if there are failures; the text names all of these hosts."""
+        if failures:
+            in_order = {name: failures[name] for name in self._hosts if name in failures}
+            raise refusal(in_order, len(self._hosts))
 
-    def _await(self, kind: str, hosts: Iterable[str], within_s: float, what: str) -> dict[str, Any]:
-        """The message of this kind of each host.
-
-        Raises:
-            ClusterError: some hosts failed, or did not send it in time; the text names all of them.
-        """
+    def _await(
+        self, kind: str, hosts: Iterable[str], within_s: float, what: str
+    ) -> tuple[dict[str, Any], dict[str, HostFailure]]:
+        """The message of this kind of each host, and why the others did not send it in time."""
         waiting, found = set(hosts), dict[str, Any]()
         failures: dict[str, HostFailure] = {}
         deadline = time.monotonic() + within_s
@@ -226,7 +235,7 @@ class _Opening:
                     case "lost":
                         failures.setdefault(name, failure(message["stderr"], message["status"]))
                     case "refused":
-                        failures[name] = _refused(message["what"])
+                        failures[name] = supervisor_failure(message["what"])
                     case its if its == kind:
                         found[name] = message
                 waiting -= found.keys() | failures.keys()
@@ -234,13 +243,12 @@ class _Opening:
             if self._driver.closed:
                 raise ClusterError(self._driver.ended())
         late = HostFailure(f"it did not {what} within {within_s:g} s", f"see {self._log}")
-        self._refuse({**dict.fromkeys(waiting, late), **failures})
-        return found
+        return found, {**dict.fromkeys(waiting, late), **failures}
 
 
-def _refused(what: str) -> HostFailure:
-    """Why a supervisor cannot use its host."""
-    if "No space left on device" in what:
-        return failure(what)
-    text, _, remedy = what.strip().removeprefix("hydra-run: ").partition(";")
-    return HostFailure(text.replace("this agent", "it"), remedy.strip())
+def _proof(program: Program) -> tuple[str, ...]:
+    """The command by which a host proves that a program starts there."""
+    words = tuple(rewritten(program.command))
+    if program.proof:
+        return (*words, *program.proof)
+    return ("python", "-c", "import hydra.control.control_client") if words[0] == "python" else (words[0], "--help")

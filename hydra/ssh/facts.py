@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ipaddress
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from hydra.engine.resources import without
-from hydra.model import Agent, Group, Resources
-from hydra.ssh.hosts import HostEntry
+from hydra.model import Agent, Resources
+from hydra.ssh.failures import HostFailure
+from hydra.ssh.hosts import HostEntry, listed
 
 PORTS: Final = (20_000, 32_000)
 """The range from which servers get ports, below the ports that kernels choose."""
@@ -18,9 +19,8 @@ _WINDOW: Final = 200
 """A run takes its ports from this number of this range; two runs at the same time most often have different ones."""
 ROOM_MB: Final = 200.0
 """The free space that programs, and what groups write, need on a host."""
-FILES_BESIDE: Final = 64
-"""The open files of a group's relay beside one for each client."""
 _MANY_FILES: Final = 65_536
+_GIVE: Final = "give its own address as address under [[hosts]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,42 +81,40 @@ def data_address(host: HostEntry, facts: HostFacts) -> str:
     return next((each for each in (host.address, facts.connection[1]) if each in facts.addresses), "")
 
 
-def unusable(host: HostEntry, facts: HostFacts, machine: str) -> tuple[str, str]:
-    """Why a run cannot use the host, and what to do; two empty texts if it can.
+def unusable(hosts: Mapping[str, HostEntry], facts: Mapping[str, HostFacts], machine: str) -> dict[str, HostFailure]:
+    """Why a run cannot use some of the hosts, by their names.
 
     Args:
-        host: the host as the user named it.
-        facts: what it reports.
+        hosts: the hosts as the user named them, by name.
+        facts: what some of them report.
         machine: the machine type of the archive.
     """
+    found = {name: why for name, each in facts.items() if (why := _unusable(hosts[name], each, machine))}
+    addresses = {name: data_address(hosts[name], each) for name, each in facts.items() if name not in found}
+    inside = [name for name, address in addresses.items() if ipaddress.ip_address(address).is_loopback]
+    if len(inside) < len(addresses):
+        for name in inside:
+            found[name] = HostFailure(
+                f"other hosts cannot reach it: only its address {addresses[name]} is known", _GIVE
+            )
+    return found
+
+
+def _unusable(host: HostEntry, facts: HostFacts, machine: str) -> HostFailure | None:
     if facts.machine != machine:
-        return (
+        return HostFailure(
             f"its machine type is {facts.machine}, and the programs are built for {machine}",
             "run hydra on a machine like the hosts",
         )
     if facts.disk < ROOM_MB:
-        return (
+        return HostFailure(
             f"its disk is full: {facts.disk:g} MB are free in {facts.folder}, and Hydra needs {ROOM_MB:g} MB",
             "make room there, or set TMPDIR for commands over ssh",
         )
     if not data_address(host, facts):
-        asked = host.address or facts.connection[1] or host.name
-        return (
-            f"no server or publisher could bind {asked}, which is no IPv4 address of it "
-            f"({', '.join(facts.addresses) or 'none'})",
-            "give its own address as address under [[hosts]]",
-        )
-    return "", ""
-
-
-def alone(addresses: Mapping[str, str]) -> list[str]:
-    """The hosts that other hosts cannot reach, as only their loopback address is known; none if all are like that.
-
-    Args:
-        addresses: the data address of each host.
-    """
-    inside = [name for name, address in addresses.items() if ipaddress.ip_address(address).is_loopback]
-    return inside if len(inside) < len(addresses) else []
+        asked, its = host.address or facts.connection[1] or host.name, ", ".join(facts.addresses) or "none"
+        return HostFailure(f"no server or publisher could bind {asked}, which is no IPv4 address of it ({its})", _GIVE)
+    return None
 
 
 def here(facts: Iterable[HostFacts]) -> list[str]:
@@ -140,15 +138,6 @@ def agent_of(host: HostEntry, facts: HostFacts, run: int) -> Agent:
     return Agent(host.name, host.name, host.attributes, replace(resources, ports=ports))
 
 
-def too_few_files(groups: Iterable[Group], facts: HostFacts) -> str:
-    """Why the host's limit of open files does not suffice for one of the groups; "" if it does."""
-    for group in groups:
-        need = group.count + FILES_BESIDE
-        if facts.nofile is not None and facts.nofile < need:
-            return f"a process may open {facts.nofile} files (ulimit -Hn), and group {group.id} needs {need}"
-    return ""
-
-
 def advice(facts: Mapping[str, HostFacts], python: str) -> list[str]:
     """Lines for ``hydra check`` about hosts that limit runs.
 
@@ -160,11 +149,11 @@ def advice(facts: Mapping[str, HostFacts], python: str) -> list[str]:
     few = [name for name, each in facts.items() if each.nofile is not None and each.nofile < _MANY_FILES]
     lines = []
     if without_python:
-        lines.append(f"{', '.join(without_python)}: no {python} is on PATH there, so only native clients run there.")
+        lines.append(f"{listed(without_python)}: no {python} is on PATH there, so only native clients run there.")
     if few:
         least = min(facts[name].nofile or 0 for name in few)
         lines.append(
-            f"{', '.join(few)}: a process may open {least:,} files (ulimit -Hn); a publisher or server needs one for "
+            f"{listed(few)}: a process may open {least:,} files (ulimit -Hn); a publisher or server needs one for "
             f"each subscriber: raise nofile in /etc/security/limits.conf there."
         )
     return lines
@@ -175,10 +164,3 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         return 0.0
-
-
-def named(names: Sequence[str]) -> str:
-    """Names of hosts for a sentence; of many hosts, the first and the number of the others."""
-    most = 8
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more

@@ -20,6 +20,7 @@ _NAME: Final = re.compile(r"\w[\w.-]*", re.ASCII)
 _NODES: Final = re.compile(r"NodeAddr=(\S+)")
 _FEATURES: Final = re.compile(r"ActiveFeatures=(\S+)")
 _HIGHEST_PORT: Final = 65535
+_MOST_NAMED: Final = 8
 _KEYS: Final = {"name": str, "address": str, "user": str, "port": int, "attributes": str, "resources": str}
 
 _OPTIONS: Final = (
@@ -81,6 +82,12 @@ class HostEntry:
         words += ["-p", str(self.port)] if self.port else []
         # The login shell of the user may be any; all know single quotes.
         return [*words, "--", self.address or self.name, f"exec {shlex.join(remote)}"]
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names of hosts for a sentence; of many hosts, the first and the number of the others."""
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more
 
 
 def named_hosts(text: str, declared: Sequence[HostEntry]) -> list[HostEntry]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import subprocess
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -16,7 +17,6 @@ from hydra.ssh.failures import CHANGED, HostFailure, failure, refusal
 from hydra.ssh.hosts import HostEntry, slurm_nodes
 
 ANSWERS_WITHIN_S: Final = 30.0
-_AT_ONCE: Final = 64
 _PACKAGES: Final = {"ssh": "openssh-client", "srun": "slurm-client", "scontrol": "slurm-client"}
 
 Replies = list[dict[str, Any]]
@@ -54,7 +54,7 @@ def ask(hosts: Sequence[HostEntry], script: str) -> tuple[dict[str, Replies], di
             return failure(stderr, done.returncode)
         return replies
 
-    with ThreadPoolExecutor(min(len(hosts), _AT_ONCE)) as pool:
+    with ThreadPoolExecutor(len(hosts)) as pool:
         answers = dict(zip([host.name for host in hosts], pool.map(asked, hosts), strict=True))
     return (
         {name: answer for name, answer in answers.items() if not isinstance(answer, HostFailure)},
@@ -80,7 +80,7 @@ def ask_facts(hosts: Sequence[HostEntry], python: str) -> dict[str, HostFacts]:
 
 
 def leftovers(hosts: Sequence[HostEntry]) -> list[dict[str, object]]:
-    """A row for each run that has processes or folders of this user on the hosts.
+    """A row for each run that has processes or folders of this user on the hosts; runs of one name have their digits.
 
     Raises:
         ClusterError: some hosts did not reply; the text names all of them.
@@ -89,12 +89,14 @@ def leftovers(hosts: Sequence[HostEntry]) -> list[dict[str, object]]:
     if failures:
         raise refusal(failures, len(hosts))
     runs = sorted({found["run"] for each in replies.values() for found in _left(each)})
+    names = Counter(map(_name, runs))
     rows: list[dict[str, object]] = []
     for run in runs:
         there = {name: _counts(each, run) for name, each in replies.items()}
         on = [name for name, counts in there.items() if any(counts)]
         processes, folders = (sum(counts) for counts in zip(*there.values(), strict=True))
-        rows.append({"run": run, "hosts": ",".join(on), "processes": processes, "folders": folders})
+        shown = run if names[_name(run)] > 1 else _name(run)
+        rows.append({"run": shown, "hosts": ",".join(on), "processes": processes, "folders": folders})
     return rows
 
 
@@ -103,7 +105,7 @@ def end_run(hosts: Sequence[HostEntry], run: str, listed_by: str) -> list[str]:
 
     Args:
         hosts: the hosts.
-        run: the run's name.
+        run: the run's name, which may be that of several; with the digits, it is one.
         listed_by: the command that lists runs, for the error.
 
     Raises:
@@ -165,10 +167,15 @@ def _left(replies: Replies) -> Replies:
     return [found for found in replies if found["kind"] in ("process", "folder")]
 
 
+def _name(run: str) -> str:
+    """The name of a run, without its random digits."""
+    return run.partition("/")[0]
+
+
 def _counts(replies: Replies, run: str) -> tuple[int, int]:
-    """The numbers of processes and of folders of a run."""
+    """The numbers of processes and of folders of a run, or of all runs of a name."""
     its: Mapping[str, set[str]] = {"process": set(), "folder": set()}
     for found in _left(replies):
-        if found["run"] == run:
+        if run in (found["run"], _name(found["run"])):
             its[found["kind"]].add(found["which"])
     return len(its["process"]), len(its["folder"])

@@ -13,8 +13,9 @@ from hydra.engine.placement import place, refusal
 from hydra.engine.resources import add, subtract, taken_by
 from hydra.errors import ClusterError
 from hydra.model import Agent, Group, GroupEvent, Launch
-from hydra.ssh.facts import HostFacts, named, too_few_files
-from hydra.ssh.failures import failure
+from hydra.ssh.facts import HostFacts
+from hydra.ssh.failures import HostFailure, failure, reasons, supervisor_failure
+from hydra.ssh.hosts import listed
 
 KILL_GRACE_S: Final = 2.0
 """How long a killed group has to end by itself before SIGKILL."""
@@ -35,6 +36,7 @@ class RunHost:
         facts: what it reports.
         address: the host's address for clients of other hosts.
         forwarded: the host's port that leads to the controller; 0 if the host reaches the controller itself.
+        no_servers: why servers do not start there; None: they do, or no server is a group.
         lost: why the connection has ended; "" while it has not.
         again_at: when a lost host is connected again; None: never, or it is being connected.
     """
@@ -43,6 +45,7 @@ class RunHost:
     facts: HostFacts
     address: str
     forwarded: int = 0
+    no_servers: HostFailure | None = None
     lost: str = ""
     again_at: float | None = None
 
@@ -79,7 +82,7 @@ class HostsState:
         """Raises ClusterError if no host has a connection."""
         if not any(not host.lost for host in self._hosts.values()):
             reasons = dict.fromkeys(host.lost for host in self._hosts.values())
-            names = named(list(self._hosts))
+            names = listed(list(self._hosts))
             raise ClusterError(f"all hosts are lost ({names}): {'; '.join(reasons)}", "continue the run with --resume")
 
     def launch(self, groups: Sequence[Group]) -> list[Launch]:
@@ -97,9 +100,14 @@ class HostsState:
             if not re.fullmatch(r"\w[\w.-]*", group.id, re.ASCII):
                 raise ClusterError(f"group id {group.id!r} cannot be a folder name", "use letters, digits, - and _")
             seen.add(group.id)
-        launches, unplaced = place(self.agents(), groups, [each.launch for each in self._groups.values()])
+        without: dict[str, HostFailure] = {}
+        if any(group.role == "server" for group in groups):
+            without = {name: host.no_servers for name, host in self._hosts.items() if host.no_servers}
+        agents = [agent for agent in self.agents() if agent.id not in without]
+        launches, unplaced = place(agents, groups, [each.launch for each in self._groups.values()])
         if unplaced:
-            raise refusal(unplaced, "change the constraints, the demand, or attributes and resources under [[hosts]]")
+            remedy = "change the constraints, the demand, or attributes and resources under [[hosts]]"
+            raise refusal(unplaced, f"{remedy}; no servers start on {reasons(without)}" if without else remedy)
         self._refuse_too_few_files(launches)
         for launch in launches:
             self._start(launch)
@@ -129,7 +137,8 @@ class HostsState:
             case "hello":
                 self._hosts[message["host"]].forwarded = message["forwarded"]
             case "ready":
-                self._hosts[message["host"]].lost = ""
+                host = self._hosts[message["host"]]
+                host.lost, host.no_servers = "", no_servers(message)
 
     def tick(self, now: float) -> None:
         """Kills the groups whose grace period is over, and has lost hosts connected again that are due."""
@@ -148,15 +157,15 @@ class HostsState:
 
     def _refuse_too_few_files(self, launches: Sequence[Launch]) -> None:
         lacks: dict[str, str] = {}
-        for launch in launches:
-            name = launch.agent.id
-            if lack := too_few_files([launch.group], self._hosts[name].facts):
+        for group, name in ((launch.group, launch.agent.id) for launch in launches):
+            limit = self._hosts[name].facts.nofile
+            if limit is not None and limit < group.files:
+                lack = f"a process may open {limit} files (ulimit -Hn), and one of group {group.id} needs {group.files}"
                 lacks.setdefault(name, lack)
         if lacks:
             first = next(iter(lacks.values()))
-            raise ClusterError(
-                f"{named(list(lacks))}: {first}", "raise nofile in /etc/security/limits.conf there, or lower max_group"
-            )
+            remedy = "raise nofile in /etc/security/limits.conf there, or have fewer clients"
+            raise ClusterError(f"{listed(list(lacks))}: {first}", remedy)
 
     def _start(self, launch: Launch) -> None:
         group, host = launch.group, self._hosts[launch.agent.id]
@@ -207,6 +216,11 @@ class HostsState:
         host = self._hosts[launch.agent.id]
         host.agent = replace(host.agent, resources=add(host.agent.resources, taken_by(launch)))
         self.events.append(event)
+
+
+def no_servers(ready: Json) -> HostFailure | None:
+    """Why servers do not start on a host that is ready; None: they do."""
+    return supervisor_failure(ready["no_servers"]) if ready["no_servers"] else None
 
 
 def _ending(started: _Started, status: int, text: str) -> GroupEvent:

@@ -6,7 +6,7 @@
     ping                                          it is not silent
     archive BYTES                                 that number of bytes of the archive follow
     unpack                                        unpacks all of these → stored
-    prove PROGRAM…                                → proved, or refused TEXT
+    prove WORD…                                   starts this program of the archive → tried FAILURE; "" is none
     reach ADDRESS PORT                            whether the host reaches it → reach yes, no or unknown
     start GROUP COUNT VARIABLE=VALUE… WORD…       → started GROUP PID, and later ended GROUP STATUS TEXT
     signal GROUP NAME                             sends a signal to the group
@@ -28,7 +28,7 @@ from typing import Any, Final
 
 PING_EVERY_S: Final = 10.0
 RUN: Final = "HYDRA_RUN"
-"""The environment variable with the run's name, which all processes of a run on a host have."""
+"""The environment variable that all processes of a run on a host have: the run's name, a slash, random digits."""
 
 
 def _script(*names: str) -> str:
@@ -48,7 +48,7 @@ _FIELDS: Final[Mapping[str, Sequence[str]]] = {
     "hello": (),
     "fact": ("name", "value"),
     "stored": (),
-    "proved": (),
+    "tried": ("failure",),
     "refused": ("what",),
     "reach": ("answer",),
     "started": ("group", "pid"),
@@ -70,7 +70,7 @@ def started(script: str, run: str = "") -> list[str]:
 
     Args:
         script: the script.
-        run: the name of the run whose processes this one and its children are; "" is none.
+        run: the run, as in :data:`RUN`, whose processes this one and its children are; "" is none.
     """
     words = ["env", f"{RUN}={run}"] if run else []
     # dd reads no byte more, and a shell that reads its script from standard input may read some of what follows.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hydra.model import Resources
-from hydra.ssh.facts import HostFacts, advice, agent_of, alone, data_address, here, host_facts, unusable
+from hydra.ssh.facts import HostFacts, advice, agent_of, data_address, here, host_facts, unusable
 from hydra.ssh.failures import HostFailure, failure, refusal
 from hydra.ssh.hosts import HostEntry
 
@@ -100,9 +100,8 @@ def test_the_words_of_a_supervisor_are_facts() -> None:
 def test_a_host_that_no_run_can_use_is_named_with_what_it_lacks(
     host: HostEntry, changed: dict[str, object], why: str
 ) -> None:
-    found, remedy = unusable(host, facts(**changed), "x86_64")
-    assert why in found
-    assert bool(found) == bool(remedy) == bool(why)
+    found = unusable({"b": host}, {"b": facts(**changed)}, "x86_64")
+    assert [why in each.why and bool(each.remedy) for each in found.values()] == [True] * bool(why)
 
 
 def test_the_address_for_other_hosts_is_the_one_given_or_where_the_connection_arrived() -> None:
@@ -112,8 +111,11 @@ def test_the_address_for_other_hosts_is_the_one_given_or_where_the_connection_ar
 
 
 def test_a_host_behind_a_tunnel_is_alone_unless_all_are() -> None:
-    assert alone({"a": "10.0.0.1", "b": "127.0.0.1"}) == ["b"]
-    assert alone({"a": "127.0.0.1", "b": "127.0.0.1"}) == []
+    hosts = {name: HostEntry(name) for name in "abc"}
+    tunnel, full = facts(connection=("127.0.0.1", "127.0.0.1")), facts(disk=12.0)
+    found = unusable(hosts, {"a": GOOD, "b": tunnel, "c": full}, "x86_64")
+    assert {name: each.why[:15] for name, each in found.items()} == {"b": "other hosts can", "c": "its disk is ful"}
+    assert list(unusable(hosts, {"a": tunnel, "b": tunnel, "c": full}, "x86_64")) == ["c"]
 
 
 def test_this_machine_is_what_most_hosts_see() -> None:

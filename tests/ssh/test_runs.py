@@ -199,6 +199,11 @@ def test_a_host_with_a_full_disk_is_refused_and_nothing_is_left_on_it(
     full = daemons.add("full", within=[*mounted, options, str(daemons.folder / "full" / "tmp")])
     line = refusal(*FIXED, "--hosts", "a,full", "--out", tmp_path / "run")
     assert line.startswith(f"1 of 2 hosts cannot be used: full: {reason}")
+    if "size=64m" in options:  # its first facts show it
+        daemons.configure("closed", "127.0.0.1", closed_port())
+        line = refusal(*FIXED, "--hosts", "full,closed", "--out", tmp_path / "run")
+        assert line.startswith(f"2 of 2 hosts cannot be used: full: {reason}")
+        assert "; closed: it is not reachable (Connection refused); " in line
     there = Path(f"/proc/{full.sshd.pid}/root{full.tmp}")
     wait_until(lambda: not list(there.glob("hydra-run-*")), "no folder on the full disk")
     nothing_is_left(daemons)
@@ -221,6 +226,32 @@ def test_hosts_are_listed_with_their_resources_and_checked(two_hosts: Daemons, t
 
 def hard_limit() -> int:
     return int(subprocess.run(["sh", "-c", "ulimit -Hn"], capture_output=True, text=True, check=True).stdout)
+
+
+@needs_native
+@pytest.mark.tier("all")
+def test_servers_are_placed_where_their_program_is(daemons: Daemons, tmp_path: Path, run: Path) -> None:
+    """Without flags, on hosts without attributes, of which one has no mosquitto."""
+    program = shutil.which("mosquitto", path=f"{os.environ['PATH']}:/usr/sbin")
+    if program is None:
+        pytest.skip("mosquitto is not installed: apt install mosquitto")
+    (tmp_path / "empty").touch()
+    hidden = ["unshare", "--mount", "sh", "-c", 'mount --bind "$1" "$2" && shift 2 && exec "$@"', "sh"]
+    hidden += [str(tmp_path / "empty"), program]
+    if subprocess.run([*hidden, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("no mount namespaces here")
+    daemons.add("a", within=hidden)
+    refused = refusal("mqtt-fixed", *FIXED[1:], "--clients", 2, "--hosts", "a", "--out", tmp_path / "none")
+    assert "the host cannot take servers: a: mosquitto, the MQTT server, is not installed" in refused
+    daemons.add("b")
+    words = ("--clients", 2, "--duration", 0.5, "--hosts", "a,b", "--out", run)
+    done = hydra("mqtt-fixed", *FIXED[1:], *words)
+    assert "no servers start on a: mosquitto, the MQTT server, is not installed" in done.stderr
+    assert "no agent has the attribute group" in done.stderr
+    (row,) = table(run)
+    assert row["failed_clients"] == "0"
+    assert "servers-1: a server on b" in events(run, Launched)
+    nothing_is_left(daemons)
 
 
 # --- faults ----------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -129,7 +130,7 @@ def test_a_host_that_the_network_has_lost_is_connected_again_until_it_is_ready(r
     assert run.calls() == [again]
     run.say("hello", host="b", facts={}, forwarded=6666)
     assert run.state.agents() == []
-    run.say("ready", host="b", reach="")
+    run.say("ready", host="b", reach="", no_servers="")
     (launch,) = run.state.launch([group("g")])
     assert launch.agent.id == "b"
     _, start = run.calls()
@@ -170,6 +171,17 @@ def test_what_cannot_be_launched_is_refused_whole(
 
 def test_a_limit_of_open_files_that_does_not_suffice_is_named() -> None:
     run = Stated(HostsState({"a": host("a", nofile=256)}))
-    run.state.launch([group("g", count=100)])
-    with pytest.raises(ClusterError, match=r"a: a process may open 256 files \(ulimit -Hn\), and group h needs 364"):
-        run.state.launch([group("h", count=300)])
+    run.state.launch([group("g", files=256)])
+    with pytest.raises(
+        ClusterError, match=r"a: a process may open 256 files \(ulimit -Hn\), and one of group h needs 257"
+    ):
+        run.state.launch([group("h", files=257)])
+
+
+def test_a_host_on_which_servers_do_not_start_gets_clients_only(run: Stated[HostsState]) -> None:
+    run.say("ready", host="a", reach="", no_servers="mosquitto is not installed; apt install mosquitto")
+    server = replace(group("s"), role="server")
+    with pytest.raises(PlacementError, match="no servers start on a: mosquitto is not installed"):
+        run.state.launch([replace(server, constraints=on("a"))])
+    assert [launch.agent.id for launch in run.state.launch([server, replace(server, id="t")])] == ["b", "b"]
+    assert [launch.agent.id for launch in run.state.launch([group("g", constraints=on("a"))])] == ["a"]

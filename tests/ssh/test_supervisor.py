@@ -8,7 +8,9 @@ import itertools
 import os
 import shutil
 import signal
+import socket
 import subprocess
+import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -109,15 +111,36 @@ def test_a_group_has_its_words_its_environment_and_a_lifeline(supervised: Superv
     assert ended == {"kind": "ended", "group": "g", "status": "3", "text": f"{said}|{supervised.run}|9|*|"}
 
 
-def test_a_program_that_does_not_start_there_is_refused_with_its_reason(supervised: Supervised) -> None:
-    supervised.say("prove", "true")
-    assert supervised.hear()["kind"] == "proved"
-    supervised.say("prove", "python")
-    assert supervised.hear() == {"kind": "refused", "what": "hydra-run: this agent has no Python"}
-    supervised.say("prove", "false")
-    assert supervised.hear() == {"kind": "refused", "what": "false ends with status 1 there, and prints nothing"}
-    supervised.say("reach", "127.0.0.1", "1")
-    assert supervised.hear() == {"kind": "reach", "answer": "no"}
+@pytest.mark.parametrize(
+    ("words", "failure"),
+    [
+        (["true"], ""),
+        (["python", "-c", "pass"], "hydra-run: this agent has no Python"),
+        (["sh", "-c", "exit 3"], "sh -c exit 3 ends with status 3 there, and prints nothing"),
+    ],
+)
+def test_a_program_is_started_to_see_why_it_does_not(supervised: Supervised, words: list[str], failure: str) -> None:
+    supervised.say("prove", *words)
+    assert supervised.hear() == {"kind": "tried", "failure": failure}
+
+
+@pytest.mark.parametrize("python", ["python3.11", ""])
+def test_a_host_without_bash_and_nc_finds_out_with_python_whether_it_reaches_an_address(
+    tmp_path: Path, python: str
+) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for path in Path("/usr/bin").iterdir():
+        if path.name not in ("bash", "nc", "python3.11"):
+            (tools / path.name).symlink_to(path)
+    if python:
+        (tools / python).symlink_to(sys.executable)
+    supervised = Supervised(tmp_path / "tmp", "sh", PATH=str(tools))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        for port, answer in ((server.getsockname()[1], "yes"), (1, "no")):
+            supervised.say("reach", "127.0.0.1", str(port))
+            assert supervised.hear() == {"kind": "reach", "answer": answer if python else "unknown"}
+    supervised.close()
 
 
 def test_a_signal_reaches_a_group_that_is_just_being_started(supervised: Supervised) -> None:
@@ -255,3 +278,22 @@ def test_a_run_is_listed_and_ended_by_its_name_only(supervised: Supervised) -> N
     assert {kind for kind, *rest in listed if supervised.run in rest} == {"process", "folder"}
     assert asked(supervisor.filled(supervisor.KILLED, run="another")) == [["hello"]]
     assert supervised.process.is_running()
+
+
+def test_a_name_is_that_of_several_runs_and_the_digits_are_of_one(tmp_path: Path) -> None:
+    name = f"it's z {os.getpid()}"
+    around = {**os.environ, "TMPDIR": str(tmp_path)}
+    one, two = (psutil.Popen(["sleep", "1000"], env={**around, "HYDRA_RUN": f"{name}/{digits}"}) for digits in "12")
+    try:
+        for run, ended in ((f"{name}/3", set()), (f"{name}/1", {one}), (name, {two})):
+            script = supervisor.filled(supervisor.KILLED, run=run)
+            done = subprocess.run(["sh", "-c", script], env=around, capture_output=True, text=True, check=True)
+            pids = {line.split("\t")[1] for line in done.stdout.splitlines()[:-1]}  # a dying one may be found twice
+            assert pids == {str(each.pid) for each in ended}
+            for each in ended:
+                assert each.wait(SOON_S) == -signal.SIGKILL
+    finally:
+        for each in (one, two):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                each.kill()
+            each.wait(SOON_S)

@@ -95,18 +95,10 @@ start() {
 }
 
 prove() {
-    for program in "$@"; do
-        runner=$shared/hydra-run
-        kept || runner=$work/hydra-run
-        case $program in
-            python) output=$("$runner" python -c 'import hydra.control.control_client' </dev/null 2>&1 8>&-) ;;
-            *) output=$("$runner" "$program" --help </dev/null 2>&1 >/dev/null 8>&-) ;;
-        esac || {
-            status=$?
-            output=$(printf '%s' "$output" | tail -n 1)
-            refuse "${output:-$program ends with status $status there, and prints nothing}"
-            return
-        }
+    runner=$shared/hydra-run
+    kept || runner=$work/hydra-run
+    if output=$("$runner" "$@" </dev/null 2>&1 >/dev/null 8>&-); then
+        output=
         kept || {
             own && [ -e "$shared/complete" ] && cp "$work/hydra-run" "$shared/.$$" && mv "$shared/.$$" "$shared/hydra-run"
         } 2>/dev/null || {
@@ -114,9 +106,13 @@ prove() {
                 "programs may not run there"
             return
         }
-    done
-    rm -f "$work/hydra-run" "$work/program.tar.gz"
-    printf 'proved\n'
+        rm -f "$work/hydra-run" "$work/program.tar.gz"
+    else
+        status=$?
+        output=$(printf '%s' "$output" | tail -n 1 | tr '\t' ' ')
+        output=${output:-$* ends with status $status there, and prints nothing}
+    fi
+    printf 'tried\t%s\n' "$output"
 }
 
 reach() {
@@ -124,6 +120,9 @@ reach() {
         timeout 5 bash -c 'exec 3<>"/dev/tcp/$0/$1"' "$1" "$2" 2>/dev/null && echo yes || echo no
     elif command -v nc >/dev/null; then
         nc -z -w 5 "$1" "$2" 2>/dev/null && echo yes || echo no
+    elif command -v @python@ >/dev/null; then
+        @python@ -c 'import socket, sys; socket.create_connection((sys.argv[1], sys.argv[2]), 5)' "$1" "$2" \
+            2>/dev/null && echo yes || echo no
     else
         echo unknown
     fi
