@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hydra.client import server_interface
-from hydra.errors import MissingDependencyError
-from hydra.natstest.program import NatsJoin, NatsProgram, configuration
+from hydra.client import server_group, server_interface
+from hydra.errors import EXIT_FAILED, MissingDependencyError
+from hydra.natstest.program import KIND, NatsJoin, NatsProgram, configuration
 from hydra.natstest.system import NatsCluster, greeting
 from hydra.system.embedded_server import EmbeddedServer
 
@@ -35,11 +35,16 @@ def test_several_have_names_of_their_own_and_routes_to_all_others(tmp_path: Path
     assert values["cluster"]["routes"] == ["nats-route://a:2", "nats-route://c:6"]
 
 
-def test_a_program_that_is_missing_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_is_missing_is_named_with_its_package(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(server_interface, "SYSTEM_PROGRAMS", "")
     monkeypatch.setenv("PATH", "")
     with pytest.raises(MissingDependencyError, match=r"nats-server is not installed; install the package nats-server"):
         NatsProgram().prepare()
+    # So does the group on a host, before a run.
+    assert server_group.main(NatsProgram(), [KIND, server_interface.PROVE]) == EXIT_FAILED
+    assert capsys.readouterr().err.startswith("the program nats-server is not installed; ")
 
 
 @pytest.mark.tier("test")
