@@ -186,6 +186,25 @@ def test_what_does_not_fit_ends_the_supervisor_and_is_not_evaluated(supervised: 
     assert supervised.left() == []
 
 
+def test_a_name_is_that_of_several_runs_and_the_digits_are_of_one(tmp_path: Path) -> None:
+    name = f"it's z {os.getpid()}"
+    around = {**os.environ, "TMPDIR": str(tmp_path)}
+    one, two = (psutil.Popen(["sleep", "1000"], env={**around, "HYDRA_RUN": f"{name}/{digits}"}) for digits in "12")
+    try:
+        for run, ended in ((f"{name}/3", set()), (f"{name}/1", {one}), (name, {two})):
+            script = supervisor.filled(supervisor.KILLED, run=run)
+            done = subprocess.run(["sh", "-c", script], env=around, capture_output=True, text=True, check=True)
+            pids = {line.split("\t")[1] for line in done.stdout.splitlines()[:-1]}  # a dying one may be found twice
+            assert pids == {str(each.pid) for each in ended}
+            for each in ended:
+                assert each.wait(SOON_S) == -signal.SIGKILL
+    finally:
+        for each in (one, two):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                each.kill()
+            each.wait(SOON_S)
+
+
 def test_a_copy_behind_a_link_is_not_used(tmp_path: Path) -> None:
     (tmp_path / "theirs/abc").mkdir(parents=True)
     for name in ("complete", "hydra-run"):
@@ -278,22 +297,3 @@ def test_a_run_is_listed_and_ended_by_its_name_only(supervised: Supervised) -> N
     assert {kind for kind, *rest in listed if supervised.run in rest} == {"process", "folder"}
     assert asked(supervisor.filled(supervisor.KILLED, run="another")) == [["hello"]]
     assert supervised.process.is_running()
-
-
-def test_a_name_is_that_of_several_runs_and_the_digits_are_of_one(tmp_path: Path) -> None:
-    name = f"it's z {os.getpid()}"
-    around = {**os.environ, "TMPDIR": str(tmp_path)}
-    one, two = (psutil.Popen(["sleep", "1000"], env={**around, "HYDRA_RUN": f"{name}/{digits}"}) for digits in "12")
-    try:
-        for run, ended in ((f"{name}/3", set()), (f"{name}/1", {one}), (name, {two})):
-            script = supervisor.filled(supervisor.KILLED, run=run)
-            done = subprocess.run(["sh", "-c", script], env=around, capture_output=True, text=True, check=True)
-            pids = {line.split("\t")[1] for line in done.stdout.splitlines()[:-1]}  # a dying one may be found twice
-            assert pids == {str(each.pid) for each in ended}
-            for each in ended:
-                assert each.wait(SOON_S) == -signal.SIGKILL
-    finally:
-        for each in (one, two):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                each.kill()
-            each.wait(SOON_S)
