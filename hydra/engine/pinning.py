@@ -34,9 +34,8 @@ def cpus_of_roles(roles: Mapping[GroupRole, RolePin], machine: MachineRecord) ->
     """The CPUs of each role that all run on one machine; a role without a pin is left out if no role is ``apart``.
 
     A role with ``apart`` gets whole cores that no other role uses; roles without a pin share the cores that remain.
-    First each gets one core; then they get one more in turn, clients at most two CPUs for each process. If a NUMA node
-    has so many cores that clients get there what they can use, all these cores are of that node, and a server takes
-    what remains of it.
+    First each gets one core; then they get one more in turn, clients at most two CPUs for each process. All cores are
+    of one NUMA node if clients get there what they can use; a server takes what remains of that node.
 
     Args:
         roles: the roles that the run starts.
