@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -27,9 +27,9 @@ def check_scenario(
 ) -> int:
     """Prints what a scenario needs and what is missing, and returns the exit code.
 
-    If the groups run on this machine, the scenario is compared with the machine's limits, and the machine is looked at
-    (:mod:`hydra.cli.machine_check`). Otherwise the current agents
-    of the cluster are checked by placement, and this machine, which has at most the controller, is not.
+    If the groups run on this machine, the scenario is compared with the machine's limits, and the machine is judged
+    (:mod:`hydra.cli.machine_check`). Otherwise the current agents of the cluster are checked by placement, and their
+    hosts are judged if the engine can read their files. This machine, which has at most the controller, is not judged.
 
     Args:
         scenario: the scenario's name or path.
@@ -47,7 +47,8 @@ def check_scenario(
     engine = choose(flags["master"], flags["config"], flags)
     agents = engine.agents(cluster.agents)
     # The imports below are slow: errors that were found so far do not wait for them.
-    from hydra.cli.machine_check import MachineCheck
+    from hydra.cli.machine_check import MachineCheck, checked_hosts
+    from hydra.config.machine_judgement import lines_by_host
     from hydra.config.shortages import checked_line
     from hydra.report.table import fitted, tabled, terminal_width
     from hydra.run.launcher import system_for
@@ -76,21 +77,23 @@ def check_scenario(
         if not as_json:
             click.echo(fitted(line, width))
     machine = machine_check.end() if machine_check else None
+    hosts = checked_hosts(engine)
+    buffers = resolved.system.socket_buffers(loaded)
     if machine is not None and not as_json:
         facts = [{"machine": name.replace("_", " "), "here": text} for name, text in machine.facts.items()]
         click.echo(f"\n{tabled(facts, width, as_text=True)}\n")
-        for judgement in machine.judgements:
+        for judgement in machine.judgements(buffers):
             click.echo(fitted(str(judgement), width))
+    if not as_json:
+        for line in lines_by_host({name: host.judgements(buffers) for name, host in hosts.items()}):
+            click.echo(fitted(line, width))
     if as_json:
         about = {"scenario": scenario, "file": str(path), "system": loaded.system, "client": loaded.client}
         told = {"fits": found.fits, "rows": found.rows, "agents": found.agents, "notes": notes}
         if machine is not None:
-            told["machine"] = {
-                "facts": machine.facts,
-                "others_pct": machine.others_pct,
-                "others": dict(machine.by),
-                "judgements": [asdict(judgement) for judgement in machine.judgements],
-            }
+            told["machine"] = machine.as_json(buffers)
+        if hosts:
+            told["machines"] = {name: host.as_json(buffers) for name, host in hosts.items()}
         click.echo(json.dumps({**about, **told}, indent=2))
     return EXIT_GOOD if found.fits else EXIT_INCOMPLETE
 

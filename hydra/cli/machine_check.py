@@ -1,22 +1,27 @@
-"""The machine in ``hydra check``: its record, what uses its CPU now, and what would change its figures."""
+"""The machines in ``hydra check``: their records, what uses their CPU now, and what would change their figures."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 from hydra.config.machine_judgement import Judgement, judged, judged_others
 from hydra.measure.disturbance import named
 from hydra.measure.machine_facts import facts_of
-from hydra.measure.machine_texts import RECORD_FILES, record_of
-from hydra.measure.other_processes import used_by_others
+from hydra.measure.machine_texts import RECORD_FILES, Texts, group_files, record_of
+from hydra.measure.other_processes import PROCESS_FILES, descendants, processes_of, used_by_others
 from hydra.model import MachineRecord
+from hydra.options.engine_choice import SelectedEngine
 from hydra.run.own_machine import MachineReading, OwnMachine
 
 _LEAST_S: Final = 0.5
 """The least time over which the CPU time of other processes is measured; it is counted in ticks of 10 ms."""
+_UPTIME: Final = "/proc/uptime"
+_READER: Final = "/proc/self/stat"
+_MOMENT: Final = (*PROCESS_FILES, _UPTIME, _READER)
+"""The files of a reading on another host: processes, the time, and the process that reads, a child of the shell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +38,18 @@ class CheckedMachine:
     others_pct: float
     by: Mapping[str, float]
 
-    @property
-    def judgements(self) -> Sequence[Judgement]:
-        """What a user should know or change before measuring."""
-        return [*judged_others(self.others_pct, self.by), *judged(self.record)]
+    def judgements(self, buffers: Mapping[str, int]) -> Sequence[Judgement]:
+        """What a user should know or change before measuring; for ``buffers`` see :func:`judged`."""
+        return [*judged_others(self.others_pct, self.by), *judged(self.record, buffers)]
+
+    def as_json(self, buffers: Mapping[str, int]) -> Mapping[str, object]:
+        """The machine and its judgements for JSON; for ``buffers`` see :func:`judged`."""
+        return {
+            "facts": self.facts,
+            "others_pct": self.others_pct,
+            "others": dict(self.by),
+            "judgements": [asdict(judgement) for judgement in self.judgements(buffers)],
+        }
 
     @property
     def facts(self) -> dict[str, str]:
@@ -75,5 +88,32 @@ def checked(first: MachineReading, last: MachineReading) -> CheckedMachine:
     """The machine between two readings, of which the first has the files of the record."""
     record = record_of(first.texts)
     used = used_by_others(first.processes or {}, last.processes or {}, first.ours | last.ours)
-    cpu_s = (last.time_ns - first.time_ns) / 1e9 * len(record.cpus or (0,))
-    return CheckedMachine(record, round(100 * sum(used.values()) / cpu_s, 1), dict(named(used, cpu_s)))
+    cpu_s = max((last.time_ns - first.time_ns) / 1e9, _LEAST_S) * len(record.cpus or (0,))
+    # Processes are not all read at the same moment.
+    others_pct = min(100 * sum(used.values()) / cpu_s, 100.0)
+    return CheckedMachine(record, round(others_pct, 1), dict(named(used, cpu_s)))
+
+
+def checked_hosts(engine: SelectedEngine) -> dict[str, CheckedMachine]:
+    """The hosts of an engine by name; none if the engine cannot read their files before a run.
+
+    Raises:
+        UsageError, ClusterError: the hosts cannot be used, or do not reply.
+    """
+    if (read := engine.spec.texts) is None:
+        return {}
+    records = {name: texts for name, (texts,) in read(engine.master, engine.settings, [RECORD_FILES]).items()}
+    groups = dict.fromkeys(path for texts in records.values() for path in group_files(texts))
+    moments = read(engine.master, engine.settings, [(*_MOMENT, *groups), _MOMENT])
+    return {
+        name: checked(_reading({**records[name], **first}), _reading(last)) for name, (first, last) in moments.items()
+    }
+
+
+def _reading(texts: Texts) -> MachineReading:
+    """The reading of another host: only the shell that makes it, with its children, is Hydra's there."""
+    processes = processes_of(texts)
+    uptime_s, *_ = texts.get(_UPTIME, "0").split()
+    reader = texts.get(_READER, "").rpartition(") ")[2].split()
+    ours = frozenset(descendants(processes, map(int, reader[1:2])))
+    return MachineReading(int(float(uptime_s) * 1e9), texts, processes, ours)

@@ -111,9 +111,9 @@ def check(context: click.Context, /, scenario: str, as_json: bool, **_: Any) -> 
 
     The command shows what the scenario needs of this machine, and a command that removes each shortage; then the facts
     of this machine that change figures, and what other processes use of its CPU now. With --master, hydra check shows
-    which roles each agent of the cluster could run, and whether every row can be placed on the
-    agents. SCENARIO is zmqrate unless you name one; hydra check SCENARIO --help shows the flags of its system, too. The
-    exit code is 3 if a row does not fit.
+    which roles each agent of the cluster could run, and whether every row can be placed on the agents; with --hosts,
+    also what on each host changes figures. SCENARIO is zmqrate unless you name one; hydra check SCENARIO --help shows
+    the flags of its system, too. The exit code is 3 if a row does not fit.
     """
     from hydra.cli.check_command import check_scenario
 

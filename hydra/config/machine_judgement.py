@@ -5,7 +5,7 @@ Hydra changes none of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -29,9 +29,34 @@ class Judgement:
         return f"{self.text}; {self.remedy}"
 
 
-def judged(machine: MachineRecord) -> list[Judgement]:
-    """What a user should know or change before measuring, the largest effects first."""
-    return [*_limits(machine), *_frequency(machine), *_layout(machine), *_memory(machine), *_others(machine)]
+def judged(machine: MachineRecord, buffers: Mapping[str, int] | None = None) -> list[Judgement]:
+    """What a user should know or change before measuring, the largest effects first.
+
+    Args:
+        machine: the record of the machine.
+        buffers: the sizes in bytes that clients request for the buffers of their sockets, by the fact that limits them.
+    """
+    return [
+        *_limits(machine),
+        *_frequency(machine),
+        *_layout(machine),
+        *_memory(machine),
+        *_virtual(machine),
+        *_network(machine, buffers or {}),
+    ]
+
+
+def lines_by_host(judgements: Mapping[str, Sequence[Judgement]]) -> list[str]:
+    """A line for each judgement, which begins with the names of the hosts to which it applies.
+
+    Args:
+        judgements: the judgements of each host, by its name.
+    """
+    hosts: dict[str, list[str]] = {}
+    for name, its in judgements.items():
+        for judgement in its:
+            hosts.setdefault(str(judgement), []).append(name)
+    return [f"{', '.join(names)}: {line}" for line, names in hosts.items()]
 
 
 def judged_others(others_pct: float, by: Mapping[str, float]) -> list[Judgement]:
@@ -124,7 +149,7 @@ def _memory(machine: MachineRecord) -> Iterator[Judgement]:
         )
 
 
-def _others(machine: MachineRecord) -> Iterator[Judgement]:
+def _virtual(machine: MachineRecord) -> Iterator[Judgement]:
     if machine.hypervisor:
         yield Judgement(
             "hypervisor",
@@ -132,6 +157,18 @@ def _others(machine: MachineRecord) -> Iterator[Judgement]:
             "network, and frequency and temperature are not known here",
             "look at host_steal_pct of the rows, and repeat rows at other times; or use a machine that is not virtual",
         )
+
+
+def _network(machine: MachineRecord, buffers: Mapping[str, int]) -> Iterator[Judgement]:
+    largest = [("rmem_max", "receive", machine.rmem_max), ("wmem_max", "send", machine.wmem_max)]
+    for fact, way, most in largest:
+        if most is not None and (size := buffers.get(fact, 0)) > most:
+            yield Judgement(
+                fact,
+                f"clients request a {way} buffer of {size:,} bytes for their sockets, and the kernel gives at most "
+                f"{most:,} (net.core.{fact})",
+                f"sysctl -w net.core.{fact}={size}",
+            )
     limits = [("net.ipv4.tcp_rmem", machine.tcp_rmem_max), ("net.ipv4.tcp_wmem", machine.tcp_wmem_max)]
     for key, most in limits:
         if most is not None and most < _LEAST_TCP_BYTES:

@@ -208,6 +208,9 @@ class EngineSpec:
             ``--master``, the settings and the run's name; raises UsageError if the cluster has no such run.
         check: checks the cluster for ``hydra check`` and returns lines, those that demand a change first; raises the
             error of a run that could not begin. Takes ``--master`` and the settings. None if it checks only the agents.
+        texts: reads files of the kernel on all hosts for ``hydra check``, and returns for each host the texts of each
+            reading by path. Takes ``--master``, the settings, and the files of each reading as patterns; the readings
+            are half a second apart. None if the engine cannot do this before a run.
         relocate: runs a whole command in the cluster; None if the engine cannot. See :class:`Relocation`.
     """
 
@@ -231,6 +234,7 @@ class EngineSpec:
     leftovers: Callable[[str, Any], list[dict[str, object]]] | None = None
     end_run: Callable[[str, Any, str], list[str]] | None = None
     check: Callable[[str, Any], Iterable[str]] | None = None
+    texts: Callable[[str, Any, Sequence[Sequence[str]]], Mapping[str, Sequence[Mapping[str, str]]]] | None = None
     relocate: Callable[[Relocation], int | None] | None = None
 
     @property

@@ -33,9 +33,9 @@ class RolePin:
 def cpus_of_roles(roles: Mapping[GroupRole, RolePin], machine: MachineRecord) -> dict[GroupRole, tuple[int, ...]]:
     """The CPUs of each role that all run on one machine; a role without a pin is left out if no role is ``apart``.
 
-    A role with ``apart`` gets whole cores that no other role uses, those of one NUMA node if it has enough; roles
-    without a pin share the cores that remain. First each gets one core; then they get one more in turn, clients at most
-    two CPUs for each process.
+    A role with ``apart`` gets whole cores that no other role uses; roles without a pin share the cores that remain.
+    First each gets one core; then they get one more in turn, clients at most two CPUs for each process. All cores are
+    of one NUMA node if clients get there what they can use; a server takes what remains of that node.
 
     Args:
         roles: the roles that the run starts.
@@ -58,10 +58,10 @@ def cpus_of_roles(roles: Mapping[GroupRole, RolePin], machine: MachineRecord) ->
             f"has {len(cores)} free for it",
             "pin fewer roles, or name CPUs that roles share, such as --subscriber-pin 0-1",
         )
-    wanted = [_wanted(roles, part, len(cores[0])) for part in parts]
-    shares = _shares(wanted, len(cores))
-    cores = _of_one_node(cores, sum(shares), machine)
-    for part, share in zip(parts, shares, strict=True):
+    needed = [_needed(roles, part, len(cores[0])) for part in parts]
+    wanted = [_ANY if "server" in part else need for part, need in zip(parts, needed, strict=True)]
+    cores = _of_one_node(cores, needed, wanted, machine)
+    for part, share in zip(parts, _shares(wanted, len(cores)), strict=True):
         its, cores = cores[:share], cores[share:]
         cpus = tuple(sorted(cpu for core in its for cpu in core))
         found |= dict.fromkeys(part, cpus)
@@ -135,23 +135,30 @@ def _node(core: Sequence[int], machine: MachineRecord) -> int:
     return next((number for number, cpus in enumerate(machine.nodes or ()) if core[0] in cpus), 0)
 
 
-def _of_one_node(cores: Cores, needed: int, machine: MachineRecord) -> Cores:
-    """The cores of the first NUMA node that has enough of them; all cores if none has."""
+def _of_one_node(cores: Cores, needed: Sequence[int], wanted: Sequence[int], machine: MachineRecord) -> Cores:
+    """The cores of the first NUMA node on which each part gets what it needs; all cores if there is no such node."""
     for number in range(len(machine.nodes or ())):
         its = [core for core in cores if _node(core, machine) == number]
-        if len(its) >= needed:
+        if len(its) < len(wanted):
+            continue
+        if all(has >= need for has, need in zip(_shares(wanted, len(its)), needed, strict=True)):
             return its
     return cores
 
 
-def _wanted(roles: Mapping[GroupRole, RolePin], its: Sequence[GroupRole], cpus: int) -> int:
-    """The most cores, of this number of CPUs each, that these roles together can use."""
-    processes = sum(it.processes for role, it in roles.items() if role in its)
-    return _ANY if "server" in its else -(-_THREADS * processes // cpus)
+def _needed(roles: Mapping[GroupRole, RolePin], its: Sequence[GroupRole], cpus: int) -> int:
+    """The cores, of this number of CPUs each, that clients of these roles can use, and one for a server."""
+    clients = sum(it.processes for role, it in roles.items() if role in its and role != "server")
+    return -(-_THREADS * clients // cpus) + ("server" in its)
 
 
 def _shares(wanted: Sequence[int], cores: int) -> list[int]:
-    """The number of cores of each part: one first, then another one in turn, beginning with the largest part."""
+    """The number of cores of each part: one first, then another one in turn, beginning with the largest part.
+
+    Args:
+        wanted: the most cores that each part can use.
+        cores: the number of cores, one for each part or more.
+    """
     shares = [1] * len(wanted)
     for part in cycle(sorted(range(len(wanted)), key=lambda part: -wanted[part])):
         if sum(shares) == cores or all(has >= want for has, want in zip(shares, wanted, strict=True)):

@@ -8,7 +8,7 @@ from typing import Final
 from hydra.kafkatest.experiments import EXPERIMENTS
 from hydra.kafkatest.footprints import BROKER, IMPLEMENTATIONS
 from hydra.kafkatest.presets import PRESETS
-from hydra.kafkatest.properties import is_secret, secret_values
+from hydra.kafkatest.properties import confluent_config, is_secret, secret_values
 from hydra.kafkatest.settings import (
     KILL,
     MOVE,
@@ -29,6 +29,7 @@ from hydra.system.restart_refusals import why_no_restart
 
 _BATCH: Final = Reference("hydra_kafka_batch.csv", "kafka-batch", ("clients", "msg_batch"))
 _FIXED: Final = Reference("hydra_kafka_fixed_rate.csv", "kafka-fixed")
+_SOCKET_BUFFERS: Final = {"rmem_max": "receive", "wmem_max": "send"}
 
 
 class KafkaSystemSpec(SystemSpec):
@@ -160,6 +161,12 @@ class KafkaSystemSpec(SystemSpec):
         """The largest number of replicas of all steps."""
         asked = [value for value in scenario.values_of("replication_factor") if isinstance(value, int)]
         return max(asked, default=spec_of(scenario).replication_factor)
+
+    def socket_buffers(self, scenario: Scenario) -> Mapping[str, int]:
+        """Those of the user's properties; Hydra sets none."""
+        config = confluent_config(spec_of(scenario).properties, None)
+        sizes = {limit: config.get(f"socket.{way}.buffer.bytes", "") for limit, way in _SOCKET_BUFFERS.items()}
+        return {limit: int(size) for limit, size in sizes.items() if size.isdecimal()}
 
     def reference(self, scenario: Scenario) -> Reference | None:
         """The reference table for a batch or a fixed-rate table."""

@@ -27,6 +27,7 @@ class Disturbance:
         by: the processes that used most of it, with the CPU of each in %.
         throttled: how often the CPU was slowed down.
         frequencies_mhz: the frequency of the fastest core after and before it fell under load; () if it did not fall.
+        swapped_bytes: by how much the used swap space grew.
         changed: the facts of the machine that changed since the run began.
         clock_jumps: how often CLOCK_MONOTONIC jumped against the controller's.
     """
@@ -36,6 +37,7 @@ class Disturbance:
     by: tuple[tuple[str, float], ...] = ()
     throttled: int = 0
     frequencies_mhz: tuple[float, ...] = ()
+    swapped_bytes: int = 0
     changed: tuple[FactChange, ...] = ()
     clock_jumps: int = 0
 
@@ -69,6 +71,7 @@ def disturbances(hosts: Mapping[str, MachineActivity], clock_jumps: Mapping[str,
             by=named(activity.others or {}, activity.seconds * activity.cpus) if disturbed else (),
             throttled=activity.throttled or 0,
             frequencies_mhz=tuple(map(round, fall or ())),
+            swapped_bytes=activity.swapped_bytes,
             changed=activity.changed,
             clock_jumps=clock_jumps.get(host, 0),
         )

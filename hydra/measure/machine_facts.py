@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Final
 
 from hydra.model import FactChange, InterfaceRecord, MachineRecord, format_cpus
 
 UNKNOWN: Final = "not known here"
-_CHANGING: Final = ("allowed", "swap_used_bytes", "huge_pages", "memory_bytes")
-"""Facts that differ between two readings of one machine: Hydra may pin its own processes, and a hypervisor may lend a
-virtual machine more memory."""
+_OF_A_MOMENT: Final = ("allowed", "swap_used_bytes")
+"""Facts of one reading, not of the machine: Hydra may pin its own processes, and swap space is in use or not."""
+_VARYING: Final = (*_OF_A_MOMENT, "memory_bytes", "interfaces")
+"""Facts that change by themselves: a hypervisor lends a virtual machine more memory, and containers get interfaces."""
 
 
 def facts_of(record: MachineRecord) -> dict[str, str]:
@@ -28,24 +29,52 @@ def facts_of(record: MachineRecord) -> dict[str, str]:
     return facts
 
 
-def common_facts(records: Iterable[MachineRecord]) -> dict[str, str]:
-    """The facts of a run's hosts, each with all values that its hosts have; for a comparison of two runs."""
-    found: dict[str, list[str]] = {}
-    for record in records:
-        for name, text in facts_of(record).items():
-            if name not in _CHANGING:
-                found.setdefault(name, []).append(text)
-    return {name: " / ".join(sorted(set(texts))) for name, texts in found.items()}
+def compared_facts(runs: Sequence[Mapping[str, MachineRecord]]) -> list[Mapping[str, object]]:
+    """The facts of the machines of several runs, for a comparison of the runs.
+
+    If all runs have the same hosts, and several, each run has the facts of each host by its name. Otherwise each fact
+    has all values that the hosts of the run have.
+
+    Args:
+        runs: the record of each host, by its name, of each run.
+    """
+    compared = [{host: _lasting(record) for host, record in run.items()} for run in runs]
+    if len(compared[0]) > 1 and all(run.keys() == compared[0].keys() for run in compared):
+        return list(compared)
+    return [_joined(run.values()) for run in compared]
+
+
+def _lasting(record: MachineRecord) -> dict[str, str]:
+    return {name: text for name, text in facts_of(record).items() if name not in _OF_A_MOMENT}
+
+
+def _joined(hosts: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    found: dict[str, set[str]] = {}
+    for facts in hosts:
+        for name, text in facts.items():
+            found.setdefault(name, set()).add(text)
+    return {name: " / ".join(sorted(texts)) for name, texts in found.items()}
 
 
 def changes(before: MachineRecord, after: MachineRecord) -> tuple[FactChange, ...]:
-    """The facts that changed between two records of one machine, without those that change by themselves."""
+    """The facts that changed between two records of one machine, without those that change by themselves.
+
+    Of its interfaces, only the speeds of those that both records have are compared.
+    """
     earlier, later = facts_of(before), facts_of(after)
-    return tuple(
+    found = [
         FactChange(name, earlier[name], later[name])
         for name in earlier
-        if name not in (*_CHANGING, "interfaces") and earlier[name] != later[name]
-    )
+        if name not in _VARYING and earlier[name] != later[name]
+    ]
+    return (*found, *_speed_changes(before.interfaces, after.interfaces))
+
+
+def _speed_changes(before: Mapping[str, InterfaceRecord], after: Mapping[str, InterfaceRecord]) -> Iterator[FactChange]:
+    for name in sorted(before.keys() & after.keys()):
+        earlier, later = _speed(before[name]), _speed(after[name])
+        if earlier != later:
+            yield FactChange(f"interfaces.{name}", earlier, later)
 
 
 def _text(value: object) -> str:
@@ -70,5 +99,8 @@ def _cores(cores: Sequence[Sequence[int]]) -> str:
 
 
 def _interface(it: InterfaceRecord) -> str:
-    speed = "speed not known" if it.speed_mbit is None else f"{it.speed_mbit} Mbit/s"
-    return f"{speed}, {it.receive_queues} receive and {it.send_queues} send queues"
+    return f"{_speed(it)}, {it.receive_queues} receive and {it.send_queues} send queues"
+
+
+def _speed(it: InterfaceRecord) -> str:
+    return "speed not known" if it.speed_mbit is None else f"{it.speed_mbit} Mbit/s"

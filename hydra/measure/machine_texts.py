@@ -24,8 +24,10 @@ _NET: Final = "/sys/class/net"
 
 FILE_BYTES: Final = 4096
 """The most bytes of each file: of /proc/cpuinfo, the first CPU."""
+MEMORY_FILE: Final = "/proc/meminfo"
+"""The file with the memory and the use of the swap space."""
 RECORD_FILES: Final = (
-    *("/proc/cpuinfo", "/proc/cmdline", "/proc/meminfo", "/proc/self/status", "/proc/self/cgroup"),
+    *("/proc/cpuinfo", "/proc/cmdline", MEMORY_FILE, "/proc/self/status", "/proc/self/cgroup"),
     *("/proc/sys/kernel/osrelease", "/proc/sys/vm/nr_hugepages", "/proc/sys/net/ipv4/tcp_congestion_control"),
     *("/proc/sys/net/core/rmem_max", "/proc/sys/net/core/wmem_max"),
     *("/proc/sys/net/ipv4/tcp_rmem", "/proc/sys/net/ipv4/tcp_wmem"),
@@ -76,8 +78,7 @@ def _with_parents(path: str) -> list[str]:
 def record_of(texts: Texts) -> MachineRecord:
     """The record of the machine whose files have these texts; a fact whose file is missing is None."""
     status = _fields(texts.get("/proc/self/status", ""))
-    memory = _fields(texts.get("/proc/meminfo", ""))
-    swap = [_kibibytes(memory.get(name)) for name in ("SwapTotal", "SwapFree")]
+    memory = _fields(texts.get(MEMORY_FILE, ""))
     return MachineRecord(
         kernel=_line(texts, "/proc/sys/kernel/osrelease"),
         cpu_model=_cpu_model(texts.get("/proc/cpuinfo", "")),
@@ -97,7 +98,7 @@ def record_of(texts: Texts) -> MachineRecord:
         mitigations=_mitigations(texts),
         clock_source=_line(texts, f"{_CLOCK}/current_clocksource"),
         memory_bytes=_kibibytes(memory.get("MemTotal")),
-        swap_used_bytes=None if swap[0] is None or swap[1] is None else swap[0] - swap[1],
+        swap_used_bytes=swap_used_bytes(texts),
         transparent_huge_pages=_selected(texts.get("/sys/kernel/mm/transparent_hugepage/enabled", "")),
         huge_pages=whole_number(texts.get("/proc/sys/vm/nr_hugepages")),
         rmem_max=whole_number(texts.get("/proc/sys/net/core/rmem_max")),
@@ -107,6 +108,13 @@ def record_of(texts: Texts) -> MachineRecord:
         congestion_control=_line(texts, "/proc/sys/net/ipv4/tcp_congestion_control"),
         interfaces=_interfaces(texts),
     )
+
+
+def swap_used_bytes(texts: Texts) -> int | None:
+    """The used swap space; None: not known."""
+    memory = _fields(texts.get(MEMORY_FILE, ""))
+    whole, free = (_kibibytes(memory.get(name)) for name in ("SwapTotal", "SwapFree"))
+    return None if whole is None or free is None else whole - free
 
 
 # --- single facts -----------------------------------------------------------------------------------------------------

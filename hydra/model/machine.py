@@ -112,6 +112,7 @@ class MachineActivity:
             the first one. Empty in runs of earlier versions.
         throttled: how often the CPU was slowed down, because it was too hot or the CPU quota was used up; None: not
             known here.
+        swapped_bytes: by how much the used swap space grew; 0 if that is not known, and in runs of earlier versions.
         changed: the facts of the machine's record that changed since the run began.
         pinned: the CPUs on which the groups of each role may run.
     """
@@ -124,5 +125,6 @@ class MachineActivity:
     frequencies_mhz: tuple[float, ...] = ()
     busiest_core_pct: tuple[float, ...] = ()
     throttled: int | None = None
+    swapped_bytes: int = 0
     changed: tuple[FactChange, ...] = ()
     pinned: Mapping[str, str] = field(default_factory=dict)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +16,7 @@ from hydra.errors import RunDirectoryError, UsageError
 from hydra.events.run_events import SystemFact
 from hydra.measure.column_names import CLIENTS, POINT, PUBLISHERS, REASON, STATUS
 from hydra.measure.event_recovery import latency_of_span
-from hydra.measure.machine_facts import common_facts
+from hydra.measure.machine_facts import compared_facts
 from hydra.model import (
     SHARED,
     SKIPPED_BY,
@@ -68,18 +67,21 @@ def load_sides(folders: Sequence[Path]) -> tuple[list[ComparedRun], bool]:
     sides: list[ComparedRun] = []
     first: dict[object, str] = {}
     apart = given_apart(runs)
-    for run, name in zip(runs, names, strict=True):
-        side, identity = _load(run, name, apart.get(run, {}))
+    for run, name, machines in zip(runs, names, _machines(runs), strict=True):
+        side, identity = _load(run, name, apart.get(run, {}), machines)
         if (twice := first.setdefault(identity, name)) != name:
             raise UsageError(f"{twice} and {name} are the same run", "compare this run with another run")
         sides.append(side)
-    return _alike_in_machines(sides), took_turns(runs)
+    return sides, took_turns(runs)
 
 
-def _alike_in_machines(sides: Sequence[ComparedRun]) -> list[ComparedRun]:
-    """The sides without the facts of their machines if a run of an earlier version has none."""
-    known = all(side.facts["machines"] for side in sides)
-    return [side if known else replace(side, facts={**side.facts, "machines": {}}) for side in sides]
+def _machines(runs: Sequence[Path]) -> list[Mapping[str, object]]:
+    """The compared facts of the machines of each run; none if a run of an earlier version has no record of them."""
+    records = []
+    for run in runs:
+        with RunStore.open(run) as store:
+            records.append(store.machines())
+    return compared_facts(records) if all(records) else [{} for _ in runs]
 
 
 def _names(runs: Sequence[Path]) -> list[str]:
@@ -109,11 +111,10 @@ def _guarantees(resolved: ResolvedScenario) -> str:
     return " or ".join(sorted(filter(None, texts)))
 
 
-def _load(run: Path, name: str, apart: Mapping[str, str]) -> tuple[ComparedRun, object]:
+def _load(run: Path, name: str, apart: Mapping[str, str], machines: Mapping[str, object]) -> tuple[ComparedRun, object]:
     """A side, and an identity of its run that stays the same when the run directory is copied."""
     with RunStore.open(run) as store:
         metadata, results, events = store.metadata(), store.results(), store.events()
-        machines = common_facts(store.machines().values())
         with store.reading():
             stored = metadata["scenario"]
             if searched_otherwise(stored):
@@ -181,7 +182,7 @@ def _repeat(row: Row) -> RowRepeat:
 
 
 def _facts(
-    metadata: Mapping[str, Any], scenario: Scenario, system: Mapping[str, str], machines: Mapping[str, str]
+    metadata: Mapping[str, Any], scenario: Scenario, system: Mapping[str, str], machines: Mapping[str, object]
 ) -> dict[str, object]:
     """Facts that can differ between runs: scenario, machines, and the versions that clients and servers reported."""
     asked = {**msgspec.to_builtins(scenario), "sweep": kind_of(scenario).facts}
@@ -198,7 +199,7 @@ def _facts(
         **_without(asked),
         "libraries": libraries,
         "servers": dict(system),
-        "machines": dict(machines),
+        "machines": machines,
         **{key: metadata.get(key) for key in ("host", "versions", "limits", "master", "cluster")},
         "ended": metadata.get(ENDED_KEY) or "unfinished",
     }

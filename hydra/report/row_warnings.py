@@ -726,7 +726,7 @@ class HostShared(FigureWarning):
 
 
 class RowDisturbed(FigureWarning):
-    """A row in which something outside the run used the CPU of a host, the machine changed, or its clock jumped.
+    """A row in which others used the CPU of a host, memory was swapped out, the machine changed, or its clock jumped.
 
     ``hosts`` has an object for each host on which something did, with the fields of the column ``disturbed``; in a row
     with repeats, one for each repeat that differs.
@@ -745,6 +745,9 @@ class RowDisturbed(FigureWarning):
             "cool the CPU, or raise the CPU quota of the control group": any(each.throttled for each in self.hosts),
             "look at temperature and power limit, or switch boost off (hydra check)": any(
                 each.frequencies_mhz for each in self.hosts
+            ),
+            "end what uses the memory of that host, or start fewer clients there": any(
+                each.swapped_bytes for each in self.hosts
             ),
             "change the machine only between runs": any(each.changed for each in self.hosts),
             "measure when the host is not suspended, nor moved to other hardware": any(
@@ -778,6 +781,8 @@ def _disturbed(repeats: Sequence[Disturbance]) -> str:
     if falls := [each.frequencies_mhz for each in repeats if each.frequencies_mhz]:
         low, high = min(falls, key=lambda each: each[0] / each[1])
         parts.append(f"the frequency of the fastest core fell{most} from {high:.0f} to {low:.0f} MHz under load")
+    if swapped := max(each.swapped_bytes for each in repeats):
+        parts.append(f"the used swap space grew{most} by {swapped / 1e6:.1f} MB")
     changed = dict.fromkeys(change for each in repeats for change in each.changed)
     parts += [f"{change.fact} was {change.before} and is {change.after}" for change in changed]
     if jumps := max(each.clock_jumps for each in repeats):

@@ -18,7 +18,15 @@ from hydra.measure.cpu_slowdown import (
     throttle_count,
 )
 from hydra.measure.machine_facts import changes
-from hydra.measure.machine_texts import FILE_BYTES, RECORD_FILES, Texts, group_files, record_of
+from hydra.measure.machine_texts import (
+    FILE_BYTES,
+    MEMORY_FILE,
+    RECORD_FILES,
+    Texts,
+    group_files,
+    record_of,
+    swap_used_bytes,
+)
 from hydra.measure.other_processes import PROCESS_FILES, descendants, processes_of, used_by_others
 from hydra.model import MachineActivity, MachineRecord, format_cpus
 from hydra.run.own_machine import MachineReading, OwnMachine
@@ -121,8 +129,8 @@ class MachineWatch:
         for question in self._questions or ():
             controller.roster.looks.end(question)  # of a step that failed
         self._take_frequencies(controller)
-        self._ask(controller, (*HEAT_FILES, *self._group_files))
-        self._here.first, self._here.frequency = self._own.read(()), FrequencySeries()
+        self._ask(controller, (MEMORY_FILE, *HEAT_FILES, *self._group_files))
+        self._here.first, self._here.frequency = self._own.read((MEMORY_FILE,)), FrequencySeries()
         for host in self._others.values():
             host.first, host.frequency = None, FrequencySeries()
         self._next_ns = 0
@@ -253,7 +261,7 @@ def _activity(
     host: _WatchedHost, first: MachineReading, last: MachineReading, relays: Sequence[Hello]
 ) -> MachineActivity:
     """What happened on a host between two readings."""
-    counts = [throttle_count(reading.texts) for reading in (first, last)]
+    slowed, swapped = (_growth(count(first.texts), count(last.texts)) for count in (throttle_count, swap_used_bytes))
     seconds, others = _between(first, last)
     before_s, earlier = (0.0, None) if host.before is None else _between(host.before, first)
     return MachineActivity(
@@ -264,10 +272,16 @@ def _activity(
         before=earlier,
         frequencies_mhz=tuple(host.frequency.mhz),
         busiest_core_pct=tuple(host.frequency.busiest_pct),
-        throttled=None if counts[0] is None or counts[1] is None else max(counts[1] - counts[0], 0),
+        throttled=slowed,
+        swapped_bytes=swapped or 0,
         changed=changes(host.record, record_of(last.texts)),
         pinned=_allowed(last.texts, relays),
     )
+
+
+def _growth(before: int | None, after: int | None) -> int | None:
+    """By how much a number grew; None: not known."""
+    return None if before is None or after is None else max(after - before, 0)
 
 
 def _between(first: MachineReading, last: MachineReading) -> tuple[float, dict[str, float] | None]:

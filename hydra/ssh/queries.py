@@ -79,6 +79,31 @@ def ask_facts(hosts: Sequence[HostEntry], python: str) -> dict[str, HostFacts]:
     return {name: facts_of(found) for name, found in replies.items()}
 
 
+def ask_texts(hosts: Sequence[HostEntry], readings: Sequence[Sequence[str]]) -> dict[str, list[dict[str, str]]]:
+    """The texts of files of the kernel on every host, by path, for each reading.
+
+    Args:
+        hosts: the hosts.
+        readings: the files of each reading, as the patterns of a shell; the readings are half a second apart.
+
+    Raises:
+        ClusterError: some hosts did not reply; the text names all of them.
+    """
+    replies, failures = ask(hosts, supervisor.reading(readings))
+    if failures:
+        raise refusal(failures, len(hosts))
+    return {name: [_texts(found, str(number)) for number in range(len(readings))] for name, found in replies.items()}
+
+
+def _texts(replies: Replies, reading: str) -> dict[str, str]:
+    """The texts of the files of one reading."""
+    found: dict[str, list[str]] = {}
+    for each in replies:
+        if each["kind"] == "text" and each["reading"] == reading:
+            found.setdefault(each["path"], []).append(each["line"])
+    return {path: "\n".join(lines) for path, lines in found.items()}
+
+
 def leftovers(hosts: Sequence[HostEntry]) -> list[dict[str, object]]:
     """A row for each run that has processes or folders of this user on the hosts; runs of one name have their digits.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Final
@@ -70,6 +70,16 @@ def _check(hosts: _Hosts, master: str, settings: Any) -> Iterator[str]:
     yield from advice(ask_facts(entries, PYTHON), PYTHON)
 
 
+def _texts(
+    hosts: _Hosts, master: str, settings: Any, readings: Sequence[Sequence[str]]
+) -> Mapping[str, Sequence[Mapping[str, str]]]:
+    entries = hosts(master, settings)
+
+    from hydra.ssh.queries import ask_texts
+
+    return ask_texts(entries, readings)
+
+
 def _leftovers(hosts: _Hosts, master: str, settings: Any) -> list[dict[str, object]]:
     entries = hosts(master, settings)
 
@@ -98,6 +108,7 @@ def _spec(name: str, masters: str, settings: type, hosts: _Hosts, **more: Any) -
         leftovers=partial(_leftovers, hosts),
         end_run=partial(_end_run, hosts),
         check=partial(_check, hosts),
+        texts=partial(_texts, hosts),
         **more,
     )
 

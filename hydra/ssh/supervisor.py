@@ -21,6 +21,7 @@ ping for 30 to 60 s, or for 10 minutes while it proves programs.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -39,6 +40,7 @@ def _script(*names: str) -> str:
 ASKED: Final = _script("shell", "facts") + "facts\necho hello\n"
 """Prints the facts and ends."""
 SUPERVISOR: Final = _script("shell", "facts", "supervisor")
+_READ: Final = _script("shell", "texts")
 LISTED: Final = _script("shell", "leftovers", "listed")
 """Prints a line for each process and each folder that a run of this user has there: kind, which one, the run."""
 KILLED: Final = _script("shell", "leftovers", "killed")
@@ -53,6 +55,7 @@ _FIELDS: Final[Mapping[str, Sequence[str]]] = {
     "reach": ("answer",),
     "started": ("group", "pid"),
     "ended": ("group", "status", "text"),
+    "text": ("reading", "path", "line"),
     "process": ("which", "run"),
     "folder": ("which", "run"),
 }
@@ -63,6 +66,18 @@ def filled(script: str, **values: str) -> str:
     for name, value in values.items():
         script = script.replace(f"@{name}@", shlex.quote(value))
     return script
+
+
+def reading(readings: Sequence[Sequence[str]]) -> str:
+    """The script that prints each line of these files of the kernel, half a second between two readings.
+
+    Args:
+        readings: the files of each reading; ``*``, ``?`` and ``[…]`` stand for a part of a name.
+    """
+    # What a host reports, such as the name of a control group, must not become a command.
+    words = [[re.sub(r"[^\w/.*?\[\]-]", r"\\\g<0>", file, flags=re.ASCII) for file in files] for files in readings]
+    lines = [f"texts {number} {' '.join(files)}\n" for number, files in enumerate(words)]
+    return _READ + "sleep 0.5\n".join(lines) + "echo hello\n"
 
 
 def started(script: str, run: str = "") -> list[str]:

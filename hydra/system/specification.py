@@ -245,6 +245,13 @@ class SystemSpec:
         """How many messages can wait for a slow subscriber before messages are lost; None: unknown."""
         return None
 
+    def socket_buffers(self, scenario: Scenario) -> Mapping[str, int]:
+        """The sizes in bytes that clients request for the buffers of their sockets, 0: none.
+
+        The keys are the facts of a machine that limit them: ``rmem_max`` (receive) and ``wmem_max`` (send).
+        """
+        return {}
+
     def reference(self, scenario: Scenario) -> Reference | None:
         """The published table of the experiment that a scenario repeats; None: there is none."""
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Final
 
@@ -121,6 +121,11 @@ class ZmqSystemSpec(SystemSpec):
         return QueueCapacity(
             sum(marks), "sndhwm and rcvhwm", sum(buffers) / (scenario.settings.mean_bytes + _FRAME_BYTES)
         )
+
+    def socket_buffers(self, scenario: Scenario) -> Mapping[str, int]:
+        """``rcvbuf`` and ``sndbuf`` of native clients."""
+        native = scenario.native.system
+        return {"rmem_max": int(str(native.get("rcvbuf") or 0)), "wmem_max": int(str(native.get("sndbuf") or 0))}
 
     def reference(self, scenario: Scenario) -> Reference | None:
         """The published table for the implementation and the kind of table."""

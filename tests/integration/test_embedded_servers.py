@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from hydra.events.run_events import ClientsConnected, WindowOpened
@@ -54,9 +59,15 @@ def test_a_rate_is_searched(run: Path, command: tuple[str, ...]) -> None:
 def test_a_killed_server_fails_its_step_and_a_fresh_one_carries_the_row(
     run: Path, server: str, command: tuple[object, ...], figures: dict[str, str]
 ) -> None:
-    with background(*command, *SMALL, "--duration", 1, "--out", run) as it:
+    cpus = sorted(os.sched_getaffinity(0))
+    first, last = str(cpus[0]), str(cpus[-1])
+    pins = ("--server-pin", first, "--publisher-pin", last, "--subscriber-pin", first)
+    with background(*command, *SMALL, *pins, "--duration", 1, "--out", run) as it:
         it.until(lambda: events(run, ClientsConnected), "the clients")
         (process,) = it.named(server)
+        system, _, _ = str(command[0]).partition("-")
+        publishers, subscribers = it.clients(f"{system}-pub"), it.clients(f"{system}-sub")
+        assert [cpus_of_threads(each) for each in ([process], publishers, subscribers)] == [{first}, {last}, {first}]
         it.until(lambda: events(run, WindowOpened), "the first step")
         process.kill()
         assert it.wait() in UNKNOWN, it.output()
@@ -71,3 +82,13 @@ def test_a_killed_server_fails_its_step_and_a_fresh_one_carries_the_row(
     assert {name: row[name] for name in figures} == figures
     assert gone([process])
     assert not [*run.glob("nats-*"), *run.glob("server*")]
+
+
+def cpus_of_threads(processes: Iterable[psutil.Process]) -> set[str]:
+    """The CPUs on which each thread of these processes may run."""
+    found: set[str] = set()
+    for process in processes:
+        for status in Path(f"/proc/{process.pid}/task").glob("*/status"):
+            with contextlib.suppress(OSError):  # a thread has ended
+                found.update(re.findall(r"Cpus_allowed_list:\t(.*)", status.read_text()))
+    return found

@@ -34,6 +34,17 @@ def test_a_comparison_names_the_facts_in_which_the_machines_differ(tmp_path: Pat
     }
 
 
+def test_hosts_that_exchange_a_fact_differ(tmp_path: Path) -> None:
+    one = machine("bare-metal-intel", tmp_path / "tree")
+    other = replace(one, governor="performance")
+    runs = [stored(tmp_path / "a", {"h": one, "i": other}), stored(tmp_path / "b", {"h": other, "i": one})]
+    sides, _ = load_sides(runs)
+    assert {each.what: each.values for each in differences([side.facts for side in sides])} == {
+        "machines.h.governor": ("powersave", "performance"),
+        "machines.i.governor": ("performance", "powersave"),
+    }
+
+
 def test_a_run_of_an_earlier_version_has_no_machine_to_compare(tmp_path: Path) -> None:
     one = machine("bare-metal-amd", tmp_path / "tree")
     sides, _ = load_sides([stored(tmp_path / "a", {"h": one}), stored(tmp_path / "b", None)])

@@ -47,10 +47,20 @@ def decided(on: MachineRecord, publisher: str, server: str | None, subscriber: s
         (TWO, ("apart", None, ""), "pub 0; sub 1"),
         (TWO, ("apart", "", ""), "pub 0; ser 1; sub 1"),
         (TWO, ("0", None, "apart"), "pub 0; sub 1"),
-        # Whole cores: with SMT both CPUs of each. Whatever does not fit into one node uses both.
+        # Whole cores: with SMT both CPUs of each. Clients that could use more than one node get cores of both.
         (
             *(LARGE, ("apart", "apart", "apart")),
             "pub 0,16; ser 1-2,4,6,8,10,12,14,17-18,20,22,24,26,28,30; sub 3,5,7,9,11,13,15,19,21,23,25,27,29,31",
+        ),
+        # A server has what remains of the node on which clients have what they can use, in turn with the server.
+        (LARGE, ("apart", "apart", "apart", 3), "pub 0,16; ser 2,4,6,8,18,20,22,24; sub 10,12,14,26,28,30"),
+        (
+            *(LARGE, ("apart", "apart", "apart", 4)),
+            "pub 0,16; ser 1-8,10,12,14,17-24,26,28,30; sub 9,11,13,15,25,27,29,31",
+        ),
+        (
+            *(LARGE, ("apart", "", "", 6)),
+            "pub 0,16; ser 2,4,6,8,10,12,14,18,20,22,24,26,28,30; sub 2,4,6,8,10,12,14,18,20,22,24,26,28,30",
         ),
         # Few clients leave cores to the node that they do not need.
         (LARGE, ("apart", None, "apart", 3), "pub 0,16; sub 2,4,6,18,20,22"),

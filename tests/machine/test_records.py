@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from hydra.client.kernel_files import read_texts
-from hydra.config.machine_judgement import judged, judged_others
-from hydra.measure.machine_facts import UNKNOWN, changes, common_facts, facts_of
+from hydra.config.machine_judgement import judged, judged_others, lines_by_host
+from hydra.config.scenario import resolve
+from hydra.measure.machine_facts import UNKNOWN, changes, compared_facts, facts_of
 from hydra.measure.machine_texts import group_files, record_of
-from hydra.model import FactChange, MachineRecord, format_cpus, parse_cpus
+from hydra.model import FactChange, InterfaceRecord, MachineRecord, format_cpus, parse_cpus
 from tests.machine.trees import machine, texts_of, unpacked
 
 FACTS = {
@@ -112,6 +113,30 @@ def test_other_processes_are_judged_from_5_percent_on() -> None:
     assert "make 4 %, sshd 1 %" in str(judgement)
 
 
+@pytest.mark.parametrize(
+    ("scenario", "set_", "judgements"),
+    [
+        ("zmqfixed", {"client": "native", "native.rcvbuf": 8_000_000}, {"rmem_max"}),
+        ("zmqfixed", {"client": "native", "native.sndbuf": 212_992}, set()),
+        ("kafka-fixed", {"kafka.properties": {"send.buffer.bytes": "1000000"}}, {"wmem_max"}),
+        ("kafka-fixed", {"kafka.properties": {"socket.receive.buffer.bytes": "0"}}, set()),
+        ("nats-fixed", {}, set()),
+    ],
+)
+def test_a_socket_buffer_that_the_kernel_does_not_give_is_judged(
+    scenario: str, set_: dict[str, object], judgements: set[str], tmp_path: Path
+) -> None:
+    resolved = resolve(scenario, set_)
+    record = machine("bare-metal-intel", tmp_path)
+    found = judged(record, resolved.system.socket_buffers(resolved.scenario))
+    assert {each.fact for each in found} - {each.fact for each in judged(record)} == judgements
+
+
+def test_hosts_with_the_same_judgement_are_named_together() -> None:
+    (busy,), (busier,) = judged_others(9.0, {"make": 9.0}), judged_others(20.0, {"make": 20.0})
+    assert lines_by_host({"a": [busy], "b": [busier], "c": [busy]}) == [f"a, c: {busy}", f"b: {busier}"]
+
+
 def test_control_groups_are_read_with_their_parents_and_none_outside() -> None:
     assert group_files({"/proc/self/cgroup": "0::/a/b\n"})[::3] == (
         *("/sys/fs/cgroup/a/b/cpu.max", "/sys/fs/cgroup/a/cpu.max", "/sys/fs/cgroup/cpu.max"),
@@ -127,18 +152,24 @@ def test_control_groups_are_read_with_their_parents_and_none_outside() -> None:
 
 def test_a_change_of_the_machine_is_found_but_none_of_what_changes_by_itself(tmp_path: Path) -> None:
     before = machine("bare-metal-intel", tmp_path)
-    assert changes(before, replace(before, swap_used_bytes=0, allowed=(0,), interfaces={})) == ()
+    assert changes(before, replace(before, swap_used_bytes=0, allowed=(0,), memory_bytes=1, interfaces={})) == ()
     assert changes(before, replace(before, governor="performance", boost=None)) == (
         FactChange("governor", "powersave", "performance"),
         FactChange("boost", "yes", UNKNOWN),
     )
+    slower = {"eno1": InterfaceRecord(1000, 4, 4), "tun7": InterfaceRecord(10, 1, 1)}
+    assert changes(before, replace(before, huge_pages=0, interfaces=slower)) == (
+        FactChange("huge_pages", "512", "0"),
+        FactChange("interfaces.eno1", "10000 Mbit/s", "1000 Mbit/s"),
+    )
 
 
-def test_the_facts_of_several_hosts_are_those_that_they_share_and_all_others(tmp_path: Path) -> None:
+def test_hosts_of_other_names_are_compared_by_all_values_of_a_fact(tmp_path: Path) -> None:
     one = machine("bare-metal-intel", tmp_path)
-    facts = common_facts([one, replace(one, governor="performance"), one])
-    assert (facts["governor"], facts["driver"]) == ("performance / powersave", "intel_pstate")
-    assert "swap_used_bytes" not in facts
+    several, alone = compared_facts([{"a": one, "b": replace(one, governor="performance"), "c": one}, {"d": one}])
+    assert (several["governor"], several["driver"]) == ("performance / powersave", "intel_pstate")
+    assert (alone["governor"], alone["memory_bytes"], alone["huge_pages"]) == ("powersave", "67108864000", "512")
+    assert "swap_used_bytes" not in alone
 
 
 def test_only_files_of_the_kernel_are_read(tmp_path: Path) -> None:

@@ -129,12 +129,14 @@ def test_what_happens_on_another_host_during_a_step(watch: MachineWatch, far: Ho
         governor.write_text("performance\n")
     heat = far.root / "sys/devices/system/cpu/cpu2/thermal_throttle/core_throttle_count"
     heat.write_text("9\n")
+    memory = far.root / "proc/meminfo"
+    memory.write_text(memory.read_text().replace("SwapFree:         523264 kB", "SwapFree:         523260 kB"))
     watch.end(channel)
     activity = watch.activities(channel)["far"]
     assert activity.seconds == 10.0
     assert (activity.cpus, activity.others) == (8, {"sshd": 2.0})
     assert activity.frequencies_mhz == (4100.0,)
-    assert activity.throttled == 2
+    assert (activity.throttled, activity.swapped_bytes) == (2, 4096)
     assert activity.changed == (FactChange("governor", "powersave", "performance"),)
     assert activity.pinned == {"publisher": "2-3"}
     assert activity.before is None

@@ -17,9 +17,11 @@ import psutil
 import pytest
 from click.testing import CliRunner
 
+from hydra.cli.machine_check import MachineCheck
 from hydra.cli.main import cli
 from hydra.engine.interface import Engine, Opening
 from hydra.events.run_events import GroupExit, Launched
+from hydra.measure.machine_facts import facts_of
 from hydra.model import Constraint, Demand, Group, GroupEvent
 from hydra.ssh.engine import opened
 from hydra.ssh.hosts import named_hosts
@@ -220,8 +222,15 @@ def test_hosts_are_listed_with_their_resources_and_checked(two_hosts: Daemons, t
     a, b = json.loads(said("agents", "--master", "ssh", "--config", config, "--json"))
     assert a["resources"].startswith(f"cpus:{len(os.sched_getaffinity(0))};mem:")
     assert (b["attributes"], b["resources"]) == ("group:big", "cpus:64;mem:1000")
-    checked = said("check", *FIXED[:1], *ANYWHERE, "--clients", 4, "--master", "ssh", "--config", config)
-    assert "a, b: a process may open" in " ".join(checked.split()) or hard_limit() >= 65_536
+    flags = ("--clients", 4, "--master", "ssh", "--config", config, "--json")
+    checked = json.loads(said("check", *FIXED[:1], *ANYWHERE, *flags))
+    assert any("a, b: a process may open" in note for note in checked["notes"]) or hard_limit() >= 65_536
+    # Both hosts are this machine.
+    here = facts_of(MachineCheck().record)
+    assert checked["machines"].keys() == {"a", "b"}
+    for host in checked["machines"].values():
+        assert {fact for fact in here if host["facts"][fact] != here[fact]} <= {"swap_used_bytes"}
+        assert 0 <= host["others_pct"] <= 100
 
 
 def hard_limit() -> int:

@@ -284,6 +284,22 @@ def test_what_a_batch_system_has_left_is_removed_by_the_next_supervisor(supervis
         each.close()
 
 
+@pytest.mark.parametrize("shell", SHELLS)
+def test_files_are_read_by_patterns_and_no_name_of_a_file_is_a_command(tmp_path: Path, shell: str) -> None:
+    odd = tmp_path / "a b;`touch there`$(touch there)'"
+    odd.write_text("one\n\ttwo\n")
+    script = supervisor.reading([[str(odd), f"{tmp_path}/none*"], [f"{tmp_path}/[a-c]*"]])
+    done = subprocess.run([shell, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    *lines, hello = map(supervisor.reply, done.stdout.splitlines())
+    assert lines == [
+        {"kind": "text", "reading": reading, "path": str(odd), "line": line}
+        for reading in ("0", "1")
+        for line in ("one", " two")
+    ]
+    assert hello == {"kind": "hello"}
+    assert list(tmp_path.iterdir()) == [odd]
+
+
 def test_a_run_is_listed_and_ended_by_its_name_only(supervised: Supervised) -> None:
     supervised.say("start", "g", "1", "MY_HYDRA_RUN=another", "sleep", "1000")
     supervised.hear()
