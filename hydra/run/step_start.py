@@ -342,17 +342,17 @@ class StepStarter:
         Raises:
             StepError: the clock of a host is not known in time, or the step cannot start for another reason.
         """
-        roster, died = self._run.controller.roster, self._deployment.died
-        missing, dead = unknown(roster, clients), len(died)
+        roster, deployment = self._run.controller.roster, self._deployment
+        missing, dead = unknown(roster, clients), len(deployment.died)
 
         def all_known() -> bool:
             nonlocal missing, dead
-            self._deployment.watch()
+            deployment.watch()
             self._asker.require_publishers()
             self._asker.check_system()
-            if len(died) > dead:
+            if (died := len(deployment.died)) > dead:
                 # A host may have no clients left. (With thousands of clients this is not checked after every message.)
-                missing, dead = unknown(roster, clients), len(died)
+                missing, dead = unknown(roster, clients), died
             missing = {host: name for host, name in missing.items() if not known(roster, host)}
             return not missing
 

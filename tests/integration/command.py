@@ -23,7 +23,7 @@ from hydra.errors import HydraError
 from hydra.events.event import Event
 from hydra.events.run_events import ClientsConnected, WindowOpened
 from hydra.run import launcher
-from hydra.store.database import DATABASE
+from hydra.store.database import DATABASE, RunStore
 from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
 T = TypeVar("T")
@@ -85,6 +85,27 @@ def assert_all_arrived(row: Mapping[str, object], due: int) -> None:
     sent, received = float(str(row["total_tx"])), float(str(row["total_rx"]))
     assert 0.5 * due <= sent <= due
     assert (received, float(str(row["client_loss_pct"]))) == (sent, 0)
+
+
+def assert_clocks_known(run: Path, ahead_s: Mapping[str, int]) -> None:
+    """The run's only step knows each host's clock within its bound, and has samples of each host.
+
+    Args:
+        run: the run's folder.
+        ahead_s: by agent, how far its CLOCK_MONOTONIC is ahead of this machine's; 0 is this machine's own clock.
+    """
+    with RunStore.open(run) as store:
+        (step,) = store.results()
+        clocks, samples, host_of = store.clocks(step.epoch), store.host_samples(step.epoch), store.host_of(step.epoch)
+    assert {agent: clock.same_host for agent, clock in clocks.items()} == {agent: not s for agent, s in ahead_s.items()}
+    for agent, s in ahead_s.items():
+        clock = clocks[agent]
+        assert bool(s) <= abs(clock.offset_ns - 1_000_000_000 * s) <= clock.error_ns
+    assert len({host_of[agent] for agent in ahead_s}) == len(set(ahead_s.values()))
+    assert all(len(samples[host_of[agent]]) >= 4 for agent in ahead_s)
+    bound_us = step.figures["latency_bound_us"]
+    assert isinstance(bound_us, float)
+    assert 0 < bound_us <= sum(sorted(clock.error_ns for clock in clocks.values())[-2:]) / 1000 + 1
 
 
 def steps(run: Path) -> list[tuple[int, str]]:

@@ -20,6 +20,7 @@ from tests.integration.command import (
     Background,
     answer_of,
     assert_all_arrived,
+    assert_clocks_known,
     await_window,
     background,
     events,
@@ -133,24 +134,15 @@ def test_four_hosts_with_addresses_and_clocks_of_their_own(tmp_path: Path, run: 
         for agent, address, name, s in zip(cluster.agents, network.addresses, network.names, ahead_s, strict=True):
             agent.address, agent.namespace, agent.ahead_s = address, name, s
         measure(cluster, run, "--clients", 6, "--duration", 2, "--advertise", network.here)
-        truth = {agent.id: 1_000_000_000 * agent.ahead_s for agent in cluster.agents}
+        truth = {agent.id: agent.ahead_s for agent in cluster.agents}
     (row,) = table(run)
     assert_all_arrived(row, 400)
+    assert_clocks_known(run, truth)
     with RunStore.open(run) as store:
         (step,) = store.results()
-        clocks, samples, host_of = store.clocks(step.epoch), store.host_samples(step.epoch), store.host_of(step.epoch)
         where = Counter(client["agent"] for client in store.clients(step.epoch))
     publisher, *others = truth
     assert where == {publisher: 1, **dict.fromkeys(others, 2)}
-    assert clocks.keys() == truth.keys()
-    for agent_id, clock in clocks.items():
-        assert not clock.same_host
-        assert 0 < abs(clock.offset_ns - truth[agent_id]) <= clock.error_ns
-    assert len({host_of[agent] for agent in truth}) == len(truth)
-    assert all(len(samples[host_of[agent]]) >= 4 for agent in truth)
-    bound_us = step.figures["latency_bound_us"]
-    assert isinstance(bound_us, float)
-    assert 0 < bound_us <= sum(sorted(clock.error_ns for clock in clocks.values())[-2:]) / 1000 + 1
     hydra("report", run)
     page = (run / "report.html").read_text()
     assert all(agent in page for agent in truth)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pyroaring import BitMap
 
 from hydra.errors import StepError
 from hydra.measure.observation import Observation
@@ -112,6 +113,24 @@ def test_a_host_that_does_not_answer_is_named() -> None:
     with pytest.raises(StepError, match="the clock of node-a could not be compared with the controller's within 30 s"):
         measured(channel)
     assert not any(isinstance(message, Start) for _, message in channel.data)
+
+
+class _LosesAHost(Channel):
+    """The host of client 2, which answers no ping, is lost after a second."""
+
+    def watch(self) -> None:
+        if self.now_ns >= 10**12 + 10**9 and not self.died:
+            self.died = BitMap([2])
+            self.roster.forget(self.died)
+
+
+def test_a_host_that_is_lost_is_not_waited_for() -> None:
+    channel = _LosesAHost(range(1, 4), losing(2, Ping), elsewhere={2: clock(5), 3: clock(6)})
+    raw = channel.stepper().measure(PLAN, lambda _: None)
+    assert list(raw.dead) == [2]
+    assert raw.clocks.keys() == {"here", "agent-3"}
+    begun = next(at_ns for at_ns, _, message in channel.told_at if isinstance(message, Start))
+    assert begun - 10**12 < 5 * 10**9
 
 
 @pytest.mark.tier("test")

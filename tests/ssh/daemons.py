@@ -29,8 +29,8 @@ StrictModes no
 PermitRootLogin yes
 PasswordAuthentication {password}
 KbdInteractiveAuthentication no
+MaxSessions 1
 SetEnv TMPDIR={tmp}
-{more}
 """
 _SSH_CONFIG = """\
 Host {name}
@@ -41,7 +41,11 @@ Host {name}
   IdentityAgent none
   UserKnownHostsFile {known}
   GlobalKnownHostsFile /dev/null
+  ControlMaster auto
+  ControlPath {control}
+  ControlPersist yes
 """
+"""Users who share connections have the last three: nothing of Hydra's may join such a connection, or become one."""
 
 
 def needs_sshd() -> None:
@@ -54,37 +58,55 @@ def needs_sshd() -> None:
 
 @dataclass
 class Daemon:
-    """A host: ``name`` for ssh, its ``sshd``, and ``tmp``, its folder for temporary files."""
+    """A host: ``name`` for ssh, its ``sshd`` with its ``log``, and ``tmp``, its folder for temporary files."""
 
     name: str
     sshd: psutil.Popen
     tmp: Path
+    log: Path
+
+    def accepted(self) -> int:
+        """How many connections it has accepted so far."""
+        return self.log.read_text().count("Accepted publickey ")
 
     def connections(self) -> list[psutil.Process]:
         """The processes of sshd that serve one connection each."""
         return [each for each in self.sshd.children(recursive=True) if each.name() == "sshd"]
 
 
-def left_in(folders: Sequence[Path]) -> list[str]:
-    """What runs have left on hosts with these folders for temporary files: folders, or else processes."""
-    if found := [str(path) for folder in folders for path in folder.glob("hydra-run-*")]:
+def left_in(folders: Sequence[Path], path: str = "") -> list[str]:
+    """What runs have left: folders and sockets, or else processes.
+
+    Args:
+        folders: the hosts' folders for temporary files.
+        path: the ``PATH`` of the commands, whose drivers and connections on this machine are looked for, too.
+    """
+    if found := [
+        str(each) for folder in folders for each in folder.iterdir() if each.match("hydra-run-*") or each.is_socket()
+    ]:
         return found  # a search of all processes costs more than one of files
     known = set(map(str, folders))
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
             its = process.environ()
-            if "HYDRA_RUN" in its and its.get("TMPDIR") in known:
-                found.append(f"{process.pid} {process.name()}, {its['TMPDIR']}")
+            there = "HYDRA_RUN" in its and its.get("TMPDIR") in known
+            if there or (
+                its.get("PATH") == path and {"ssh", "hydra.ssh.driver"} & {process.name(), *process.cmdline()}
+            ):
+                found.append(f"{process.pid} {' '.join(process.cmdline())[:80]}")
     return found
 
 
 class Daemons:
-    """Hosts that a wrapper of ssh knows by name; the wrapper's folder is ``bin``."""
+    """Hosts that a wrapper of ssh knows by name; ``path`` is the ``PATH`` with the wrapper, whose folder is ``bin``."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.bin = folder / "bin"
         self.bin.mkdir(parents=True)
+        self.path = f"{self.bin}:{os.environ['PATH']}"
+        self._sockets = folder / "sockets"
+        self._sockets.mkdir()
         self._config = folder / "ssh_config"
         self._config.touch()
         self._stack = contextlib.ExitStack()
@@ -95,11 +117,6 @@ class Daemons:
         wrapper.chmod(0o755)
         Path("/run/sshd").mkdir(exist_ok=True)
 
-    @property
-    def path(self) -> str:
-        """``PATH`` with the wrapper."""
-        return f"{self.bin}:{os.environ['PATH']}"
-
     def add(
         self,
         name: str,
@@ -109,7 +126,6 @@ class Daemons:
         password: bool = False,
         known: bool = True,
         options: str = "",
-        more: str = "",
     ) -> Daemon:
         """Starts a host; ``within`` is the command that enters its namespaces."""
         folder = self.folder / name
@@ -125,7 +141,6 @@ class Daemons:
                 folder=folder,
                 tmp=folder / "tmp",
                 password="yes" if password else "no",
-                more=more,
             )
         )
         self.configure(name, address, port, options=options)
@@ -134,14 +149,24 @@ class Daemons:
         with (folder / "log").open("w") as log:
             daemon = psutil.Popen([*within, SSHD, "-D", "-e", "-f", str(config)], stderr=log)
         self._stack.callback(_end, daemon)
-        self.hosts[name] = Daemon(name, daemon, folder / "tmp")
+        self.hosts[name] = Daemon(name, daemon, folder / "tmp", folder / "log")
         wait_until(lambda: _greets(folder / "log"), f"sshd of {name}")
         return self.hosts[name]
+
+    def left(self) -> list[str]:
+        """What runs have left on the hosts and on this machine."""
+        sockets = [str(each) for each in self._sockets.iterdir()]
+        return sockets or left_in([host.tmp for host in self.hosts.values()], self.path)
 
     def configure(self, name: str, address: str, port: int, key: Path | None = None, options: str = "") -> None:
         """What ssh is told of a host."""
         entry = _SSH_CONFIG.format(
-            name=name, address=address, port=port, key=key or self.folder / "key", known=self.folder / "known_hosts"
+            name=name,
+            address=address,
+            port=port,
+            key=key or self.folder / "key",
+            known=self.folder / "known_hosts",
+            control=self._sockets / "%C",
         )
         self._config.write_text(f"{entry}  {options}\n{self._config.read_text()}")
 

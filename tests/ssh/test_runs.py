@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +33,7 @@ from hydra.system import Program
 from tests.integration.command import (
     Background,
     assert_all_arrived,
+    assert_clocks_known,
     await_clients,
     await_window,
     background,
@@ -41,7 +44,7 @@ from tests.integration.command import (
 )
 from tests.mesos.namespaces import Hosts
 from tests.mesos.namespaces import hosts as network_hosts
-from tests.ssh.daemons import Daemons, closed_port, keygen, left_in
+from tests.ssh.daemons import Daemons, closed_port, keygen
 from tests.suite.native_client import needs_native
 from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
@@ -82,8 +85,7 @@ def measuring(run: Path, *words: object) -> Iterator[Background]:
 
 
 def nothing_is_left(daemons: Daemons, within_s: float = SOON_S) -> None:
-    folders = [host.tmp for host in daemons.hosts.values()]
-    wait_until(lambda: not left_in(folders), "hosts on which nothing is left", within_s, saw=lambda: left_in(folders))
+    wait_until(lambda: not daemons.left(), "nothing that is left", within_s, saw=daemons.left)
 
 
 def inventory(path: Path, *rows: str) -> Path:
@@ -108,6 +110,7 @@ def test_a_run_is_measured_on_two_hosts_and_leaves_the_programs_only(two_hosts: 
         assert store.meta("master", "") == "ssh://a,b"
     nothing_is_left(two_hosts)
     for host in two_hosts.hosts.values():
+        assert host.accepted() == 1
         assert [path.name for path in host.tmp.iterdir()] == [f"hydra-{os.getuid()}"]
         (program,) = (path for path in host.tmp.glob("*/*") if path.is_dir())
         assert {path.name for path in program.iterdir()} == {"bin", "complete", "hydra-run", "probe"}
@@ -133,6 +136,37 @@ def test_what_is_left_when_all_of_hydra_is_dead_is_listed_and_ended(two_hosts: D
 def listed(run: Path) -> list[dict[str, Any]]:
     """What ``hydra ps`` lists of a run on the hosts a and b; other tests may have runs on this machine."""
     return [row for row in json.loads(said("ps", "--hosts", "a,b", "--json")) if row["run"] == run.name]
+
+
+@needs_native
+@pytest.mark.tier("all")
+def test_two_runs_on_the_same_hosts_do_not_see_each_other(two_hosts: Daemons, run: Path) -> None:
+    """One is ended in the window of the other, which loses nothing."""
+    other = run.with_name(f"{run.name}-other")
+    flags = (*SPREAD, "--hosts", "a,b")
+    with measuring(run, *flags, "--clients", 2, "--duration", 600) as ended:
+        await_window(run)
+        with background(*FIXED, *flags, "--clients", 4, "--duration", 6, "--out", other) as command:
+            await_window(other)
+            said("kill", run.name, "--hosts", "a,b")
+            assert ended.wait() == 1
+            assert [row["folders"] for row in listed(other)] in ([2], [])  # none if it is over
+            assert command.wait() == 0, command.output()
+    (row,) = table(other)
+    assert row["failed_clients"] == "0"
+    assert_all_arrived(row, 1200)
+    nothing_is_left(two_hosts)
+
+
+@pytest.mark.tier("all")
+def test_servers_and_python_clients_run_on_hosts(two_hosts: Daemons, run: Path) -> None:
+    step = ("--clients", 2, "--duration", 0.5, "--rate", 200, "--set", "warmup_s=0", "--set", "server.constraints=[]")
+    hydra("mqtt-fixed", "--client", "paho-mqtt", "--qos", 1, *step, *SPREAD, "--hosts", "a,b", "--out", run)
+    (row,) = table(run)
+    assert row["failed_clients"] == "0"
+    assert_all_arrived(row, 100)
+    assert ["servers-1: a server on " in text for text in events(run, Launched)] == [True, False, False]
+    nothing_is_left(two_hosts)
 
 
 def test_every_host_that_cannot_be_used_is_in_one_line(two_hosts: Daemons, tmp_path: Path) -> None:
@@ -194,11 +228,10 @@ def test_a_host_whose_address_no_server_can_bind_is_refused(daemons: Daemons, tm
 def test_a_host_with_a_full_disk_is_refused_and_nothing_is_left_on_it(
     daemons: Daemons, tmp_path: Path, options: str, reason: str
 ) -> None:
-    mounted = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o "$1" none "$2" && shift 2 && exec "$@"', "sh"]
-    if subprocess.run([*mounted, options, tmp_path, "true"], check=False, capture_output=True).returncode:
-        pytest.skip("no mount namespaces here")
+    tmp = str(daemons.folder / "full" / "tmp")
+    mounted = in_mounts('mount -t tmpfs -o "$1" none "$2" && shift 2 && exec "$@"', options, tmp)
     daemons.add("a")
-    full = daemons.add("full", within=[*mounted, options, str(daemons.folder / "full" / "tmp")])
+    full = daemons.add("full", within=mounted)
     line = refusal(*FIXED, "--hosts", "a,full", "--out", tmp_path / "run")
     assert line.startswith(f"1 of 2 hosts cannot be used: full: {reason}")
     if "size=64m" in options:  # its first facts show it
@@ -209,6 +242,40 @@ def test_a_host_with_a_full_disk_is_refused_and_nothing_is_left_on_it(
     there = Path(f"/proc/{full.sshd.pid}/root{full.tmp}")
     wait_until(lambda: not list(there.glob("hydra-run-*")), "no folder on the full disk")
     nothing_is_left(daemons)
+
+
+@needs_native
+@pytest.mark.tier("all")
+@pytest.mark.parametrize(
+    ("scenario", "lacks", "reason"),
+    [
+        (FIXED, "libzmq.so", "hydra-client: error while loading shared libraries: "),
+        (("mqtt-fixed", "--client", "paho-mqtt"), "python3", f"it has no Python {sys.version_info[0]}."),
+    ],
+    ids=["library", "Python"],
+)
+def test_a_host_that_lacks_something_is_refused_with_its_name(
+    daemons: Daemons, tmp_path: Path, scenario: tuple[object, ...], lacks: str, reason: str
+) -> None:
+    """Empty files, which are no programs, are in its place there, and no file of the shell names further folders."""
+    (tmp_path / "empty").touch()
+    folders = ("/usr/local/bin", "/usr/bin", "/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/usr/lib64")
+    found = {str(path.resolve()) for folder in folders for path in Path(folder).glob(f"{lacks}*") if path.is_file()}
+    found |= {str(path) for path in Path.home().glob(".bashrc")}
+    hide = 'for each in $2; do mount --bind "$1" "$each" || exit; done; shift 2; exec "$@"'
+    daemons.add("a")
+    daemons.add("b", within=in_mounts(hide, str(tmp_path / "empty"), " ".join(found)))
+    line = refusal(*scenario, "--hosts", "a,b", "--out", tmp_path / "run")
+    assert line.startswith("1 of 2 hosts cannot be used: b: ")
+    assert reason in line
+    nothing_is_left(daemons)
+
+
+def in_mounts(script: str, *words: str) -> list[str]:
+    """The command that makes a mount namespace by a script, which executes the words that follow these."""
+    if subprocess.run(["unshare", "--mount", "true"], check=False, capture_output=True).returncode:
+        pytest.skip("no mount namespaces here")
+    return ["unshare", "--mount", "sh", "-c", script, "sh", *words]
 
 
 def port_of(daemons: Daemons, name: str) -> str:
@@ -305,26 +372,31 @@ def supervisor_of(daemons: Daemons, name: str) -> psutil.Process:
 @needs_native
 @pytest.mark.tier("all")
 def test_a_host_that_cannot_reach_this_machine_uses_the_connection(daemons: Daemons, run: Path) -> None:
-    """b is in a network whose firewall lets nothing out but what ssh has opened."""
+    """b is in a network whose firewall lets nothing out but what ssh has opened; its clock is known all the same."""
     if shutil.which("iptables") is None:
         pytest.skip("iptables is not installed: apt install iptables")
-    with in_networks(daemons, ["a", "b"]) as network:
+    ahead_s = {"a": 0, "b": 1000, "c": 3}
+    with in_networks(daemons, list(ahead_s), tuple(ahead_s.values())) as network:
         closed = ("-A", "OUTPUT", "-p", "tcp", "--syn", "-d", network.here, "-j", "REJECT")
         subprocess.run(["ip", "netns", "exec", network.names[1], "iptables", *closed], check=True, capture_output=True)
-        done = hydra(*FIXED, *SPREAD, "--clients", 4, "--duration", 1, "--hosts", "a,b", "--out", run)
-        assert "b cannot reach this machine at" in done.stderr
-        assert "a, b cannot" not in done.stderr
+        done = hydra(*FIXED, *SPREAD, "--clients", 4, "--duration", 2, "--hosts", "a,b,c", "--out", run)
+        assert re.findall(r"((?:\w+, )*\w+) cannot reach this machine at", done.stderr) == ["b"]
         (row,) = table(run)
         assert row["failed_clients"] == "0"
-        assert_all_arrived(row, 200)
+        assert_all_arrived(row, 400)
+        assert_clocks_known(run, ahead_s)
         nothing_is_left(daemons)
+        # The connection with the forwarded port replaces the first one.
+        assert [host.accepted() for host in daemons.hosts.values()] == [1, 2, 1]
 
 
 @pytest.mark.tier("all")
 def test_a_host_that_is_reached_again_is_used_again(two_hosts: Daemons, run: Path) -> None:
     sleep = shutil.which("sleep")
     assert sleep is not None
-    opening = Opening("ssh://a,b", (), SshSettings(), run.name, run, lambda: [Program((sleep,), {})])
+    lines: list[str] = []
+    programs = [Program((sleep,), {})]
+    opening = Opening("ssh://a,b", (), SshSettings(), run.name, run, lambda: programs, lines.append)
     seen: list[GroupEvent] = []
 
     def start(engine: Engine, name: str) -> None:
@@ -347,6 +419,14 @@ def test_a_host_that_is_reached_again_is_used_again(two_hosts: Daemons, run: Pat
         assert [agent.id for agent in engine.agents()] == ["a"]
         wait_until(lambda: len(engine.agents()) == 2, "the return of b", LONG_S)
         start(engine, "after")
+    # The same programs are there; others are copied.
+    for more in ([], [Program(("/bin/true",), {})]):
+        programs += more
+        with opened(opening, named_hosts("b", [])):
+            pass
+    assert [re.sub(r"\d+", "N", line) for line in lines] == [
+        f"copying the programs (N MB) to {to}" for to in ("a, b", "b")
+    ]
     nothing_is_left(two_hosts)
 
 

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import tarfile
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,18 +44,23 @@ _NUMBERS = itertools.count()
 class Supervised:
     """A supervisor of a run of its own, ``it's run …``, and both ends of its streams."""
 
-    def __init__(self, tmp: Path, shell: str, **around: str) -> None:
-        self.run = f"it's run {os.getpid()}-{next(_NUMBERS)}"
+    def __init__(self, tmp: Path, shell: str, run: str = "", uid: int = 0, **around: str) -> None:
+        self.run = run or f"it's run {os.getpid()}-{next(_NUMBERS)}"
         self.tmp = tmp
-        kept = tmp / f"hydra-{os.getuid()}" / "abc"
+        self._user = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"] if uid else []
+        self._around = {**os.environ, "TMPDIR": str(tmp), **around}
+        kept = tmp / f"hydra-{uid or os.getuid()}" / "abc"
         kept.mkdir(parents=True, exist_ok=True)
+        if uid:
+            os.chown(kept.parent, uid, uid)
         (kept / "complete").touch()
         (kept / "hydra-run").write_text(RUNNER)
         (kept / "hydra-run").chmod(0o755)
         script = supervisor.filled(supervisor.SUPERVISOR, digest="abc", python="python3.11")
         words = [shell if word == "/bin/sh" else word for word in supervisor.started(script, self.run)]
-        environment = {**os.environ, "TMPDIR": str(tmp), **around}
-        self.process = psutil.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        self.process = psutil.Popen(
+            [*self._user, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self._around
+        )
         self.process.stdin.write(script.encode())
         self.facts = {}
         while (found := self.hear())["kind"] == "fact":
@@ -70,6 +76,12 @@ class Supervised:
         found = supervisor.reply(self.process.stdout.readline().decode().rstrip("\n"))
         assert found is not None
         return found
+
+    def asked(self, script: str) -> list[list[str]]:
+        """What its user's own command prints, which runs this script there."""
+        words = [*self._user, "sh", "-c", script]
+        done = subprocess.run(words, env=self._around, capture_output=True, text=True, check=True)
+        return [line.split("\t") for line in done.stdout.splitlines()]
 
     def left(self) -> list[str]:
         """Its folders, or else the processes that it started."""
@@ -236,11 +248,8 @@ def test_nothing_is_left_however_it_ends(supervised: Supervised, end: str) -> No
             for process in [*supervised.process.children(), supervised.process]:  # a watcher that lives ends the group
                 if process.name() != "setsid":
                     process.kill()
-            script = supervisor.filled(supervisor.KILLED, run=supervised.run)
-            around = {**os.environ, "TMPDIR": str(supervised.tmp)}
-            done = subprocess.run(["sh", "-c", script], env=around, capture_output=True, text=True, check=True)
-            kinds = {line.split("\t")[0] for line in done.stdout.splitlines()}
-            assert {"process", "folder", "hello"} == kinds
+            ended = supervised.asked(supervisor.filled(supervisor.KILLED, run=supervised.run))
+            assert {kind for kind, *_ in ended} == {"process", "folder", "hello"}
     if end in ("end", "stdin"):
         assert supervised.process.wait(SOON_S) == 0
         assert list(supervised.tmp.glob("hydra-run-*")) == []
@@ -303,13 +312,25 @@ def test_files_are_read_by_patterns_and_no_name_of_a_file_is_a_command(tmp_path:
 def test_a_run_is_listed_and_ended_by_its_name_only(supervised: Supervised) -> None:
     supervised.say("start", "g", "1", "MY_HYDRA_RUN=another", "sleep", "1000")
     supervised.hear()
-    around = {**os.environ, "TMPDIR": str(supervised.tmp)}
-
-    def asked(script: str) -> list[list[str]]:
-        done = subprocess.run(["sh", "-c", script], env=around, capture_output=True, text=True, check=True)
-        return [line.split("\t") for line in done.stdout.splitlines()]
-
-    listed = asked(supervisor.LISTED)
+    listed = supervised.asked(supervisor.LISTED)
     assert {kind for kind, *rest in listed if supervised.run in rest} == {"process", "folder"}
-    assert asked(supervisor.filled(supervisor.KILLED, run="another")) == [["hello"]]
+    assert supervised.asked(supervisor.filled(supervisor.KILLED, run="another")) == [["hello"]]
     assert supervised.process.is_running()
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root and setpriv")
+def test_a_run_of_another_user_with_the_same_name_is_not_seen() -> None:
+    with tempfile.TemporaryDirectory() as shared:  # another user cannot enter the folders of pytest
+        Path(shared).chmod(0o1777)
+        mine = Supervised(Path(shared), "sh")
+        theirs = Supervised(Path(shared), "sh", mine.run, uid=65_534)
+        mine.say("start", "g", "0", "sleep", "1000")
+        mine.hear()
+        assert sum(kind == "folder" for kind, *_ in theirs.asked(supervisor.LISTED)) == 1
+        mine.asked(supervisor.filled(supervisor.KILLED, run=mine.run))
+        mine.process.wait(SOON_S)
+        assert mine.run not in str(mine.asked(supervisor.LISTED))
+        theirs.say("start", "g", "0", "true")
+        assert [theirs.hear()["kind"] for _ in range(2)] == ["started", "ended"]
+        for each in (theirs, mine):
+            each.close()
