@@ -15,6 +15,7 @@ _OTHERS: Final = (
     *(AVG_TX, AVG_RX, AGGREGATE, AGGREGATE_MAX, LOSS, "late_pct"),
     *(f"{since}_{name}_us" for since in (DUE, SENT) for name in ("p50", "p99", "p999")),
     *(f"{ACK}_p99_us", "publisher_cores", "subscriber_cpu_s", "subscriber_rss_max_bytes"),
+    *("ready_p99_ms", "connect_server_cpu_s"),
 )
 """The other figures in order.
 

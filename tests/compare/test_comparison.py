@@ -200,6 +200,7 @@ def scenario(**more: object) -> Scenario:
         (scenario(), P99),
         (scenario(vary={"rate": (100.0, "max")}), RX),
         (replace(scenario(), settings=Settings(rate="max")), RX),
+        (replace(scenario(), table="connections"), "ready_p50_ms"),
         (scenario(search=SearchSpec()), "max_rate_below_0_5pct_drop_pps"),
         (scenario(search=SearchSpec(series=("max_rate",))), "max_rate_with_drop_pps"),
     ],
