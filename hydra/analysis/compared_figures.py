@@ -86,6 +86,8 @@ def words(column: Column) -> tuple[str, str]:
     """The words for a run in which a figure is higher, and for one in which it is lower."""
     if column.unit in (PER_SECOND, MB_S):
         return "faster", "slower"
+    if column.name.startswith("ready_"):
+        return "slower", "faster"
     if column.name.startswith((DUE, ACK)):
         return "higher latency", "lower latency"
     if column.name == LOSS:

@@ -178,6 +178,7 @@ def test_other_figures_are_a_family_of_their_own() -> None:
     [
         ([RX], "faster", "slower"),
         ([P99, "ack_p99_us"], "higher latency", "lower latency"),
+        (["ready_p50_ms"], "slower", "faster"),
         ([LOSS], "more loss", "less loss"),
         (["publisher_cores", "subscriber_cpu_s"], "more CPU", "less CPU"),
         (["subscriber_rss_max_bytes"], "more memory", "less memory"),
