@@ -15,6 +15,7 @@ _OTHERS: Final = (
     *(AVG_TX, AVG_RX, AGGREGATE, AGGREGATE_MAX, LOSS, "late_pct"),
     *(f"{since}_{name}_us" for since in (DUE, SENT) for name in ("p50", "p99", "p999")),
     *(f"{ACK}_p99_us", "publisher_cores", "subscriber_cpu_s", "subscriber_rss_max_bytes"),
+    *("ready_p99_ms", "connect_server_cpu_s"),
 )
 """The other figures in order.
 
@@ -85,6 +86,8 @@ def words(column: Column) -> tuple[str, str]:
     """The words for a run in which a figure is higher, and for one in which it is lower."""
     if column.unit in (PER_SECOND, MB_S):
         return "faster", "slower"
+    if column.name.startswith("ready_"):
+        return "slower", "faster"
     if column.name.startswith((DUE, ACK)):
         return "higher latency", "lower latency"
     if column.name == LOSS:

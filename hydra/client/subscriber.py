@@ -31,6 +31,7 @@ from hydra.wire.messages import (
     Configure,
     Connect,
     Finish,
+    HostClock,
     Progress,
     Ready,
     SecondCounts,
@@ -125,11 +126,13 @@ class TransportSubscriber(SubscriberLoop["_Receiving"]):
         return ConnectPhases()
 
     def _with_connection(self, report: SubscriberReport) -> SubscriberReport:
-        """The report with that of the connection, if the step measures connecting."""
-        if self._connection is None:
+        """The report with that of the connection, if the step measures connecting, or the library has lost it."""
+        lost = [] if self._connecting is None else self._connecting.disconnections()
+        if self._connection is None and not lost:
             return report
-        told = self._connection.report([] if self._connecting is None else self._connecting.disconnections())
-        return replace(report, system={**(report.system or {}), CONNECTION: told})
+        # In a step that does not measure connecting, only the differences between these times mean something.
+        connection = self._connection or SubscriberConnection(Connect(clock=HostClock(0, 0)), self._id)
+        return replace(report, system={**(report.system or {}), CONNECTION: connection.report(lost)})
 
     def _send_time_series(self, step: _Receiving) -> None:
         for seconds in parts(step.course()):

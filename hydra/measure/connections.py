@@ -21,6 +21,7 @@ from hydra.wire.buckets import rank_of
 PERCENTILES: Final = {name: KEPT[name] for name in ("p50", "p99", "max")}
 CONNECT_RATE: Final = "connect_rate"
 LET_IN: Final = "connected_clients"
+ACHIEVED: Final = "connect_rate_achieved"
 NEVER: Final = "never_connected"
 NEVER_BACK: Final = "never_back"
 _DISCONNECTIONS: Final = "disconnections"
@@ -31,6 +32,10 @@ _MOMENTS: Final = {
     "first_message": "the first message had arrived: a probe, of which publishers send one every 50 ms, or less often "
     "if more than 250 subscribers connect",
 }
+_COUNTED: Final = (
+    "With `connect_rate` or the event `restart_server`; in other rows only if the library connects again by itself, "
+    "and there was one"
+)
 _SINCE_DUE: Final = (
     "time from when a subscriber was due to connect until {what}: nearest-rank percentiles over all subscribers of the "
     "step. A subscriber that was never let in ranks above all others: a percentile that falls on it is empty. Also "
@@ -85,7 +90,7 @@ OF_CONNECTING: Final = (
         repeats="common",
     ),
     Column(
-        "connect_rate_achieved",
+        ACHIEVED,
         "clients/s",
         "(`connected_clients` − 1) / (time of the last subscriber to become ready − first due time). Only with "
         "`connect_rate`",
@@ -127,6 +132,7 @@ OF_CONNECTING: Final = (
         "ms",
         "99th percentile, over the subscribers, of the time from when a subscriber was due to connect until its first "
         "attempt began; a long one means that Hydra's hosts were too slow, not the server. Only with `connect_rate`",
+        "Lag p99",
         repeats="median",
         better="lower",
     ),
@@ -146,11 +152,15 @@ OF_CONNECTING: Final = (
         better="lower",
     ),
     *(column for name in _PHASES for column in _percentiles(f"connect_{name}", _OF_PHASE)),
+)
+"""The columns of connecting, in their order."""
+
+OF_COMING_BACK: Final = (
     Column(
         _DISCONNECTIONS,
         "",
-        "disconnections of subscribers that were not planned by a cohort. Only with `connect_rate` or the event "
-        "`restart_server`; empty if the library does not reveal them",
+        f"disconnections of subscribers that were not planned by a cohort. {_COUNTED}; empty if the library does not "
+        "reveal them",
         better="lower",
     ),
     *_percentiles("back", _BACK),
@@ -163,7 +173,7 @@ OF_CONNECTING: Final = (
         better="lower",
     ),
 )
-"""The columns of connecting, in their order."""
+"""The columns of coming back after a disconnection, in their order."""
 
 _SHOWN_BY: Final = {f"{name}_{suffix}_ms": NEVER for name in _MOMENTS for suffix in PERCENTILES} | {
     f"back_{suffix}_ms": NEVER_BACK for suffix in PERCENTILES
@@ -172,12 +182,17 @@ _SHOWN_BY: Final = {f"{name}_{suffix}_ms": NEVER for name in _MOMENTS for suffix
 unknown because it falls on one of them."""
 
 IN_TABLE: Final = (
+    ACHIEVED,
     LET_IN,
     *(f"ready_{suffix}_ms" for suffix in PERCENTILES),
     "connect_refused",
     "connect_timed_out",
+    "connect_lag_p99_ms",
 )
 """The columns in the table of a scenario of connections, after the client count and what varies."""
+
+PRIMARY: Final = ("ready_p50_ms", LET_IN)
+"""The columns by which runs of a scenario of connections are compared: the second if half were never ready."""
 
 
 def ranked(values: Iterable[float], asked: int, percent: float) -> float | None:
@@ -218,15 +233,16 @@ def reports_of(systems: Iterable[Mapping[str, Any] | None]) -> list[ConnectionRe
 def connection_figures(
     facts: ConnectFacts | None, reports: Sequence[ConnectionReport], asked: int
 ) -> dict[str, Figure]:
-    """The columns of connecting; none if the step did not measure it.
+    """The columns of connecting, and of coming back.
 
     Args:
-        facts: what the controller knows; None: the step did not measure connecting.
+        facts: what the controller knows; None: the step did not measure connecting, so only disconnections are shown,
+            and only if there was one.
         reports: those of the subscribers that reported.
         asked: the number of all subscribers, also those that are dead or silent.
     """
     if facts is None:
-        return {}
+        return _coming_back(ConnectFacts(), reports, asked) if any(r.disconnections for r in reports) else {}
     found = _connecting(facts, reports, asked) if facts.rate is not None else {}
     return found | (_coming_back(facts, reports, asked) if facts.losses_known else {})
 
@@ -240,7 +256,7 @@ def _connecting(facts: ConnectFacts, reports: Sequence[ConnectionReport], asked:
     }
     figures: dict[str, Figure] = {
         CONNECT_RATE: facts.rate,
-        "connect_rate_achieved": _achieved(reports, ready),
+        ACHIEVED: _achieved(reports, ready),
         LET_IN: len(ready),
         NEVER: asked - len(ready),
     }

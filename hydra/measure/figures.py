@@ -160,7 +160,8 @@ def figures(o: Observation, histograms: MergedHistograms | None = None) -> dict[
     columns |= _counts(o, asked, accounts)
     columns |= hot_topics.figures(asked, accounts, o.plan.settings.topics)
     columns |= _cohort(o, asked, accounts)
-    if o.connecting is not None:
+    # The disconnections of a cohort are planned, or follow from its slowness.
+    if o.connecting is not None or not o.cohort:
         told = reports_of(o.subscriber_reports.systems())
         columns |= connection_figures(o.connecting, told, len(asked.ids))
     if o.group:

@@ -61,7 +61,7 @@ from hydra.measure.column_names import (
     VERDICT,
     VERDICT_EVIDENCE,
 )
-from hydra.measure.connections import OF_CONNECTING
+from hydra.measure.connections import OF_COMING_BACK, OF_CONNECTING
 from hydra.model import PERCENTILES as KEPT
 
 PERCENTILES: Final = {name: KEPT[name] for name in ("p50", "p90", "p99", "p999", "max")}
@@ -646,7 +646,8 @@ def step_columns(
     system = system or SystemColumns()
     of_latency = [column for prefix in latencies for column in latency_columns(prefix)]
     first = (*published(system), *_ACCOUNT, *of_latency, *_CLOCKS, *_STEP, *system.reported, *_COUNTS, *_OF_TOPICS)
-    return (*first, *(_OF_COHORT if cohort else ()), *(OF_CONNECTING if connecting else ()), *_LAST)
+    of_connecting = OF_CONNECTING if connecting else ()
+    return (*first, *(_OF_COHORT if cohort else ()), *of_connecting, *OF_COMING_BACK, *_LAST)
 
 
 EARLIER: Final[Mapping[str, Column]] = {

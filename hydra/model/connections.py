@@ -1,4 +1,4 @@
-"""What a subscriber reports about its connection in a step that measures connecting."""
+"""What a subscriber reports about its connection, if the step measures connecting, or the connection was lost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ MOST_DISCONNECTIONS: Final = 64
 """The most disconnections in one report; with more, the last one reaches to the end of the last."""
 
 Disconnection = tuple[int, int, int]
-"""When the connection was lost and when it was back (ns on the step's clock, 0: it never was), and the attempts."""
+"""When the connection was lost and when it was back (ns, 0: it never was), and the attempts.
+
+The times are on the step's clock, or on the host's CLOCK_MONOTONIC if the step does not measure connecting.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from hydra.events.value_formatting import MARK, counted, known_digits, number
 from hydra.events.warnings import HydraWarning
 from hydra.measure.column import COUNT, INTERVAL, REPEATS, Column
 from hydra.measure.column_names import AVG_RX, AVG_TX, CLIENTS, LOSS, PUBLISHERS, STATUS
+from hydra.measure.connections import ACHIEVED
 from hydra.measure.step_columns import DUE, SENT, latency_columns
 from hydra.model import Figure, Scenario, StepResult
 from hydra.model import number as number_of
@@ -184,10 +185,12 @@ def table(
         for row, about in zip(rows, notes, strict=True)
     ]
     heads = [heading(scenario, column) for column in columns]
-    return Table(heads, body, [True] * len(columns), spare=[column.name in _TOTALS for column in columns])
+    return Table(heads, body, [True] * len(columns), spare=[column.name in _SPARE for column in columns])
 
 
 _TOTALS: Final = ("total_tx", "total_rx")
+_SPARE: Final = (*_TOTALS, ACHIEVED)
+"""Columns for which a narrow terminal has no place."""
 
 
 def publishers_line(scenario: Scenario) -> str:

@@ -16,9 +16,9 @@ from hydra.events.value_formatting import counted, duration_us, known_digits
 from hydra.events.value_formatting import number as text_of
 from hydra.measure.column import REPEATS, Column
 from hydra.measure.column_names import AGGREGATE, AVG_RX, AVG_TX, CLIENTS, LOSS, POINT, REQUESTED
-from hydra.measure.connections import IN_TABLE, OF_CONNECTING
+from hydra.measure.connections import IN_TABLE, OF_CONNECTING, PRIMARY
 from hydra.measure.step_columns import DUE, EARLIER, SENT, SystemColumns, published, step_columns
-from hydra.model import RESTART, Figure, Scenario, StepPlan, StepResult, SweepSpec, TableKind, number
+from hydra.model import Figure, Scenario, StepPlan, StepResult, SweepSpec, TableKind, number
 from hydra.sweep.cleanness import why_not_clean
 from hydra.sweep.interface import Row, Sweep
 
@@ -192,16 +192,20 @@ class SweepKind(SweepSpec, ABC):
         """All columns that its rows can have, except those that every row has."""
         rates = {scenario.settings.rate, *scenario.values_of("rate")}
         since = [*([DUE] if rates - {"max"} else []), *([SENT] if "max" in rates else [])]
-        asked = scenario.values_of("connect_rate") != (None,) or any(e.kind == RESTART for e in scenario.events)
-        columns = step_columns(since, cohort=False, system=system, connecting=asked)
+        connecting = scenario.values_of("connect_rate") != (None,)
+        columns = step_columns(since, cohort=False, system=system, connecting=connecting)
         return [each for column in columns for each in (column, EARLIER.get(column.name)) if each is not None]
 
     def primary(self, scenario: Scenario) -> tuple[str, ...]:
         """The columns by which runs of a scenario are usually compared: the first one with a figure counts.
 
+        A scenario of connections is compared by the time until its subscribers are ready.
+
         If the scenario sets the rate of every row, the rate is no result, and the 99th percentile of latency comes
         first. Otherwise it is the rate that a subscriber received.
         """
+        if scenario.table == "connections":
+            return PRIMARY
         paced = "max" not in scenario.values_of("rate")
         return (f"{DUE}_p99_us", AVG_RX) if paced else (AVG_RX,)
 

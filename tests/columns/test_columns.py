@@ -12,6 +12,7 @@ import pytest
 from hydra.config import resolved_scenario
 from hydra.config.plugins import systems
 from hydra.measure.column import of_repeats
+from hydra.measure.connections import OF_COMING_BACK
 from hydra.measure.figures import figures
 from hydra.measure.observation import ServerFigures
 from hydra.measure.step_columns import ACK_PERCENTILES, DUE, SENT, step_columns
@@ -79,7 +80,8 @@ def test_every_figure_of_a_step_has_a_record_and_every_record_a_figure(
     bounds = ("client_loss_low_pct", "client_loss_high_pct", "client_loss_unlisted")
     # Members whose reports list nothing of what they received leave bounds, too.
     of_servers = () if servers else ("server_cpu_pct", "server_in_mb_s", "server_out_mb_s", "server_messages_s")
-    rare = ("lone_loser", "lone_loser_loss_pct", "rest_bursts_s", "died_by", "payload", *OF_TOPICS)
+    back = (column.name for column in OF_COMING_BACK)
+    rare = ("lone_loser", "lone_loser_loss_pct", "rest_bursts_s", "died_by", "payload", *OF_TOPICS, *back)
     absent = {*(() if joined or group else bounds), *(() if group else ["group", *log]), *of_servers, *rare}
     assert list(figures(o)) == [name for name in expected if name not in absent]
 

@@ -178,6 +178,7 @@ def test_other_figures_are_a_family_of_their_own() -> None:
     [
         ([RX], "faster", "slower"),
         ([P99, "ack_p99_us"], "higher latency", "lower latency"),
+        (["ready_p50_ms"], "slower", "faster"),
         ([LOSS], "more loss", "less loss"),
         (["publisher_cores", "subscriber_cpu_s"], "more CPU", "less CPU"),
         (["subscriber_rss_max_bytes"], "more memory", "less memory"),
@@ -200,6 +201,7 @@ def scenario(**more: object) -> Scenario:
         (scenario(), P99),
         (scenario(vary={"rate": (100.0, "max")}), RX),
         (replace(scenario(), settings=Settings(rate="max")), RX),
+        (replace(scenario(), table="connections"), "ready_p50_ms"),
         (scenario(search=SearchSpec()), "max_rate_below_0_5pct_drop_pps"),
         (scenario(search=SearchSpec(series=("max_rate",))), "max_rate_with_drop_pps"),
     ],

@@ -302,3 +302,69 @@ def test_what_a_broker_has_acknowledged_survives_its_restart(tmp_path: Path) -> 
         assert float(row["back_p50_ms"]) >= 300
     else:
         assert (row["disconnections"], row["never_back"]) == ("", "")
+
+
+class Dropping(TcpForwarder):
+    """Ends the first connection to which the server sends a message of a window."""
+
+    def __init__(self, server: str) -> None:
+        super().__init__(server)
+        self._left = 1
+        self._lock = threading.Lock()
+
+    def connected(self, client: socket.socket, server: socket.socket) -> None:
+        self.run(self._to_server, client, server)
+        self.run(self._to_client, server, client)
+
+    def _to_server(self, client: socket.socket, server: socket.socket) -> None:
+        while data := client.recv(65_536):
+            server.sendall(data)
+
+    def _to_client(self, server: socket.socket, client: socket.socket) -> None:
+        while data := server.recv(65_536):
+            # A message ends with the header, whose epoch is 0 in a probe, and the end of a line.
+            if data.startswith(b"MSG ") and data[-26:-22] != bytes(4):
+                with self._lock:
+                    self._left -= 1
+                    drops = self._left >= 0
+                if drops:
+                    hang_up(client, server)
+                    return
+            client.sendall(data)
+
+
+@ALL
+@pytest.mark.usefixtures("needs_nats")
+@pytest.mark.parametrize("implementation", [native("nats"), ()], ids=["native", "nats-py"])
+def test_a_disconnection_is_in_a_row_that_does_not_measure_connecting(
+    tmp_path: Path, implementation: tuple[str, ...]
+) -> None:
+    words = ("nats-fixed", "--rate", 20, "--duration", 6, "--set", "warmup_s=0", *implementation, "--clients", 2)
+    with nats(tmp_path / "server") as address, Dropping(address) as forwarder:
+        row = row_of(tmp_path / "run", *words, "--servers", forwarder.address)
+    assert (row["disconnections"], row["never_back"]) == ("1", "0")
+    assert float(row["back_attempts"]) >= 1
+    assert 0 < float(row["back_p50_ms"]) == float(row["back_max_ms"]) < 6000
+    assert "connect_rate" not in row
+
+
+def assert_first_message_shows_who_is_ready(run: Path, *words: object) -> None:
+    row = row_of(run, *words, *SMALL, "--connect-within", 30, "--clients", 3)
+    assert (row["connect_rate"], row["connected_clients"], row["never_connected"]) == ("max", "3", "0")
+    assert int(row["connect_attempts"]) == 3 + int(row["connect_refused"]) + int(row["connect_timed_out"])
+    for name in ("p50", "p99", "max"):
+        assert float(row[f"ready_{name}_ms"]) == float(row[f"first_message_{name}_ms"]) > 0
+        assert (row[f"connected_{name}_ms"], row[f"connect_tcp_{name}_ms"]) == ("", "")  # the library reveals neither
+    assert float(row["connect_rate_achieved"]) > 0
+    assert float(row["connect_lag_p99_ms"]) >= 0
+
+
+@ALL
+def test_subscribers_of_zmq_are_ready_with_their_first_message(tmp_path: Path) -> None:
+    assert_first_message_shows_who_is_ready(tmp_path / "run", "zmq-connections", *native("zmq"))
+
+
+@ALL
+@pytest.mark.usefixtures("needs_kafka")
+def test_consumers_of_kafka_are_ready_with_their_first_message(tmp_path: Path) -> None:
+    assert_first_message_shows_who_is_ready(tmp_path / "run", "kafka-connections", *native("kafka"))

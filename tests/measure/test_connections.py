@@ -112,8 +112,13 @@ def test_an_end_of_the_server_causes_only_the_first_loss_after_it() -> None:
     assert (figures["back_p50_ms"], figures["back_max_ms"]) == (3.0, 5.0)
 
 
-def test_a_step_that_does_not_measure_it_has_no_columns() -> None:
+def test_a_step_that_does_not_measure_it_has_columns_only_of_disconnections() -> None:
     assert connection_figures(None, [let_in(0, 1)], 1) == {}
+    lost = [ConnectionReport(disconnections=[(5 * MS, 8 * MS, 2)]), ConnectionReport(disconnections=[(5 * MS, 0, 4)])]
+    figures = connection_figures(None, lost, 30)
+    assert (figures["disconnections"], figures["never_back"], figures["back_attempts"]) == (2, 1, 3)
+    assert (figures["back_p50_ms"], figures["back_max_ms"]) == (3.0, None)
+    assert "connect_rate" not in figures
 
 
 def test_an_invalid_report_is_that_of_a_client_that_was_not_let_in() -> None:

@@ -26,7 +26,7 @@ from hydra.natstest.system import NatsSystem
 from hydra.system import wait_alone
 from hydra.wire.messages import Error, Ready
 from tests.conformance.bench import Bench
-from tests.integration.command import hydra, refusal
+from tests.integration.command import hydra, refusal, table
 from tests.servers.access_cases import CA, PASSWORD, USER, Case, SecureServers, given, one_clear_line
 from tests.servers.access_cases import CASES as COMMON
 from tests.suite.fixtures import starts
@@ -174,7 +174,11 @@ def test_servers_that_hydra_starts_use_tls(implementation: str, needs_nats: None
         pytest.skip("the native client is not built")
     run = tmp_path / "run"
     small = ("--clients", 1, "--rate", 100, "--duration", 0.2, "--set", "warmup_s=0", "--mode", "jetstream")
-    hydra("nats-fixed", "--tls", "--implementation", implementation, *small, "--out", run)
+    hydra("nats-fixed", "--tls", "--connect-rate", "max", "--implementation", implementation, *small, "--out", run)
+    (row,) = table(run)
+    # libnats does not separate the handshake.
+    assert (row["connect_tls_p50_ms"] != "", row["connected_clients"]) == (implementation == "nats-py", "1")
+    assert 0 < float(row["connect_tls_p50_ms"] or row["connected_p50_ms"]) <= float(row["connected_p50_ms"])
     assert not [path for path in run.rglob("*") if path.suffix == ".pem" or path.name.startswith("server-")]
 
 

@@ -213,6 +213,8 @@ def test_a_server_that_dies_does_not_hang_the_drain(bench: Bench, nats_client: s
     assert (ledger.received, ledger.missing_ranges) == (100, [(100, 149)])
     assert (report.undrained, report.drain) == (50, "deadline")
     assert (report.system or {})["disconnects"] >= 1
+    ((_, back_ns, _),) = (report.system or {})["connection"]["disconnections"]
+    assert back_ns == 0
     subscriber.peer.sync([CLIENT])
 
 

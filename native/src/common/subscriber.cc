@@ -551,9 +551,12 @@ void Subscriber::tell(Client& client, std::int64_t now_ns) {
     }
     if (step.drained(now_ns)) {
         SubscriberReport body = step.report();
-        if (client.connection) {
+        const std::vector<Disconnection> lost = client.transport->disconnections();
+        if (client.connection || !lost.empty()) {
             nlohmann::json object = body.system ? body.system.json() : nlohmann::json::object();
-            object["connection"] = client.connection->report(client.transport->disconnections());
+            // Without times of the step, only the differences between these times mean something.
+            const SubscriberConnection unmeasured(Connect{}, client.id);
+            object["connection"] = (client.connection ? *client.connection : unmeasured).report(lost);
             body.system = SystemObject(std::move(object));
         }
         // The process's CPU time is the sum over its clients.

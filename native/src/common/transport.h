@@ -194,7 +194,7 @@ class SubscriberTransport {
     // Whether the connection was lost and the library does not open another.
     [[nodiscard]] virtual bool lost() const { return false; }
 
-    // The disconnections since `configure` that the library ended by itself (CLOCK_MONOTONIC).
+    // The disconnections since `configure` after which the library connects again (CLOCK_MONOTONIC).
     [[nodiscard]] virtual std::vector<Disconnection> disconnections() const { return {}; }
 
     // Closes the connection and opens a new one with the same settings (Kafka: at its last position).

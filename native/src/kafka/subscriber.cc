@@ -48,6 +48,7 @@ void KafkaSubscriber::configure(const Configure& command) {
     const bool other_group =
         member_ != nullptr && (topic_name_ != kafka.topic || !member_->trouble().empty());
     connections_.begin_step();
+    measured_ = command.connect.has_value();
     if (kafka_ == nullptr || config != config_ || !trouble_.empty() || other_group) {
         close();
         config_ = std::move(config);

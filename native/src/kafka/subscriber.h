@@ -37,8 +37,10 @@ class KafkaSubscriber final : public SubscriberTransport {
     [[nodiscard]] int wake_fd() const override { return wake_.fd(); }
     void reconnect() override;
     void leave() override;
+    // Empty unless the step measures connecting: in any other step a broker may be killed for good, and the
+    // client continues with the others.
     [[nodiscard]] std::vector<Disconnection> disconnections() const override {
-        return connections_.disconnections();
+        return measured_ ? connections_.disconnections() : std::vector<Disconnection>();
     }
     std::uint64_t undrained(const SystemObject& system) override;
     [[nodiscard]] SystemObject report_system() const override;
@@ -75,6 +77,7 @@ class KafkaSubscriber final : public SubscriberTransport {
 
     WakeFd wake_;
     BrokerConnections connections_;
+    bool measured_ = false;  // whether the step measures connecting
     KafkaHandle kafka_;
     KafkaQueue errors_;
     std::atomic<bool> complained_ = false;  // errors_ has an event
