@@ -8,6 +8,7 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
@@ -52,15 +53,17 @@ def rejection(bootstrap: str, properties: Mapping[str, str], error: KafkaError |
     tls = _client_tls(config) if has_tls else None
     if has_tls and tls is None:
         return None
-    found = [_at(*host_and_port(address.strip()), tls) for address in bootstrap.split(",")[:_MOST_BROKERS]]
+    with ThreadPoolExecutor(_MOST_BROKERS) as pool:
+        found = [*pool.map(lambda address: _at(address, tls), bootstrap.split(",")[:_MOST_BROKERS])]
     errors = [each for each in found if each is not None]
     rejections = [each for each in errors if each.layer != "network"]
     reached = len(errors) < len(found) or (error is not None and error.code() == KafkaError._SSL)
     return rejections[0] if rejections else None if reached else errors[0]
 
 
-def _at(host: str, port: int, tls: ClientTls | None) -> AccessError | None:
+def _at(address: str, tls: ClientTls | None) -> AccessError | None:
     """Why a broker rejects a client; None if that is not known."""
+    host, port = host_and_port(address.strip())
     try:
         with socket.create_connection((host, port), _WITHIN_S) as connection:
             if tls is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final, TypeVar
 
@@ -20,6 +21,8 @@ LOGINS: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTIC
 """Errors of user and password, or of their mechanism."""
 _REFUSALS: Final = LOGINS | {KafkaError._SSL}
 """Errors that another attempt does not repair."""
+_OF_CERTIFICATE: Final = re.compile(r"SSL routines.* alert .*(certificate|unknown ca)")
+"""An alert with which a broker rejects the client's certificate, or its absence; the library has no code for it."""
 ENDED: Final = "the broker ends Hydra's connections: are security.protocol, user and password right?"
 """The probable cause if the library reports no other."""
 
@@ -64,7 +67,7 @@ class Complaint:
     @property
     def refused(self) -> bool:
         """Whether the cluster rejects this client, or this client the cluster."""
-        return self.error is not None and self.error.code() in _REFUSALS
+        return self.error is not None and _is_refusal(self.error)
 
     def forget(self) -> None:
         """Drops the error, as calls succeed again."""
@@ -101,8 +104,12 @@ def _layer(error: KafkaError) -> Layer | None:
     return "network" if error.code() in (KafkaError._TRANSPORT, KafkaError._RESOLVE) else None
 
 
+def _is_refusal(error: KafkaError) -> bool:
+    return error.code() in _REFUSALS or _OF_CERTIFICATE.search(error.str()) is not None
+
+
 def _weight(error: KafkaError) -> int:
-    if error.code() in _REFUSALS:
+    if _is_refusal(error):
         return 2
     # This error only follows from another one.
     return 0 if error.code() == KafkaError._ALL_BROKERS_DOWN else 1

@@ -79,9 +79,9 @@ class KafkaSystem(ServerSystem):
                 java_config(properties, role)
         self.program("subscriber")
         if self._spec.bootstrap:
-            with contextlib.closing(Topics(self._spec.bootstrap, properties, "")) as topics:
-                topics.reach()
-                if self._spec.exact_group:
+            self._in_time(self._reach)
+            if self._spec.exact_group:
+                with contextlib.closing(Topics(self._spec.bootstrap, properties, "")) as topics:
                     for group in groups_of(self._scenario):
                         _known_and_free(topics, group)
             if self._scenario.client != TOOL:
@@ -228,6 +228,10 @@ class KafkaSystem(ServerSystem):
 
     def _unique(self, run: str) -> str:
         return f"{topic_part(run)}-{secrets.token_hex(4)}"
+
+    def _reach(self) -> None:
+        with contextlib.closing(Topics(self._spec.bootstrap, self._spec.properties, "")) as topics:
+            topics.reach()
 
     def _server_program(self) -> KafkaProgram:
         return KafkaProgram()

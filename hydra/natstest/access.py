@@ -42,7 +42,7 @@ def addresses(spec: NatsSpec) -> list[ServerAddress]:
     Raises:
         AddressError: an address is invalid, or the addresses have several logins.
     """
-    found = [FORM.read(text) for text in spec.servers.split(",")] if spec.servers else []
+    found = [FORM.read(text.strip()) for text in spec.servers.split(",")] if spec.servers else []
     if len({(each.username, each.password) for each in found if each.username}) > 1:
         raise AddressError("the addresses have several logins", "give one login, which holds for all servers")
     return found

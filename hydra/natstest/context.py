@@ -29,6 +29,7 @@ _UNUSED: Final = (
     "jetstream_api_prefix",
     "inbox_prefix",
     "user_jwt",
+    "user_seed",
     "tls_first",
 )
 """Keys of a context that change how a client connects, and that Hydra does not have."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
+from concurrent import futures
 from dataclasses import replace
 from functools import cached_property
 from itertools import count
@@ -11,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from hydra.client.server_interface import PROVE
+from hydra.client.tls import AccessError
 from hydra.errors import ServerError, StepError, UsageError
 from hydra.model import RESTART, parse_cpus
 from hydra.system import Program, ServerCluster, Servers, System, Waiting, wait_alone
@@ -19,7 +22,6 @@ from hydra.system.worker_thread import WorkerThread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from concurrent.futures import Future
 
     from hydra.client.server_interface import ServerProgram
     from hydra.events.warnings import HydraWarning
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 COMES_BACK_WITHIN_S: Final = 30.0
 """Time limit for the user's servers to answer again between two steps."""
 _ASK_AGAIN_S: Final = 0.5
+CHECK_WITHIN_S: Final = 5.0
+"""Time limit for the check of the user's servers before a run."""
 
 _T = TypeVar("_T")
 
@@ -75,7 +79,7 @@ class ServerSystem(System):
         self._monitor: Monitor | None = None
         self._mute = ""
         self._away: WorkerThread | None = None  # starts the server that was killed; None: none was
-        self._coming: Future[None] | None = None
+        self._coming: futures.Future[None] | None = None
         self._warnings: list[HydraWarning] = []
         self._address = ""
         self._run = ""
@@ -86,7 +90,7 @@ class ServerSystem(System):
         """Checks the clients' program, and either access to the user's servers or the installed server program."""
         super().check()
         if self._theirs:
-            self._reach()
+            self._in_time(self._reach)
         elif self._is_local:
             self._server_program().prepare()
 
@@ -236,6 +240,22 @@ class ServerSystem(System):
         """Ends what ``_connect`` began, and removes what the run has made on the user's servers."""
 
     # --- common ------------------------------------------------------------------------------------------------------
+
+    def _in_time(self, check: Callable[[], object]) -> None:
+        """Makes a check of the user's servers on a thread, because the time limits of its parts add up.
+
+        Raises:
+            UsageError: the check has not ended within ``CHECK_WITHIN_S``; it also raises what the check raises.
+        """
+        with contextlib.closing(WorkerThread()) as background:
+            checked = background.submit(check)
+            futures.wait([checked], CHECK_WITHIN_S)
+        if not checked.done():
+            silent = AccessError(
+                "network", f"no answer in {CHECK_WITHIN_S:g} s", server=f"the server at {self._theirs}"
+            )
+            raise UsageError(str(silent), "check --servers")
+        checked.result()
 
     @cached_property
     def _authority(self) -> RunAuthority | None:

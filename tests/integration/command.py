@@ -6,6 +6,7 @@ import contextlib
 import csv
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -230,6 +231,15 @@ def background(
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
         command.process.wait(SOON_S)
+
+
+def interrupt(run: Path, *arguments: object) -> None:
+    """Interrupts a new run with three client counts after its first row; a slow machine has two windows for this."""
+    small = ("--clients", "1,2,3", "--rate", 20, "--duration", 0.5, "--set", "warmup_s=0")
+    with background(*arguments, *small, "--out", run) as command:
+        command.until(lambda: steps(run), "the first row")
+        command.process.send_signal(signal.SIGINT)
+        assert command.wait() == 130, command.state()
 
 
 def gone(processes: Sequence[psutil.Process]) -> bool:

@@ -36,7 +36,7 @@ pytestmark = [pytest.mark.tier("all"), pytest.mark.usefixtures("unclosed_sockets
 
 @dataclass(frozen=True)
 class Case:
-    """Which of the broker's doors is tried, and with what; {NAME} is a file of the test.
+    """Which of the broker's doors is tried (or several, with commas), and with what; {NAME} is a file of the test.
 
     The reasons are what the controller, librdkafka and kafka-python say: "", or patterns.
     """
@@ -82,6 +82,7 @@ RIGHT: Final = {
     "tls": Case("tls", TLS),
     "scram": Case("scram", SCRAM),
     "client": Case("client", CERTIFIED),
+    "tls, one of two brokers dead": Case("none, tls", TLS),
 }
 WRONG: Final = {
     "tls, wrong trust": Case("tls", {**TLS, TRUST: "{stranger.pem}"}, *STRANGE),
@@ -94,8 +95,6 @@ WRONG: Final = {
     "wrong host": Case("tls", TLS, "TLS: wrong host name: .* not for localhost", *UNTRUSTED, "localhost"),
     "no client certificate": Case("client", TLS, *ASKED),
 }
-SOON: Final = {name: case for name, case in WRONG.items() if name != "no client certificate"}
-"""Cases that librdkafka takes for final; in the other one it tries again for 10 s."""
 UNKNOWN: Final = {
     "tls, no security": Case("tls", {}, "TLS: the server demands TLS; add --kafka-prop security.protocol=SSL"),
     "scram, only tls": Case("scram", TLS, "are security.protocol, user and password right"),
@@ -122,8 +121,9 @@ def topic(secure: SecureBroker) -> Iterator[str]:
 def kafka(secure: SecureBroker, case: Case) -> dict[str, Any]:
     """Where the case's door is, and the properties with which it is tried."""
     properties = {key: secure.file(v[1:-1]) if v.startswith("{") else v for key, v in case.properties.items()}
-    address = {**secure.doors, "": secure.plain, "none": f"{HOST}:1"}[case.door]
-    return {"bootstrap": address.replace(HOST, case.host), "properties": properties}
+    addresses = {**secure.doors, "": secure.plain, "none": f"{HOST}:1"}
+    bootstrap = ", ".join(addresses[door] for door in case.door.split(", "))
+    return {"bootstrap": bootstrap.replace(HOST, case.host), "properties": properties}
 
 
 def told(secure: SecureBroker, case: Case, topic: str) -> dict[str, Any]:
@@ -245,7 +245,7 @@ def test_native_clients_are_let_in_or_say_that_their_library_is_too_old(
     native.peer.heard(Ready, [2], epoch=epoch)
 
 
-@pytest.mark.parametrize("case", SOON.values(), ids=SOON)
+@EACH
 def test_a_native_publisher_says_what_is_wrong(native: Bench, secure: SecureBroker, topic: str, case: Case) -> None:
     one_clear_line(refusal(native, 1, told(secure, case, topic)), case.librdkafka)
 

@@ -22,7 +22,7 @@ from hydra.native import client_command
 from hydra.natstest.program import find_server
 from hydra.wire.messages import Error, Ready
 from tests.conformance.bench import Bench
-from tests.integration.command import assert_all_arrived, hydra, table
+from tests.integration.command import assert_all_arrived, hydra, interrupt, refusal, table
 from tests.servers.access_cases import CASES, ENCODED, PASSWORD, USER, Case, SecureServers, given, one_clear_line
 from tests.suite.fixtures import starts
 from tests.suite.waiting import SOON_S
@@ -108,6 +108,16 @@ def test_a_command_that_is_not_let_in_leaves_nothing(spec: MqttSpec, tmp_path: P
         "check --username and --password-file"
     ]
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.tier("all")
+def test_an_interrupted_run_is_resumed_with_its_login(secure: SecureServers, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    login = ("--servers", f"mqtts://{USER}:{ENCODED}@{secure.addresses['user']}")
+    interrupt(run, "mqtt-fixed", *login, "--ca-file", secure.file("ca.pem"), "--retain")
+    assert "secrets are not stored with a run: mqtt.broker;" in refusal("mqtt-fixed", "--resume", run)
+    hydra("mqtt-fixed", "--resume", run, *login)
+    assert [row["status"] for row in table(run)] == ["ok"] * 3
 
 
 @pytest.mark.tier("test")

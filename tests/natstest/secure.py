@@ -95,6 +95,13 @@ def secure_servers(folder: Path, password: str = PASSWORD, only: Sequence[str] =
         yield SecureServers({name: f"{HOST}:{port}" for name, port in ports.items()}, folder)
 
 
+def store_context(home: Path, name: str, values: Mapping[str, str]) -> None:
+    """Stores a context as the command ``nats`` does in the folder that ``XDG_CONFIG_HOME`` names."""
+    folder = home / "nats" / "context"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(values))
+
+
 def _operated(folder: Path) -> dict[str, Any]:
     """A server with an operator, an account and a user, whose credentials file it writes."""
     operator, account, user = Key("O"), Key("A"), Key("U")

@@ -26,16 +26,17 @@ from hydra.natstest.system import NatsSystem
 from hydra.system import wait_alone
 from hydra.wire.messages import Error, Ready
 from tests.conformance.bench import Bench
-from tests.integration.command import hydra, refusal, table
-from tests.servers.access_cases import CA, PASSWORD, USER, Case, SecureServers, given, one_clear_line
+from tests.integration.command import hydra, interrupt, refusal, table
+from tests.servers.access_cases import CA, LOGIN, PASSWORD, USER, Case, SecureServers, given, one_clear_line
 from tests.servers.access_cases import CASES as COMMON
 from tests.suite.fixtures import starts
 from tests.suite.native_client import native_client
 from tests.suite.waiting import SOON_S
 
-from .secure import TOKEN, secure_servers
+from .secure import TOKEN, secure_servers, store_context
 
 starts("secure", "native")
+SEED: Final = "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY"
 
 
 CASES: Final = {
@@ -45,10 +46,16 @@ CASES: Final = {
     "token in the address": Case("plain", "", {}, "nats://a%20token%20of%20the%20test@{at}"),
     "credentials": Case("credentials", "", {"creds_file": "{me.creds}"}, "{at}"),
     "TLS that only the server demands": Case("user", "TLS: unknown CA: ", {}, "nats://{at}"),
+    "two servers, one dead": Case("user", "", LOGIN, "tls://{none}, tls://{at}"),
     "wrong NKEY": Case("user", "login: the server rejects the NKEY", {**CA, "nkey_file": "{other.nk}"}),
     "wrong token": Case("plain", "login: the server rejects the token", {"token": "wrong"}, "nats://{at}"),
 }
 EACH: Final = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+OF_CONTROLLER: Final = {
+    **CASES,
+    # Only Hydra's own check connects to each server.
+    "two servers, one rejects": Case("user", "TLS: the server requires a client certificate", LOGIN, "{at},{client}"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +70,7 @@ def spec(secure: SecureServers, case: Case) -> NatsSpec:
     return NatsSpec(**case.table("servers", "tls", secure.addresses, secure.folder))  # type: ignore[arg-type]
 
 
-@EACH
+@pytest.mark.parametrize("case", OF_CONTROLLER.values(), ids=OF_CONTROLLER)
 def test_the_controller_is_let_in_or_says_why_not(spec: NatsSpec, case: Case) -> None:
     system = NatsSystem(load_scenario("nats-fixed", given("nats", spec)))
     if not case.reason:
@@ -167,6 +174,20 @@ def test_a_command_that_is_not_let_in_leaves_nothing(spec: NatsSpec, tmp_path: P
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.tier("all")
+def test_an_interrupted_run_is_resumed_with_its_context(
+    secure: SecureServers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    address, ca = f"tls://{secure.addresses['user']}", secure.file("ca.pem")
+    store_context(tmp_path, "mine", {"url": address, "user": USER, "password": PASSWORD, "ca": ca})
+    run, context = tmp_path / "run", ("--nats-context", "mine")
+    interrupt(run, "nats-fixed", *context, "--mode", "jetstream")
+    assert "secrets are not stored with a run: nats.password;" in refusal("nats-fixed", "--resume", run)
+    hydra("nats-fixed", "--resume", run, *context)
+    assert [row["status"] for row in table(run)] == ["ok"] * 3
+
+
 @pytest.mark.tier("test")
 @pytest.mark.parametrize("implementation", ["nats-py", "native"])
 def test_servers_that_hydra_starts_use_tls(implementation: str, needs_nats: None, tmp_path: Path) -> None:
@@ -221,7 +242,7 @@ def test_a_file_without_a_key_is_named(tmp_path: Path) -> None:
 
 
 def test_a_seed_and_its_public_key_are_those_of_nats() -> None:
-    key = UserKey("SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY")
+    key = UserKey(SEED)
     assert key.public == "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4"
 
 
@@ -233,14 +254,14 @@ def test_a_server_that_leaves_tls_to_its_clients_is_refused() -> None:
 
 def test_a_context_of_nats_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    folder = tmp_path / "nats" / "context"
-    folder.mkdir(parents=True)
     stored = {"description": "", "url": "tls://a:1,b:2", "user": USER, "password": PASSWORD, "inbox_prefix": ""}
-    (folder / "mine.json").write_text(json.dumps({**stored, "ca": "~/ca.pem"}))
-    (folder / "proxied.json").write_text(json.dumps({**stored, "socks_proxy": "socks5://p"}))
+    store_context(tmp_path, "mine", {**stored, "ca": "~/ca.pem"})
+    store_context(tmp_path, "proxied", {**stored, "socks_proxy": "socks5://p"})
+    store_context(tmp_path, "seeded", {"url": "tls://a:1", "user_seed": PASSWORD})
     for words, refused in (
-        (["--nats-context", "other"], "has no context 'other'; known contexts: mine, proxied"),
+        (["--nats-context", "other"], "has no context 'other'; known contexts: mine, proxied, seeded"),
         (["--nats-context", "proxied"], "the context 'proxied' has socks_proxy, which Hydra does not use"),
+        (["--nats-context", "seeded"], "the context 'seeded' has user_seed, which Hydra does not use"),
         (["--nats-context", "mine"], f"nats.ca_file: {Path.home()}/ca.pem cannot be read"),
         (["--nats-context", "mine", "--servers", "ws://a"], "--servers: ws://: Hydra does not use WebSocket"),
     ):
@@ -249,6 +270,20 @@ def test_a_context_of_nats_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert PASSWORD not in said
 
 
-def test_the_secrets_of_a_login_are_known() -> None:
-    spec = spec_of(load_scenario("nats-fixed", {"nats.servers": "nats://me:a%2Fsecret@h:1"}))
-    assert list(secrets_of(spec)) == ["a/secret"]
+@pytest.mark.parametrize(
+    ("keys", "text", "secrets"),
+    [
+        ({"servers": "nats://me:a%2Fsecret@h:1"}, "", ["a/secret"]),
+        ({"servers": "nats://a%20token@h:1"}, "", ["a token"]),
+        ({"username": "me", "password_file": "{}"}, "a secret\n", ["a secret"]),
+        ({"token_file": "{}"}, "a token\n", ["a token"]),
+        ({"nkey_file": "{}"}, f"# mine\n{SEED}\n", [SEED]),
+        ({"creds_file": "{}"}, f"---BEGIN NATS USER JWT---\na.b.c\n---END NATS USER JWT---\n{SEED}\n", [SEED, "a.b.c"]),
+        ({"creds_file": "{}"}, "damaged", []),
+    ],
+)
+def test_the_secrets_of_a_login_are_known(keys: dict[str, str], text: str, secrets: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text(text)
+    named = {f"nats.{key}": value.format(file) for key, value in {"servers": "h:1", **keys}.items()}
+    assert list(secrets_of(spec_of(load_scenario("nats-fixed", named)))) == secrets

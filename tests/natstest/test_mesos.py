@@ -18,7 +18,7 @@ __all__ = ["cache_home", "cluster"]
 pytestmark = pytest.mark.tier("all")
 
 
-STREAM = ("--mode", "jetstream", "--replicas", 2, "--set", "server.count=2")
+STREAM = ("--mode", "jetstream", "--replicas", 2, "--set", "server.count=2", "--tls")
 
 
 @pytest.mark.usefixtures("cache_home", "needs_nats")

@@ -66,6 +66,7 @@ def _of_server(folder: Path, authority: RunAuthority) -> tuple[str, str]:
 class Case:
     """Which server is tried and how: a system's table without the address; {NAME} is a file of the test.
 
+    In ``address``, ``{at}`` is the server, ``{none}`` is an address where no server is, and any other name a server.
     ``reason`` is what the controller reports, "" if it is let in; a native client names only its layer.
     """
 
@@ -87,11 +88,12 @@ class Case:
             addresses: the servers' addresses by their names.
             files: the folder of the files.
         """
-        at = addresses.get(self.server) or f"{HOST}:1"  # a free port may be taken by another test
+        none = f"{HOST}:1"  # a free port may be taken by another test
+        at = addresses.get(self.server, none)
         if "wrong host" in self.reason:
             at = at.replace(HOST, "localhost")
         given = {name: str(files / v[1:-1]) if v.startswith("{") else v for name, v in self.given.items()}
-        return {key: self.address.format(secure=secure, at=at), **given}
+        return {key: self.address.format(secure=secure, at=at, none=none, **addresses), **given}
 
 
 def one_clear_line(text: str, reason: str, *secrets: str) -> None:

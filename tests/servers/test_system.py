@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
 
+from hydra.config.scenario import resolve
 from hydra.errors import ServerError, UsageError
 from hydra.model import EventSpec
 from hydra.system import server_system as module
@@ -49,6 +52,35 @@ def test_servers_have_the_time_that_clients_have_and_half_a_minute_at_most(
     else:
         with pytest.raises(ServerError, match=f"silent for the {asked or fails}"):
             await_return(ask, wait, ready_timeout_s)
+
+
+def test_a_check_that_does_not_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert module.CHECK_WITHIN_S <= 5
+    monkeypatch.setattr(module, "CHECK_WITHIN_S", 0.01)
+    over = Event()
+    with pytest.raises(UsageError, match=r"the server at a:1,b:2 does not answer: network: no answer in 0\.01 s"):
+        ServerSystem(Mock(), "a:1,b:2")._in_time(over.wait)
+    over.set()
+
+
+@pytest.mark.tier("test")
+@pytest.mark.parametrize(
+    ("scenario", "key", "scheme"),
+    [
+        ("nats-fixed", "nats.servers", "tls://"),
+        ("mqtt-fixed", "mqtt.broker", "mqtts://"),
+        ("kafka-fixed", "kafka.bootstrap", ""),
+    ],
+)
+def test_the_check_of_a_silent_server_ends(
+    scenario: str, key: str, scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "CHECK_WITHIN_S", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        resolved = resolve(scenario, {key: f"{scheme}{address}"})
+        with pytest.raises(UsageError, match=rf"the server at {address} does not answer: network: no answer in 0\.1 s"):
+            resolved.system.make(resolved.scenario, False, False).check()
 
 
 def test_a_server_that_was_killed_on_purpose_fails_only_if_its_step_does(tmp_path: Path) -> None:

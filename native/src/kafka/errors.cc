@@ -6,8 +6,15 @@ namespace {
 // Older ones send a nonce that Kafka 4 rejects (librdkafka's pull request 4895).
 constexpr int kScramWithKafka4 = 0x020601ff;
 
-int weight(rd_kafka_resp_err_t error) {
-    if (is_refusal(error)) {
+// Whether a broker rejects the client's certificate, or its absence: librdkafka has no code for this alert.
+bool is_of_certificate(const std::string& words) {
+    const std::size_t alert = words.find(" alert ");
+    return alert != std::string::npos && (words.find("certificate", alert) != std::string::npos ||
+                                          words.find("unknown ca", alert) != std::string::npos);
+}
+
+int weight(rd_kafka_resp_err_t error, const std::string& words) {
+    if (is_refusal(error, words)) {
         return 2;
     }
     // This error only follows from another one.
@@ -27,14 +34,14 @@ std::string layer(rd_kafka_resp_err_t error, const std::string& words) {
 
 }  // namespace
 
-bool is_refusal(rd_kafka_resp_err_t error) {
+bool is_refusal(rd_kafka_resp_err_t error, const std::string& words) {
     return error == RD_KAFKA_RESP_ERR__AUTHENTICATION || error == RD_KAFKA_RESP_ERR__SSL ||
-           error == RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED;
+           error == RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED || is_of_certificate(words);
 }
 
 std::string explained(rd_kafka_resp_err_t error, const std::string& words) {
     const std::string told = layer(error, words) + words;
-    const bool scram = is_refusal(error) && words.find("SCRAM") != std::string::npos;
+    const bool scram = is_refusal(error, words) && words.find("SCRAM") != std::string::npos;
     if (!scram || rd_kafka_version() >= kScramWithKafka4) {
         return told;
     }
@@ -43,7 +50,7 @@ std::string explained(rd_kafka_resp_err_t error, const std::string& words) {
 }
 
 void Complaint::take(rd_kafka_resp_err_t error, const char* words) {
-    if (words_.empty() || weight(error) >= weight(error_)) {
+    if (words_.empty() || weight(error, words) >= weight(error_, words_)) {
         error_ = error;
         words_ = explained(error, words);
     }

@@ -14,9 +14,9 @@ bool is_transient(rd_kafka_resp_err_t error);
 // broker does not know the topic yet.
 bool is_group_move(rd_kafka_resp_err_t error);
 
-// Errors that a second attempt would only repeat: the cluster rejects the client, or the client rejects the
-// cluster.
-bool is_refusal(rd_kafka_resp_err_t error);
+// Whether a second attempt would only repeat the error: the cluster rejects the client, or the client rejects
+// the cluster.
+bool is_refusal(rd_kafka_resp_err_t error, const std::string& words);
 
 // librdkafka's text, after "TLS: ", "login: " or "network: " if a connection failed there; with an addition
 std::string explained(rd_kafka_resp_err_t error, const std::string& words);
@@ -26,7 +26,7 @@ class Complaint {
   public:
     void take(rd_kafka_resp_err_t error, const char* words);
 
-    [[nodiscard]] bool refused() const { return is_refusal(error_); }
+    [[nodiscard]] bool refused() const { return is_refusal(error_, words_); }
     [[nodiscard]] const std::string& words() const { return words_; }  // or ""
 
   private:
