@@ -47,7 +47,7 @@ def main(program: ServerProgram, arguments: Sequence[str] | None = None) -> int:
     """Runs one server until it is dismissed; returns the exit code, after one line on stderr unless the code is 0."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if PROVE in arguments:
-        return _proved(program)
+        return _prove(program)
     options = parse(arguments, [program.kind])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the controller's business
     signal.signal(signal.SIGTERM, _leave)
@@ -75,7 +75,7 @@ def main(program: ServerProgram, arguments: Sequence[str] | None = None) -> int:
         return EXIT_FAILED
 
 
-def _proved(program: ServerProgram) -> int:
+def _prove(program: ServerProgram) -> int:
     """Checks that this host has what the server needs; returns the exit code."""
     try:
         program.find()

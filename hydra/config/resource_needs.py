@@ -128,7 +128,7 @@ def group_files(resolved: ResolvedScenario, role: GroupRole, count: int) -> int:
     if role == "subscriber":
         return max(_client_files(resolved, count), _RELAY_FILES + -(-count // _packed(resolved.scenario, count)))
     files = _publisher_files if role == "publisher" else _server_files
-    return max(files(resolved, *size) for size in resolved.scenario.sizes)
+    return max(_RELAY_FILES + count, *(files(resolved, *size) for size in resolved.scenario.sizes))
 
 
 def _packed(scenario: Scenario, clients: int) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +17,7 @@ from hydra.client.tls import AccessError, ClientTls, access_error, certificate_e
 from hydra.kafkatest.librdkafka import LOGINS
 from hydra.kafkatest.nodes import host_and_port
 from hydra.kafkatest.properties import confluent_config
+from hydra.system.worker_thread import at_once
 
 _WITHIN_S: Final = 1.0
 """How long a connection, each part of a handshake, and an alert after it may take."""
@@ -53,8 +53,7 @@ def rejection(bootstrap: str, properties: Mapping[str, str], error: KafkaError |
     tls = _client_tls(config) if has_tls else None
     if has_tls and tls is None:
         return None
-    with ThreadPoolExecutor(_MOST_BROKERS) as pool:
-        found = [*pool.map(lambda address: _at(address, tls), bootstrap.split(",")[:_MOST_BROKERS])]
+    found = at_once(lambda address: _at(address, tls), bootstrap.split(",")[:_MOST_BROKERS])
     errors = [each for each in found if each is not None]
     rejections = [each for each in errors if each.layer != "network"]
     reached = len(errors) < len(found) or (error is not None and error.code() == KafkaError._SSL)

@@ -33,8 +33,8 @@ _MOMENTS: Final = {
     "if more than 250 subscribers connect",
 }
 _COUNTED: Final = (
-    "With `connect_rate` or the event `restart_server`; in other rows only if the library connects again by itself, "
-    "and there was one"
+    "With `connect_rate` or the event `restart_server`. In other rows only if there was one, of clients that connect "
+    "again by themselves, and without a cohort; of repeats the mean of those that had one"
 )
 _SINCE_DUE: Final = (
     "time from when a subscriber was due to connect until {what}: nearest-rank percentiles over all subscribers of the "

@@ -15,6 +15,8 @@ from hydra.model import FactChange, MachineActivity
 
 _NAMED: Final = 8
 """The most processes that are named for a host."""
+_SWAPPED_BYTES: Final = 1_000_000
+"""The kernel moves single pages at any time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Disturbance:
         by: the processes that used most of it, with the CPU of each in %.
         throttled: how often the CPU was slowed down.
         frequencies_mhz: the frequency of the fastest core after and before it fell under load; () if it did not fall.
-        swapped_bytes: by how much the used swap space grew.
+        swapped_bytes: by how much the used swap space grew; 0 if it was less than 1 MB.
         changed: the facts of the machine that changed since the run began.
         clock_jumps: how often CLOCK_MONOTONIC jumped against the controller's.
     """
@@ -71,7 +73,7 @@ def disturbances(hosts: Mapping[str, MachineActivity], clock_jumps: Mapping[str,
             by=named(activity.others or {}, activity.seconds * activity.cpus) if disturbed else (),
             throttled=activity.throttled or 0,
             frequencies_mhz=tuple(map(round, fall or ())),
-            swapped_bytes=activity.swapped_bytes,
+            swapped_bytes=activity.swapped_bytes if activity.swapped_bytes >= _SWAPPED_BYTES else 0,
             changed=activity.changed,
             clock_jumps=clock_jumps.get(host, 0),
         )

@@ -38,13 +38,13 @@ def compared_facts(runs: Sequence[Mapping[str, MachineRecord]]) -> list[Mapping[
     Args:
         runs: the record of each host, by its name, of each run.
     """
-    compared = [{host: _lasting(record) for host, record in run.items()} for run in runs]
+    compared = [{host: _facts_to_compare(record) for host, record in run.items()} for run in runs]
     if len(compared[0]) > 1 and all(run.keys() == compared[0].keys() for run in compared):
         return list(compared)
     return [_joined(run.values()) for run in compared]
 
 
-def _lasting(record: MachineRecord) -> dict[str, str]:
+def _facts_to_compare(record: MachineRecord) -> dict[str, str]:
     return {name: text for name, text in facts_of(record).items() if name not in _OF_A_MOMENT}
 
 

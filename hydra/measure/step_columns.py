@@ -560,8 +560,8 @@ _LAST: Final = (
         "host: `others_pct` (the part of the CPU that processes outside the run used, if above 5 %), `by` (their names "
         "and parts), `throttled` (how often the CPU was slowed down), `frequencies_mhz` (the frequency of the "
         "fastest core after and before it fell by more than 10 % under load), `swapped_bytes` (by how much the used "
-        "swap space grew), `changed` (facts of the machine), `clock_jumps` (how often the host's clock jumped). Empty "
-        "if nothing was found",
+        "swap space grew, from 1 MB on), `changed` (facts of the machine), `clock_jumps` (how often the host's clock "
+        "jumped). Empty if nothing was found",
     ),
     Column(
         "host_memory_available_min_bytes",

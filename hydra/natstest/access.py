@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Final
 
@@ -23,6 +22,7 @@ from hydra.system.server_access import (
     first_line,
     key_secrets,
 )
+from hydra.system.worker_thread import at_once
 
 _NO_WEBSOCKET: Final = "Hydra does not use WebSocket with NATS", "name the port for clients: nats:// or tls://"
 FORM: Final = AddressForm(
@@ -141,8 +141,7 @@ def reached(access: NatsAccess) -> NatsAccess:
     Raises:
         AccessError: a server rejects the client, or no server answers.
     """
-    with ThreadPoolExecutor(len(access.servers)) as pool:
-        answers = [*pool.map(lambda server: _let_in(replace(access, servers=[server])), access.servers)]
+    answers = at_once(lambda server: _let_in(replace(access, servers=[server])), access.servers)
     errors = [each for each in answers if isinstance(each, AccessError)]
     rejections = [each for each in errors if each.layer != "network"]
     if rejections or len(errors) == len(answers):

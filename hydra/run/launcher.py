@@ -156,7 +156,7 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor)
         # The run's directory keeps the scenario as the user named it, so it can be resumed.
         placed, left_out = without_unknown(pinned, agents)
         check_placement(placed, request.cluster, agents, machine)
-        if left_out is not None and not request.resume:
+        if left_out is not None:
             observer.show(left_out)
         if request.turn is None and request.resume and left:
             observer.show(left)
@@ -167,8 +167,8 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor)
         store = stack.enter_context(_store(resolved, request, redactor))
         if not request.resume:
             stack.enter_context(locked(request.out))
-            if left_out is not None:
-                store.add_event(left_out)
+        if left_out is not None:
+            store.add_event(left_out)
         if pins:
             store.add_event(RolesPinned({role: format_cpus(cpus) for role, cpus in pins.items()}))
         within = "" if request.whole is None else f"{request.whole.name}/"

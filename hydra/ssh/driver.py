@@ -4,7 +4,7 @@ A host may be slow, and ssh may hang: neither may hold up the process that serve
 starts this process as ``python -m hydra.ssh.driver FD``; FD is its end of a socket pair. If the engine is killed, this
 process ends all supervisors; if this process is killed, their standard input closes, and they end by themselves.
 
-The engine sends, by ``call``: ``open`` (run, script, hosts: name and command of each), ``prepare`` (archive, clients
+The engine sends, by ``call``: ``open`` (script, hosts: name and command of each), ``prepare`` (archive, clients
 and servers: the commands that prove their programs, reach: address and port), ``forward`` (host: the command with a
 forwarded port), ``relay`` (address, port of the controller, to which forwarded connections lead), ``start`` (host,
 group, environment, command), ``signal`` (host, group, signal), ``again`` (host: connect to a lost host as before, and
@@ -178,7 +178,7 @@ class _Connection:
         """Reports the first failure of a client's program; or the host as ready, after the last program."""
         clients, servers = self._tried[: len(programs.clients)], self._tried[len(programs.clients) :]
         failed = list(filter(None, clients))
-        if failed == self._tried[-1:] and not servers:
+        if self._tried[-1] and len(failed) == 1 and not servers:
             self._driver.report("refused", host=self._host, what=failed[0])
         if not failed and len(self._tried) == len(programs.clients) + len(programs.servers):
             no_servers = next(filter(None, servers), "")

@@ -202,7 +202,7 @@ class _Opening:
         )
         for answer, what in (
             ("no", f"cannot reach this machine at {address}"),
-            ("unknown", "have no bash, nc or Python to find out whether this machine is reached"),
+            ("unknown", "cannot find out without bash, nc or Python whether this machine is reached"),
         ):
             if names := [name for name, its in hosts.items() if its == answer]:
                 self._tell(f"{listed(names)} {what}: clients there use the ssh connection (-R)")

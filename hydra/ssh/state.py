@@ -81,9 +81,9 @@ class HostsState:
     def require_hosts(self) -> None:
         """Raises ClusterError if no host has a connection."""
         if not any(not host.lost for host in self._hosts.values()):
-            reasons = dict.fromkeys(host.lost for host in self._hosts.values())
+            causes = dict.fromkeys(host.lost for host in self._hosts.values())
             names = listed(list(self._hosts))
-            raise ClusterError(f"all hosts are lost ({names}): {'; '.join(reasons)}", "continue the run with --resume")
+            raise ClusterError(f"all hosts are lost ({names}): {'; '.join(causes)}", "continue the run with --resume")
 
     def launch(self, groups: Sequence[Group]) -> list[Launch]:
         """Places all of the groups or none, and has the placed ones started.

@@ -6,7 +6,8 @@
     ping                                          it is not silent
     archive BYTES                                 that number of bytes of the archive follow
     unpack                                        unpacks all of these → stored
-    prove WORD…                                   starts this program of the archive → tried FAILURE; "" is none
+    prove WORD…                                   starts this program of the archive → tried FAILURE; "" is none;
+                                                  or refused TEXT
     reach ADDRESS PORT                            whether the host reaches it → reach yes, no or unknown
     start GROUP COUNT VARIABLE=VALUE… WORD…       → started GROUP PID, and later ended GROUP STATUS TEXT
     signal GROUP NAME                             sends a signal to the group

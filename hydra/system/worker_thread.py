@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
+from contextlib import ExitStack, closing
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, Final, TypeVar
 
@@ -16,6 +18,7 @@ _MARGIN_S: Final = 2.0
 """Extra time for a call beyond its own timeout: on a busy machine threads run late."""
 
 _T = TypeVar("_T")
+_Item = TypeVar("_Item")
 
 
 class WorkerThread:
@@ -90,3 +93,14 @@ class WorkerThread:
                 future.set_exception(e)
             # The last call's objects are released before the wait for the next call.
             del item, future, call
+
+
+def at_once(call: Callable[[_Item], _T], items: Iterable[_Item]) -> list[_T]:
+    """The results of a call for each item, all made at the same time.
+
+    A call that hangs does not keep this process from ending.
+    """
+    with ExitStack() as stack:
+        workers = ((stack.enter_context(closing(WorkerThread())), item) for item in items)
+        results = [worker.submit(partial(call, item)) for worker, item in workers]
+        return [result.result() for result in results]

@@ -339,12 +339,12 @@ class Dropping(TcpForwarder):
 def test_a_disconnection_is_in_a_row_that_does_not_measure_connecting(
     tmp_path: Path, implementation: tuple[str, ...]
 ) -> None:
-    words = ("nats-fixed", "--rate", 20, "--duration", 6, "--set", "warmup_s=0", *implementation, "--clients", 2)
+    words = ("nats-fixed", "--rate", 20, "--duration", 15, "--set", "warmup_s=0", *implementation, "--clients", 2)
     with nats(tmp_path / "server") as address, Dropping(address) as forwarder:
         row = row_of(tmp_path / "run", *words, "--servers", forwarder.address)
     assert (row["disconnections"], row["never_back"]) == ("1", "0")
     assert float(row["back_attempts"]) >= 1
-    assert 0 < float(row["back_p50_ms"]) == float(row["back_max_ms"]) < 6000
+    assert 0 < float(row["back_p50_ms"]) == float(row["back_max_ms"]) < 15_000
     assert "connect_rate" not in row
 
 

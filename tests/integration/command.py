@@ -235,7 +235,7 @@ def background(
 
 def interrupt(run: Path, *arguments: object) -> None:
     """Interrupts a new run with three client counts after its first row; a slow machine has two windows for this."""
-    small = ("--clients", "1,2,3", "--rate", 20, "--duration", 0.5, "--set", "warmup_s=0")
+    small = ("--clients", "1,2,3", "--rate", 20, "--duration", 2, "--set", "warmup_s=0")
     with background(*arguments, *small, "--out", run) as command:
         command.until(lambda: steps(run), "the first row")
         command.process.send_signal(signal.SIGINT)

@@ -124,7 +124,7 @@ QUIET = MachineActivity(seconds=10.0, cpus=4, others={"sshd": 1.9})
             MachineActivity(10.0, 4, {}, frequencies_mhz=(4000.0, 3000.4), busiest_core_pct=(99.0, 99.0)),
             Disturbance("h", frequencies_mhz=(3000, 4000)),
         ),
-        (MachineActivity(10.0, 4, {}, swapped_bytes=4096), Disturbance("h", swapped_bytes=4096)),
+        (MachineActivity(10.0, 4, {}, swapped_bytes=1_000_000), Disturbance("h", swapped_bytes=1_000_000)),
         (
             MachineActivity(10.0, 4, {}, changed=(FactChange("governor", "a", "b"),)),
             Disturbance("h", changed=(FactChange("governor", "a", "b"),)),
@@ -175,7 +175,7 @@ def test_a_row_with_repeats_names_the_worst_of_them() -> None:
     falls = [encode_disturbances([Disturbance("h", frequencies_mhz=fall)]) for fall in ((900, 1000), (3000, 4000))]
     (text,) = disturbed(*falls)
     assert "on h, the frequency of the fastest core fell at most from 4000 to 3000 MHz under load; look at" in text
-    swapped = [encode_disturbances([Disturbance("h", swapped_bytes=grown)]) for grown in (4096, 52_428_800)]
+    swapped = [encode_disturbances([Disturbance("h", swapped_bytes=grown)]) for grown in (1_000_000, 52_428_800)]
     (text,) = disturbed(*swapped)
     assert "on h, the used swap space grew at most by 52.4 MB; end what uses the memory" in text
     changed = encode_disturbances([Disturbance("h", changed=(FactChange("governor", "a", "b"),))])

@@ -146,15 +146,16 @@ def test_two_runs_on_the_same_hosts_do_not_see_each_other(two_hosts: Daemons, ru
     flags = (*SPREAD, "--hosts", "a,b")
     with measuring(run, *flags, "--clients", 2, "--duration", 600) as ended:
         await_window(run)
-        with background(*FIXED, *flags, "--clients", 4, "--duration", 6, "--out", other) as command:
+        with background(*FIXED, *flags, "--clients", 4, "--duration", 12, "--out", other) as command:
             await_window(other)
+            assert [row["folders"] for row in listed(other)] == [2]
             said("kill", run.name, "--hosts", "a,b")
             assert ended.wait() == 1
             assert [row["folders"] for row in listed(other)] in ([2], [])  # none if it is over
             assert command.wait() == 0, command.output()
     (row,) = table(other)
     assert row["failed_clients"] == "0"
-    assert_all_arrived(row, 1200)
+    assert_all_arrived(row, 2400)
     nothing_is_left(two_hosts)
 
 

@@ -147,12 +147,13 @@ def test_a_host_without_bash_and_nc_finds_out_with_python_whether_it_reaches_an_
             (tools / path.name).symlink_to(path)
     if python:
         (tools / python).symlink_to(sys.executable)
-    supervised = Supervised(tmp_path / "tmp", "sh", PATH=str(tools))
-    with socket.create_server(("127.0.0.1", 0)) as server:
+    with (
+        contextlib.closing(Supervised(tmp_path / "tmp", "sh", PATH=str(tools))) as supervised,
+        socket.create_server(("127.0.0.1", 0)) as server,
+    ):
         for port, answer in ((server.getsockname()[1], "yes"), (1, "no")):
             supervised.say("reach", "127.0.0.1", str(port))
             assert supervised.hear() == {"kind": "reach", "answer": answer if python else "unknown"}
-    supervised.close()
 
 
 def test_a_signal_reaches_a_group_that_is_just_being_started(supervised: Supervised) -> None:
@@ -322,15 +323,15 @@ def test_a_run_is_listed_and_ended_by_its_name_only(supervised: Supervised) -> N
 def test_a_run_of_another_user_with_the_same_name_is_not_seen() -> None:
     with tempfile.TemporaryDirectory() as shared:  # another user cannot enter the folders of pytest
         Path(shared).chmod(0o1777)
-        mine = Supervised(Path(shared), "sh")
-        theirs = Supervised(Path(shared), "sh", mine.run, uid=65_534)
-        mine.say("start", "g", "0", "sleep", "1000")
-        mine.hear()
-        assert sum(kind == "folder" for kind, *_ in theirs.asked(supervisor.LISTED)) == 1
-        mine.asked(supervisor.filled(supervisor.KILLED, run=mine.run))
-        mine.process.wait(SOON_S)
-        assert mine.run not in str(mine.asked(supervisor.LISTED))
-        theirs.say("start", "g", "0", "true")
-        assert [theirs.hear()["kind"] for _ in range(2)] == ["started", "ended"]
-        for each in (theirs, mine):
-            each.close()
+        with (
+            contextlib.closing(Supervised(Path(shared), "sh")) as mine,
+            contextlib.closing(Supervised(Path(shared), "sh", mine.run, uid=65_534)) as theirs,
+        ):
+            mine.say("start", "g", "0", "sleep", "1000")
+            mine.hear()
+            assert sum(kind == "folder" for kind, *_ in theirs.asked(supervisor.LISTED)) == 1
+            mine.asked(supervisor.filled(supervisor.KILLED, run=mine.run))
+            mine.process.wait(SOON_S)
+            assert mine.run not in str(mine.asked(supervisor.LISTED))
+            theirs.say("start", "g", "0", "true")
+            assert [theirs.hear()["kind"] for _ in range(2)] == ["started", "ended"]

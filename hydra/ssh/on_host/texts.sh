@@ -2,6 +2,6 @@
 texts() {
     number=$1
     shift
-    # A file more has grep print each path.
+    # With a second file grep prints the path of each line.
     grep -sm 80 '' "$@" /dev/null | tr "$tab" ' ' | sed "s/^\\([^:]*\\):/text$tab$number$tab\\1$tab/"
 }

@@ -31,8 +31,8 @@ inline void write_header(void* to, const Header& header) {
 }
 
 // `from` holds at least a header. Each field is read by itself: GCC copies 24 bytes to the stack in two
-// stores, and a read across both of them waits until they have reached the cache, which doubled a message's
-// account.
+// stores, and a read across both of them waits until they have reached the cache, which doubles the time of a
+// message's account.
 inline Header read_header(const void* from) {
     const auto* bytes = static_cast<const std::byte*>(from);
     Header header;
