@@ -52,6 +52,7 @@ class Membership:
         self._ask_at_s = 0.0
         self._unassigned_ns = time.monotonic_ns()
         self._rebalance_ns = self._rebalances = 0
+        self._reported = False
         self._probes: list[bytes] = []
 
     def step(self, command: Configure, begin: Mapping[int, int]) -> bool:
@@ -61,7 +62,9 @@ class Membership:
         if command.probe:
             now_ns = time.time_ns()
             self._probes = [pack(PROBE_EPOCH, p.publisher, command.epoch, now_ns) for p in command.publishers]
-        self._rebalance_ns = self._rebalances = 0
+        if self._reported:  # otherwise the step before was begun anew, and what it cost belongs to this one
+            self._rebalance_ns = self._rebalances = 0
+            self._reported = False
         if not self.assigned:
             self._unassigned_ns = time.monotonic_ns()
         before, self.positions = self.positions, {p: begin[p] for p in self.positions if p in begin}
@@ -148,5 +151,6 @@ class Membership:
         return sum(left for p, left in self._left.items() if p not in positions)
 
     def report(self) -> dict[str, Any]:
-        """How long it had no partitions in this step, joining included, and how often it got partitions."""
+        """How long it had no partitions since the last report, joining included, and how often it got partitions."""
+        self._reported = True
         return {"rebalance_ms": self._rebalance_ns / 1e6, "rebalances": self._rebalances}

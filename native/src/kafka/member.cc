@@ -117,7 +117,7 @@ std::uint64_t KafkaMember::undrained(const Offsets& ends) {
     return membership_.others_left();
 }
 
-KafkaMemberReport KafkaMember::report() const {
+KafkaMemberReport KafkaMember::report() {
     const std::lock_guard lock(mutex_);
     return membership_.report();
 }

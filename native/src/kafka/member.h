@@ -46,7 +46,7 @@ class KafkaMember {
     // group.
     std::uint64_t undrained(const Offsets& ends);
 
-    [[nodiscard]] KafkaMemberReport report() const;
+    [[nodiscard]] KafkaMemberReport report();
 
     // The error on the background thread, or "".
     [[nodiscard]] std::string trouble() const;

@@ -22,8 +22,11 @@ Offsets Membership::step(const Offsets& begin, std::int64_t now_ns) {
     begin_ = begin;
     left_.clear();
     counting_ = false;
-    rebalance_ns_ = 0;
-    rebalances_ = 0;
+    if (reported_) {  // otherwise the step before was begun anew, and what it cost belongs to this one
+        rebalance_ns_ = 0;
+        rebalances_ = 0;
+        reported_ = false;
+    }
     if (!assigned_) {
         unassigned_ns_ = now_ns;
     }
@@ -134,7 +137,8 @@ std::uint64_t Membership::others_left() const {
     return waiting;
 }
 
-KafkaMemberReport Membership::report() const {
+KafkaMemberReport Membership::report() {
+    reported_ = true;
     return {.rebalance_ms = static_cast<double>(rebalance_ns_) / 1e6, .rebalances = rebalances_};
 }
 

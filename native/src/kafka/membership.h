@@ -50,7 +50,8 @@ class Membership {
     void learn(const Offsets& committed, const Offsets& ends);
     [[nodiscard]] std::uint64_t others_left() const;
 
-    [[nodiscard]] KafkaMemberReport report() const;
+    // Rebalances since the last report.
+    [[nodiscard]] KafkaMemberReport report();
 
   private:
     bool assigned_ = false;
@@ -65,6 +66,7 @@ class Membership {
     std::int64_t unassigned_ns_;
     std::int64_t rebalance_ns_ = 0;
     std::uint64_t rebalances_ = 0;
+    bool reported_ = false;
 };
 
 }  // namespace hydra
