@@ -62,7 +62,7 @@ class Membership:
         if command.probe:
             now_ns = time.time_ns()
             self._probes = [pack(PROBE_EPOCH, p.publisher, command.epoch, now_ns) for p in command.publishers]
-        if self._reported:  # otherwise the step before was begun anew, and what it cost belongs to this one
+        if self._reported:  # otherwise a start was repeated, and what it cost belongs to this step
             self._rebalance_ns = self._rebalances = 0
             self._reported = False
         if not self.assigned:

@@ -108,7 +108,7 @@ def test_rebalances_are_told_of_each_step(member: Membership, clock: Clock) -> N
     member.lost()
     clock.now_s += 0.5
     member.given([1], {})
-    member.step(STEP, BEGIN)  # a step that is begun anew
+    member.step(STEP, BEGIN)  # its start is repeated
     assert member.report() == {"rebalance_ms": 2500.0, "rebalances": 2}
     assert member.step(STEP, {**BEGIN, 1: 70})
     assert member.positions == {1: 70}

@@ -22,7 +22,7 @@ Offsets Membership::step(const Offsets& begin, std::int64_t now_ns) {
     begin_ = begin;
     left_.clear();
     counting_ = false;
-    if (reported_) {  // otherwise the step before was begun anew, and what it cost belongs to this one
+    if (reported_) {  // otherwise a start was repeated, and what it cost belongs to this step
         rebalance_ns_ = 0;
         rebalances_ = 0;
         reported_ = false;
