@@ -29,12 +29,16 @@ def seen_and_kept(folder: Path, arguments: Sequence[object], **env: str) -> tupl
     run, log = folder / "run", folder / "log"
     words: dict[int, bytes] = {}
     with background(*arguments, *SMALL, "--out", run, log=log, env=env) as command:
+        own = Path(f"/proc/{command.process.pid}/cmdline").read_bytes()
 
         def ended() -> bool:
             for process in command.family():
                 try:
                     environment = Path(f"/proc/{process.pid}/environ")
-                    words[process.pid] = Path(f"/proc/{process.pid}/cmdline").read_bytes() + environment.read_bytes()
+                    line = Path(f"/proc/{process.pid}/cmdline").read_bytes()
+                    if line == own:
+                        continue  # forked by the command, which begins another program just now
+                    words[process.pid] = line + environment.read_bytes()
                     status = environment.stat()
                 except OSError:
                     continue  # it ended meanwhile
