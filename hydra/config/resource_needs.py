@@ -137,7 +137,7 @@ def _packed(scenario: Scenario, clients: int) -> int:
 
 
 def _client_files(resolved: ResolvedScenario, clients: int) -> int:
-    """The files of a process of subscribers."""
+    """The number of files that a process of subscribers opens."""
     scenario, system = resolved.scenario, resolved.system
     packed = _packed(scenario, clients)
     one = system.implementations[scenario.client].of(packed, resolved.servers)
@@ -145,19 +145,19 @@ def _client_files(resolved: ResolvedScenario, clients: int) -> int:
 
 
 def _publisher_files(resolved: ResolvedScenario, publishers: int, clients: int) -> int:
-    """The files of a publisher, which without servers has a connection to every subscriber."""
+    """The number of files that a publisher opens; without servers it has a connection to every subscriber."""
     files = resolved.system.implementations[resolved.scenario.client].of(1, resolved.servers).files
     return files + _listeners(resolved, publishers, clients) if resolved.system.servers is None else files
 
 
 def _server_files(resolved: ResolvedScenario, publishers: int, clients: int) -> int:
-    """The files of a server, if every client connects to it."""
+    """The number of files that a server opens, if every client connects to it."""
     server = resolved.system.servers or _NO_SERVER
     return server.files + server.connections * (clients + publishers)
 
 
 def _listeners(resolved: ResolvedScenario, publishers: int, clients: int) -> int:
-    """The connections to one publisher, or to one server."""
+    """The number of connections to one publisher, or to one server."""
     if resolved.system.servers is not None:
         return clients + publishers
     return -(-clients * resolved.system.connections_of(resolved.scenario) // max(publishers, 1))

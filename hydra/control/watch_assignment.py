@@ -68,7 +68,7 @@ class _Watcher:
 
 @dataclass(slots=True)
 class _Watching:
-    """A watch.
+    """A watch: relays read samples of their hosts at a regular interval until its end.
 
     Attributes:
         on: whether the watch has not ended.

@@ -151,6 +151,6 @@ class Membership:
         return sum(left for p, left in self._left.items() if p not in positions)
 
     def report(self) -> dict[str, Any]:
-        """How long it had no partitions since the last report, joining included, and how often it got partitions."""
+        """How long the member had no partitions since its last report, joining included, and how often it got some."""
         self._reported = True
         return {"rebalance_ms": self._rebalance_ns / 1e6, "rebalances": self._rebalances}

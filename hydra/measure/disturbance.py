@@ -16,7 +16,7 @@ from hydra.model import FactChange, MachineActivity
 _NAMED: Final = 8
 """The most processes that are named for a host."""
 _SWAPPED_BYTES: Final = 1_000_000
-"""The kernel moves single pages at any time."""
+"""The least growth of the used swap space that counts: the kernel moves single pages at any time."""
 
 
 @dataclass(frozen=True, slots=True)

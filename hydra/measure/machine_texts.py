@@ -111,7 +111,7 @@ def record_of(texts: Texts) -> MachineRecord:
 
 
 def swap_used_bytes(texts: Texts) -> int | None:
-    """The used swap space; None: not known."""
+    """The size in bytes of the used swap space; None: not known."""
     memory = _fields(texts.get(MEMORY_FILE, ""))
     whole, free = (_kibibytes(memory.get(name)) for name in ("SwapTotal", "SwapFree"))
     return None if whole is None or free is None else whole - free

@@ -51,7 +51,7 @@ class MosquittoProgram:
         return {"mosquitto": version_of(find())}
 
     def prepare(self) -> Mapping[str, str]:
-        """Finds mosquitto; it needs nothing else."""
+        """Finds mosquitto, for which nothing has to be made; see :meth:`find`."""
         return self.find()
 
     def command(self, folder: Path, endpoint: str, join: Mapping[str, Any] | None) -> Sequence[str]:

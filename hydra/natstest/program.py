@@ -64,7 +64,7 @@ class NatsProgram:
         return {PROGRAM: version}
 
     def prepare(self) -> Mapping[str, str]:
-        """Finds the program; see :meth:`find`."""
+        """Finds the program, for which nothing has to be made; see :meth:`find`."""
         return self.find()
 
     def command(self, folder: Path, endpoint: str, join: Mapping[str, Any] | None) -> Sequence[str]:

@@ -156,6 +156,8 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor)
         # The run's directory keeps the scenario as the user named it, so it can be resumed.
         placed, left_out = without_unknown(pinned, agents)
         check_placement(placed, request.cluster, agents, machine)
+        if request.turn is not None and request.resume:
+            left_out = None  # the first turn has shown and stored it
         if left_out is not None:
             observer.show(left_out)
         if request.turn is None and request.resume and left:
