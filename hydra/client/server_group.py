@@ -28,7 +28,7 @@ from hydra.client.supervised_process import SupervisedProcess, tail
 from hydra.control import curve_security
 from hydra.control.control_client import ClientIdentity, ControlClient, ProcessLocation
 from hydra.errors import EXIT_FAILED, HydraError, ServerError
-from hydra.wire.messages import Error, Join, Look, Quit, Ready, Watch
+from hydra.wire.messages import HALT, Error, Halt, Join, Look, Quit, Ready, Watch
 from hydra.wire.protocol_constants import (
     CPUS_VARIABLE,
     EXIT_DISMISSED,
@@ -129,14 +129,17 @@ class _Node:
     def serve(self, control: ControlClient, lifeline: int | None) -> int:
         """Sends this server's endpoint and then obeys the controller; returns the exit code.
 
+        A server that was halted starts again with its folder when the controller sends the next start.
+
         Raises:
             ServerError: the server could not be started, or ended; the controller has received the error.
         """
         server: SupervisedProcess | None = None
+        starts, is_halted = 0, False
         watcher = monitor_of([self._id], control.send, os.getpid())
         ready_s = 0.0
         while not (why := control.gone()):
-            if server is None and time.monotonic() >= ready_s:
+            if not starts and time.monotonic() >= ready_s:
                 ready_s = time.monotonic() + RESEND_EVERY_S
                 control.send(Ready(ids=[self._id], seq=1, epoch=0, endpoint=self._endpoint))
             message = control.receive(min(_POLL_S, watcher.work()))
@@ -146,12 +149,18 @@ class _Node:
                 watcher.take(message)
             if isinstance(message, Look):
                 control.send(texts_for(message, [self._id]))
-            if isinstance(message, Join) and server is None:
+            if isinstance(message, Halt) and server is not None and message.start == starts:
+                server.kill()
+                is_halted = True
+                control.acknowledge(message.epoch, HALT)
+            if isinstance(message, Join) and (server is None or is_halted) and message.start == starts + 1:
+                if server is not None:
+                    server.abandon()
                 try:
-                    server = self._start(message)
+                    server, starts, is_halted = self._start(message), message.start, False
                 except (HydraError, OSError, ValueError) as e:
                     raise self._told(control, f"the {self._program.title} could not be started: {e}") from e
-            if server is not None and server.wait_for_end(0.0):
+            if server is not None and not is_halted and server.wait_for_end(0.0):
                 raise self._told(control, f"the {self._program.title} ended with {server.status}: {tail(Path(LOG))}")
         sys.stderr.write(f"hydra group {self._group}: the controller {why}\n")
         return EXIT_STRANDED
@@ -164,7 +173,7 @@ class _Node:
         folder = Path(FOLDER).absolute()
         # The supervisor does this as well, unless it was killed itself.
         self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        folder.mkdir()
+        folder.mkdir(exist_ok=join.start > 1)
         command = self._program.command(folder, self._endpoint, join.system)
         # No grace: the data is deleted anyway, and a server that stops in order may wait for the others.
         server = SupervisedProcess(command, folder, Path(LOG).absolute(), grace_s=0.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ from hydra.client import supervisor
 from hydra.client.linux_process import running_on
 
 START_TIMEOUT_S: Final = 10.0
+KILL_TIMEOUT_S: Final = 2.0
 LOG_LINES: Final = 8
 _STACK: Final = ("\tat ", "\t... ")
 
@@ -75,6 +77,12 @@ class SupervisedProcess:
     def detach(self) -> None:
         """Lets supervisor and command outlive this process: from now on SIGTERM to the supervisor ends them."""
         self._say(b"D")
+
+    def kill(self) -> None:
+        """Kills the command by SIGKILL and waits for its end; the supervisor stays, and still removes the folder."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.command_pid, signal.SIGKILL)
+        self.wait_for_end(KILL_TIMEOUT_S)
 
     def abandon(self) -> None:
         """Kills command and supervisor at once by SIGKILL, if they have not ended; keeps the folder."""

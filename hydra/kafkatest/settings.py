@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from hydra.model import AccessSettings, EventSpec, Need, Scenario, Setting, Settings, setting, with_values
+from hydra.system.restart_refusals import why_no_restart
 
 TABLE: Final = "kafka"
 TOOL: Final = "kafka-tool"
@@ -222,6 +223,14 @@ def why_no_move(scenario: Scenario) -> str:
             f"and server.count is {scenario.server.count}; raise server.count"
         )
     return _once(scenario, MOVE)
+
+
+def why_no_return(scenario: Scenario) -> str:
+    """Why no broker of this scenario can be restarted, or ""."""
+    kills = any(moment is not None for moment in scenario.values_of("kill_broker_at"))
+    if kills or any(event.kind == KILL for event in scenario.events):
+        return f"{KILL!r} and kill_broker_at end a broker for good, and all would have to return; leave them out"
+    return why_no_restart(scenario, spec_of(scenario).bootstrap)
 
 
 def _once(scenario: Scenario, kind: str) -> str:

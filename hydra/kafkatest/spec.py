@@ -20,12 +20,12 @@ from hydra.kafkatest.settings import (
     spec_of,
     why_no_kill,
     why_no_move,
+    why_no_return,
 )
 from hydra.measure.column import MESSAGES, Column, ReportColumn
 from hydra.model import RESTART, Demand, EventSpec, Figure, Scenario, ServerSpec, Settings, value_of, with_values
 from hydra.options import setting_flag
 from hydra.system import Reference, Refusal, System, SystemSpec
-from hydra.system.restart_refusals import why_no_restart
 
 _BATCH: Final = Reference("hydra_kafka_batch.csv", "kafka-batch", ("clients", "msg_batch"))
 _FIXED: Final = Reference("hydra_kafka_fixed_rate.csv", "kafka-fixed")
@@ -49,6 +49,7 @@ class KafkaSystemSpec(SystemSpec):
     servers = BROKER
     has_log = True
     shows_disconnections = ("native",)
+    connects_to_all = True
     server_spec = ServerSpec(demand=Demand(base_cpus=1.0, base_mem=1536.0, ports=2))
     aliases = {"broker": "server"}
     batch = Column(
@@ -128,7 +129,7 @@ class KafkaSystemSpec(SystemSpec):
     events = {
         KILL: why_no_kill,
         MOVE: why_no_move,
-        RESTART: lambda scenario: why_no_restart(scenario, spec_of(scenario).bootstrap),
+        RESTART: why_no_return,
     }
 
     def make(self, scenario: Scenario, deploy: bool, is_local: bool) -> System:

@@ -47,10 +47,10 @@ _OF_PHASE: Final = (
     "separate the phase, see [connections.md](connections.md#phases)"
 )
 _BACK: Final = (
-    "time from a disconnection until the subscriber was connected again, or with the event `restart_server` from the "
-    "end of the server: nearest-rank percentiles over all disconnections; one that never ended ranks above all others, "
-    "and so does a subscriber that died or was silent in a step with `restart_server`. Empty if the library does not "
-    "reveal disconnections, see [connections.md](connections.md#phases)"
+    "time from a disconnection until the subscriber was connected again, or with the event `restart_server` of a "
+    "single server from the end of the server: nearest-rank percentiles over all disconnections; one that never ended "
+    "ranks above all others, and so does a subscriber that died or was silent in a step with that event. Empty if the "
+    "library does not reveal disconnections, see [connections.md](connections.md#phases)"
 )
 
 
@@ -62,8 +62,8 @@ class ConnectFacts:
         rate: the subscribers that were due to connect per second; None: they kept their connections.
         others: the connections of publishers and of Hydra itself with the servers; None: not known.
         server_cpu_s: CPU seconds of a server on the controller's host while subscribers connected; None: not known.
-        down_ns: when servers were killed in the step, ns on the step's clock.
-        losses_known: whether the subscribers' libraries reveal disconnections.
+        down_ns: when the only server was killed in the step, ns on the step's clock.
+        losses_known: whether the subscribers reveal disconnections.
     """
 
     rate: Rate | None = None
@@ -168,8 +168,8 @@ OF_COMING_BACK: Final = (
     Column(
         NEVER_BACK,
         SUBSCRIBERS,
-        "subscribers that were disconnected and never came back; with the event `restart_server` also those that died "
-        "or were silent, because none of them was seen again",
+        "subscribers that were disconnected and never came back; with the event `restart_server` of a single server "
+        "also those that died or were silent, because none of them was seen again",
         better="lower",
     ),
 )

@@ -34,7 +34,7 @@ SERVER: Final = ServerFootprint(
 def _why_no_restart(scenario: Scenario) -> str:
     """Why the server of this scenario cannot be restarted, or ""."""
     if "jetstream" in scenario.values_of("mode") and "memory" in scenario.values_of("storage"):
-        return "the server keeps the stream in memory, and would lose it; use storage file"
+        return "the server keeps the stream in memory, and could lose it; use storage file"
     return why_no_restart(scenario, spec_of(scenario).servers)
 
 

@@ -70,8 +70,23 @@ class NatsCluster:
         return ",".join(endpoint.split(",")[0] for endpoint in endpoints)
 
     def up(self, address: str) -> bool:
-        """Whether each server answers; its name shows that no other program has bound the port before it."""
-        return [greeting(server).get("server_name") for server in address.split(",")] == self._names
+        """Whether each server answers; its name shows that no other program has bound the port before it.
+
+        Several servers must also have elected a leader, because they answer nothing about streams before.
+        """
+        if [greeting(server).get("server_name") for server in address.split(",")] != self._names:
+            return False
+        if len(self._names) > 1:
+            with contextlib.closing(self._streams(address)) as streams:
+                try:
+                    streams.reach(jetstream=True)
+                except ServerError:
+                    return False
+        return True
+
+    def _streams(self, address: str) -> JetStreams:
+        tls = self._authority.client if self._authority else None
+        return JetStreams(NatsAccess(servers=address.split(","), tls=tls))
 
     def warm_up(self, address: str) -> None:
         """Makes and deletes a stream: several servers can do this only after they have elected a leader.
@@ -81,8 +96,7 @@ class NatsCluster:
         """
         deadline = time.monotonic() + _WARM_UP_WITHIN_S
         name = f"hydra-warm-up-{secrets.token_hex(4)}"
-        tls = self._authority.client if self._authority else None
-        with contextlib.closing(JetStreams(NatsAccess(servers=address.split(","), tls=tls))) as streams:
+        with contextlib.closing(self._streams(address)) as streams:
             while True:
                 try:
                     streams.create(name, name, "memory")

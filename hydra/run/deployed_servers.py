@@ -8,10 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+import msgspec
 from pyroaring import BitMap
 
+from hydra.client.server_interface import accepts
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.resource_needs import group_files
+from hydra.control.controller import Controller
 from hydra.engine.interface import GONE, where_it_runs
 from hydra.engine.pinning import pin_environment
 from hydra.errors import ServerError
@@ -22,7 +25,7 @@ from hydra.monitor.progress_view import ServerStartup
 from hydra.run.context import RunContext
 from hydra.system import Program, ServerCluster
 from hydra.system.worker_thread import WorkerThread
-from hydra.wire.messages import Join
+from hydra.wire.messages import HALT, Halt, Join
 from hydra.wire.protocol_constants import RESEND_EVERY_S
 
 FIRST_ID: Final = 2**31
@@ -75,6 +78,8 @@ class DeployedServers:
         self._ids = range(FIRST_ID, FIRST_ID + spec.count)
         self._launches: dict[str, Launch] = {}
         self._endpoints: list[str] = []
+        self._joins: dict[int, Join] = {}
+        self._restart: _Restart | None = None
         self._killed: set[str] = set()
         self._groups_made = 0
         self._starts = 0
@@ -139,8 +144,31 @@ class DeployedServers:
                     self._run.controller.quit(BitMap([client]))
                     self._run.journal.note(ServerKilled(launch.group.id, launch.agent.hostname, address, when))
 
+    def halt(self) -> str:
+        """Kills the last server by SIGKILL; its group keeps the data."""
+        self._end_restart()
+        last, endpoint = self._ids[-1], self._endpoints[-1]
+        self._restart = _Restart(self._run.controller, last, self._joins[last], endpoint, self._answer)
+        return endpoint
+
+    def start_again(self) -> None:
+        """Has the group start the halted server again."""
+        if self._restart is not None:
+            self._restart.begin()
+
+    def is_back(self) -> bool:
+        """Whether all servers answer again; errors as in :class:`hydra.system.Servers`."""
+        if failure := self.failure():
+            raise ServerError(failure, _REMEDY)
+        if self._restart is None or not self._restart.is_over():
+            return False
+        self._joins[self._ids[-1]] = self._restart.join
+        self._end_restart()
+        return True
+
     def stop(self) -> None:
         """Ends the servers and waits for their end, so their agents are free."""
+        self._end_restart()
         self._starting.doing = "ending them"
         self._run.controller.quit(BitMap(self._ids))
         self._run.engine.kill(list(self._launches))
@@ -170,7 +198,7 @@ class DeployedServers:
         self._await(there, deadline, "dial in")
         self.versions = roster.hello(FIRST_ID).versions
         endpoints = self._endpoints = [roster.answers.endpoints[client] for client in self._ids]
-        commands = {c: Join(system=told) for c, told in zip(self._ids, cluster.join(endpoints), strict=True)}
+        self._joins = {c: Join(system=told) for c, told in zip(self._ids, cluster.join(endpoints), strict=True)}
         address = cluster.address(endpoints)
         due_s = 0.0
         with contextlib.closing(WorkerThread()) as background:
@@ -181,7 +209,7 @@ class DeployedServers:
                 nonlocal due_s
                 if time.monotonic() >= due_s:
                     due_s = time.monotonic() + RESEND_EVERY_S
-                    for client, command in commands.items():
+                    for client, command in self._joins.items():
                         self._run.controller.tell(BitMap([client]), command)
                 return answers()
 
@@ -193,6 +221,14 @@ class DeployedServers:
             warmed.result()
         self._run.journal.note(ServersUp(len(endpoints), address, time.monotonic() - began))
         return address
+
+    def _answer(self) -> bool:
+        return self._cluster.up(self._cluster.address(self._endpoints))
+
+    def _end_restart(self) -> None:
+        if self._restart is not None:
+            self._restart.close()
+            self._restart = None
 
     def _launch(self) -> None:
         groups = []
@@ -250,3 +286,69 @@ class DeployedServers:
     def _host_of(self, client: int) -> str:
         roster = self._run.controller.roster
         return roster.hello(client).host if client in roster.present() else "an agent"
+
+
+class _Restart:
+    """Has a server killed and started again, by commands that are resent until they take effect.
+
+    Arguments:
+        controller: sends the commands.
+        server: the server's id.
+        join: the command by which the server was started last.
+        endpoint: where the server listens.
+        up: whether all servers answer; called on a thread.
+
+    Attributes:
+        join: the command that starts it again.
+    """
+
+    def __init__(self, controller: Controller, server: int, join: Join, endpoint: str, up: Callable[[], bool]) -> None:
+        self.join: Final = msgspec.structs.replace(join, start=join.start + 1)
+        self._controller = controller
+        self._server = server
+        self._epoch = controller.roster.answers.epoch
+        self._host, _, port = endpoint.split(",")[0].rpartition(":")
+        self._port = int(port)
+        self._up = up
+        self._begun = False
+        self._due_s = 0.0
+        self._background = WorkerThread()
+        self._answers: Callable[[], bool] | None = None
+        controller.roster.answers.forget(HALT, [server])
+        self._halt()
+
+    def begin(self) -> None:
+        """Starts the server again, as soon as it has acknowledged its end."""
+        self._begun = True
+
+    def is_over(self) -> bool:
+        """Whether the server was started again and all servers answer; returns at once."""
+        is_due = time.monotonic() >= self._due_s
+        if self._server not in self._controller.roster.answers.acked(HALT):
+            if is_due:
+                self._halt()
+            return False
+        if not self._begun:
+            return False
+        if self._answers is None:
+            # Not before: the process that is to be killed would answer.
+            self._answers = self._background.repeated(self._is_up)
+            is_due = True
+        if is_due:
+            self._tell(self.join)
+        return self._answers()
+
+    def close(self) -> None:
+        """Ends the thread."""
+        self._background.close()
+
+    def _is_up(self) -> bool:
+        # A cluster of Kafka names a dead broker as its member until the broker's session is over.
+        return accepts(self._host, self._port) and self._up()
+
+    def _halt(self) -> None:
+        self._tell(Halt(epoch=self._epoch, start=self.join.start - 1))
+
+    def _tell(self, command: Join | Halt) -> None:
+        self._due_s = time.monotonic() + RESEND_EVERY_S
+        self._controller.tell(BitMap([self._server]), command)

@@ -43,6 +43,9 @@ class ServerRestarts:
             self._returning = not self._run.system.server_is_back()
         elif self._return_s is not None and elapsed_s >= self._return_s:
             self._start()
+        elif self._return_s is not None:
+            # Not yet: but it repeats what was lost, and notices another failure.
+            self._run.system.server_is_back()
         elif self._return_s is None and self._planned and elapsed_s >= self._planned[0].at_s:
             due = self._planned.popleft()
             # Read before the kill: a client that notices it at once must not seem to have been disconnected before.

@@ -172,7 +172,9 @@ class StepRunner:
             connecting=begun.connecting
             and replace(
                 begun.connecting,
-                down_ns=tuple(restarts.down_ns),
-                losses_known=scenario.client in spec.shows_disconnections,
+                # The end of one of several servers does not disconnect every subscriber.
+                down_ns=tuple(restarts.down_ns) if self.run.resolved.servers == 1 else (),
+                losses_known=scenario.client in spec.shows_disconnections
+                and not (spec.connects_to_all and self.run.resolved.servers > 1),
             ),
         )

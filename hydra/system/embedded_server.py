@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
-import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
@@ -71,6 +70,8 @@ class EmbeddedServer:
         self._created = False
         self._address = self._endpoint = ""
         self._join: Mapping[str, Any] | None = None
+        self._returning: WorkerThread | None = None  # starts the server that was killed
+        self._returned: Future[None] | None = None
 
     @property
     def address(self) -> str:
@@ -128,15 +129,29 @@ class EmbeddedServer:
         """Raises an error: without the only server, no server would be left."""
         raise ServerError(f"the {self.program.title} at {address} is the only one", "ask for several")
 
-    def kill_now(self) -> str:
-        """Kills the server by SIGKILL and keeps its folder; returns its endpoint. :meth:`start_again` undoes it."""
+    def halt(self) -> str:
+        """Kills the server by SIGKILL and keeps its folder; returns its endpoint."""
         if self._running is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self._running.command_pid, signal.SIGKILL)
+            self._running.kill()
         return self._endpoint
 
     def start_again(self) -> None:
-        """Starts the killed server again with the same settings, folder and endpoint, and waits until it answers.
+        """Starts the killed server again on a thread of its own."""
+        self._forget_return()
+        self._returning = WorkerThread()
+        self._returned = self._returning.submit(self._return)
+
+    def is_back(self) -> bool:
+        """Whether the server answers again; errors are those of :meth:`_return`."""
+        returned = self._returned
+        if returned is None or not returned.done():
+            return False
+        self._forget_return()
+        returned.result()
+        return True
+
+    def _return(self) -> None:
+        """Starts the killed server with the same settings, folder and endpoint, and waits until it answers.
 
         Raises:
             ServerError: it does not answer within ``START_TIMEOUT_S``, or ended.
@@ -159,6 +174,7 @@ class EmbeddedServer:
 
     def stop(self) -> None:
         """Ends the server and removes its folder; may be called twice, or without ``start``."""
+        self._forget_return()
         running, self._running, self._address = self._running, None, ""
         created, self._created = self._created, False
 
@@ -178,6 +194,11 @@ class EmbeddedServer:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+    def _forget_return(self) -> None:
+        if self._returning is not None:
+            self._returning.close()
+        self._returning = self._returned = None
 
     def _start(self, background: WorkerThread, ports: list[int], deadline: float) -> bool:
         """Starts the server at these ports; False if another process has bound one of them."""

@@ -88,6 +88,22 @@ class Servers(Protocol):
             when: text for the event.
         """
 
+    def halt(self) -> str:
+        """Kills the last server by SIGKILL and keeps its data; returns its endpoint.
+
+        This counts as no failure, and returns at once. :meth:`start_again` undoes it.
+        """
+
+    def start_again(self) -> None:
+        """Starts the halted server again with the same settings, data and endpoint; returns at once."""
+
+    def is_back(self) -> bool:
+        """Whether all servers answer after :meth:`start_again`; returns at once. Also called before it, each time.
+
+        Raises:
+            ServerError: one failed.
+        """
+
     def stop(self) -> None:
         """Ends the servers and deletes their data; may be called twice."""
 
@@ -105,7 +121,7 @@ class ServerCluster(Protocol):
         """The cluster's address for clients."""
 
     def up(self, address: str) -> bool:
-        """Whether all servers that were joined last answer; called on a thread, may take about a second."""
+        """Whether all servers that were joined last answer; called on a thread, may take some seconds."""
 
     def warm_up(self, address: str) -> None:
         """Warms up new servers until they reach their full speed; called on a thread, ends within about 55 s.
@@ -200,12 +216,12 @@ class System:
         """Called after a step, however it ended: a server that was killed on purpose counts as failed from now on."""
 
     def kill_server(self) -> str:
-        """Kills the server that Hydra started by SIGKILL, which counts as no failure; returns its address.
+        """Kills the last server that Hydra started by SIGKILL, which counts as no failure; returns its address.
 
         Only for systems with the event ``restart_server``. The method returns at once.
 
         Raises:
-            StepError: this server cannot be killed.
+            StepError: Hydra has started no server.
         """
         raise StepError("the system has no server that Hydra could end")
 

@@ -16,8 +16,6 @@ def why_no_restart(scenario: Scenario, theirs: str) -> str:
     """
     if theirs:
         return "Hydra never ends your own servers; leave out --servers"
-    if scenario.server.count > 1:
-        return f"it needs a single server, and server.count is {scenario.server.count}; lower server.count"
     if any(event.kind in IMPAIRMENTS for event in scenario.events):
         return "subscribers that 'slow' or 'gone' impairs return at times of their own; run the events one at a time"
     if any(rate is not None for rate in scenario.values_of("reconnect_rate")):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 from hydra.client.server_interface import PROVE
 from hydra.client.tls import AccessError
 from hydra.errors import ServerError, StepError, UsageError
-from hydra.model import RESTART, parse_cpus
+from hydra.model import parse_cpus
 from hydra.system import Program, ServerCluster, Servers, System, Waiting, wait_alone
 from hydra.system.embedded_server import EmbeddedServer
 from hydra.system.worker_thread import WorkerThread
@@ -56,19 +56,11 @@ class ServerSystem(System):
         deploy: whether Hydra's servers run as groups on agents; otherwise there is one embedded server.
         is_local: whether the servers run on this machine.
         tls: whether Hydra's servers use TLS.
-
-    Raises:
-        UsageError: the scenario restarts the server, which would run on an agent.
     """
 
     def __init__(
         self, scenario: Scenario, theirs: str, *, deploy: bool = False, is_local: bool = True, tls: bool = False
     ) -> None:
-        if deploy and any(event.kind == RESTART for event in scenario.events):
-            raise UsageError(
-                f"'{RESTART}' cannot be made: the server would run on an agent, where Hydra cannot start it again",
-                "run it on this machine, with --master local",
-            )
         self._scenario = scenario
         self._theirs = theirs
         self._deploy = deploy
@@ -78,8 +70,7 @@ class ServerSystem(System):
         self._own: Servers | None = None
         self._monitor: Monitor | None = None
         self._mute = ""
-        self._away: WorkerThread | None = None  # starts the server that was killed; None: none was
-        self._coming: futures.Future[None] | None = None
+        self._is_away = False  # whether a server was killed on purpose and is not back
         self._warnings: list[HydraWarning] = []
         self._address = ""
         self._run = ""
@@ -112,41 +103,38 @@ class ServerSystem(System):
         return self._own.processes() if self._own else ()
 
     def kill_server(self) -> str:
-        """Kills the embedded server; see :class:`hydra.system.System`."""
-        if not isinstance(self._own, EmbeddedServer):
-            raise StepError("Hydra can restart only a single server that it started on this machine")
+        """Kills the last of Hydra's servers; see :class:`hydra.system.System`."""
+        if self._own is None:
+            return super().kill_server()
         self._unwatch()
-        self._away = WorkerThread()
-        return self._own.kill_now()
+        self._is_away = True
+        return self._own.halt()
 
     def start_server(self) -> None:
-        """Starts the killed server again, on a thread of its own."""
-        if self._away is not None and isinstance(self._own, EmbeddedServer):
-            self._coming = self._away.submit(self._own.start_again)
+        """Starts the killed server again."""
+        if self._is_away and self._own is not None:
+            self._own.start_again()
 
     def server_is_back(self) -> bool:
         """Whether the killed server answers again; then it is watched like before."""
-        coming = self._coming
-        if coming is None or not coming.done():
-            return False
-        self._forget_restart()
         try:
-            coming.result()
+            if self._own is None or not self._own.is_back():
+                return False
+            self._is_away = False
             self._renew()
         except ServerError as e:
-            self._mute = e.what
+            self._is_away, self._mute = False, e.what
             raise StepError(e.what) from e
         return True
 
     def abandon_restart(self) -> None:
         """Marks the server as failed if an event has killed it and not started it again."""
-        if self._away is not None:
-            self._forget_restart()
-            self._mute = "the step ended before the server that it had killed was back"
+        if self._is_away:
+            self._is_away, self._mute = False, "the step ended before the server that it had killed was back"
 
     def failure(self) -> str:
         """The failure of servers that did not answer, ended or disconnected; "" if there is none."""
-        if self._away is not None:
+        if self._is_away:
             return ""  # it was killed on purpose, and is about to return
         own = self._own.failure() if self._own and not self._mute else ""
         return self._mute or own or (self._monitor.failure() if self._monitor else "")
@@ -176,8 +164,7 @@ class ServerSystem(System):
 
     def close(self) -> None:
         """Removes what the run has made on the user's servers, or ends Hydra's servers."""
-        own, self._own = self._own, None
-        self._forget_restart()
+        own, self._own, self._is_away = self._own, None, False
         self._unwatch()
         try:
             self._disconnect()
@@ -296,11 +283,6 @@ class ServerSystem(System):
         program, cluster = self._server_program(), self._server_cluster()
         cpus = parse_cpus(self._scenario.server.pin)
         return EmbeddedServer(program, cluster, unused_folder(self._folder), wait=self._wait, cpus=cpus)
-
-    def _forget_restart(self) -> None:
-        if self._away is not None:
-            self._away.close()
-        self._away = self._coming = None
 
     def _unwatch(self) -> None:
         monitor, self._monitor = self._monitor, None

@@ -167,6 +167,7 @@ class SystemSpec:
         has_patterns: whether a subscriber can take all topics by one pattern.
         shows_disconnections: the implementations whose subscribers report when a connection was lost, and when it was
             there again.
+        connects_to_all: whether a client has a connection to each of several servers, so it may continue without one.
         has_log: whether servers store what is sent, so a step may have no subscribers.
         presets: presets for design goals by name, for ``--preset`` and the key ``preset`` of scenarios.
         experiments: published experiments that it repeats.
@@ -205,6 +206,7 @@ class SystemSpec:
     has_keys: bool = False
     has_patterns: bool = True
     shows_disconnections: Collection[str] = ()
+    connects_to_all: bool = False
     has_log: bool = False
     presets: Mapping[str, Preset] = {}
     experiments: Sequence[Experiment] = ()

@@ -515,9 +515,23 @@ class Look(_FromController, frozen=True, tag="look", kw_only=True):
 
 
 class Join(_FromController, frozen=True, tag="join", kw_only=True):
-    """To a server: what it must know about the other servers before it starts, in the format of its system."""
+    """To a server: what it must know about the other servers before it starts, in the format of its system.
+
+    ``start`` counts the starts of this server; a start above 1 follows a ``halt``.
+    """
 
     system: SystemObject = None
+    start: Count = 1
+
+
+HALT: Final = "halt"
+
+
+class Halt(_FromController, frozen=True, tag=HALT, kw_only=True):
+    """To a server: kill its start number ``start`` by SIGKILL, and keep its data; an ``ack`` of this epoch answers."""
+
+    epoch: Epoch
+    start: Count
 
 
 class Quit(_FromController, frozen=True, tag="quit", kw_only=True):
@@ -545,7 +559,7 @@ FromClient = (
     | HostReadings
     | KernelTexts
 )
-FromController = Welcome | Configure | Start | Stop | Finish | Ping | Watch | Look | Join | Quit | Evict
+FromController = Welcome | Configure | Start | Stop | Finish | Ping | Watch | Look | Join | Halt | Quit | Evict
 
 
 def name_of(command: EpochCommand | type[EpochCommand]) -> str:

@@ -287,6 +287,44 @@ def test_a_stream_in_a_file_continues_after_the_server_has_restarted(
 
 
 @ALL
+@pytest.mark.usefixtures("needs_nats")
+@pytest.mark.parametrize("implementation", [native("nats"), ()], ids=["native", "nats-py"])
+def test_only_the_clients_of_the_last_of_several_servers_are_disconnected(
+    tmp_path: Path, implementation: tuple[str, ...]
+) -> None:
+    row = row_of(
+        *(tmp_path / "run", "nats-fixed", "--rate", 20, "--duration", 5, "--set", f"events={RETURN}"),
+        *("--set", "server.count=2", "--set", "warmup_s=0", *implementation, "--clients", 24),
+    )
+    assert int(row["never_back"]) == 0
+    assert 1 <= int(row["disconnections"]) < 24  # each chooses a server at random
+    assert float(row["back_max_ms"]) > 0
+
+
+@ALL
+@pytest.mark.usefixtures("needs_nats")
+def test_a_stream_on_several_servers_continues_after_one_has_restarted(tmp_path: Path) -> None:
+    row = row_of(
+        *(tmp_path / "run", "nats-fixed", "--rate", 20, "--duration", 10, "--set", f"events={RETURN}"),
+        *("--mode", "jetstream", "--storage", "file", "--set", "settings.publish_window=10"),
+        *("--set", "server.count=3", "--set", "nats.replicas=3", "--set", "warmup_s=0", "--clients", 6),
+    )
+    assert (row["failed_clients"], int(row["never_back"]), float(row["client_loss_pct"])) == ("0", 0, 0.0)
+
+
+@ALL
+def test_the_last_of_several_brokers_returns_with_its_data(tmp_path: Path) -> None:
+    row = row_of(
+        *(tmp_path / "run", "kafka-fixed", "--rate", 50, "--duration", 40, "--set", f"events={RETURN}"),
+        *("--kafka-prop", "reconnect.backoff.max.ms=500", "--set", "warmup_s=0", "--set", "server.count=3"),
+        *(*(native("kafka") or ("--client", "confluent-kafka")), "--clients", 3),
+    )
+    assert (row["failed_clients"], float(row["client_loss_pct"])) == ("0", 0.0)
+    assert float(row["latency_max_us"]) >= 300_000  # the only partition is on the last broker
+    assert (row["disconnections"], row["back_max_ms"], row["never_back"]) == ("", "", "")
+
+
+@ALL
 def test_what_a_broker_has_acknowledged_survives_its_restart(tmp_path: Path) -> None:
     implementation = native("kafka")
     row = row_of(

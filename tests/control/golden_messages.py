@@ -278,6 +278,7 @@ FROM_SERVER: Final[dict[str, wire.FromClient]] = {
         versions={"java": "17.0.15", "kafka": "4.3.1"},
     ),
     "ready": wire.Ready(ids=[2147483649], seq=2, epoch=0, endpoint="10.0.0.7:31000,10.0.0.7:31001"),
+    "ack-halt": wire.Ack(ids=[2147483649], seq=3, epoch=5, command="halt", time_ns=98765432),
 }
 
 TO_SERVER: Final[dict[str, wire.FromController]] = {
@@ -288,5 +289,6 @@ TO_SERVER: Final[dict[str, wire.FromController]] = {
             "node": 2,
             "endpoints": ["10.0.0.6:31000,10.0.0.6:31001", "10.0.0.7:31000,10.0.0.7:31001"],
         },
-    )
+    ),
+    "halt": wire.Halt(ids=[2147483649], epoch=5, start=1),
 }

@@ -50,6 +50,14 @@ class Brokers:
     def kill(self, address: str, when: str) -> None:
         self.killed.append((address, when))
 
+    def halt(self) -> str:
+        return self._endpoints[-1]
+
+    def start_again(self) -> None: ...
+
+    def is_back(self) -> bool:
+        return True
+
     def stop(self) -> None: ...
 
 

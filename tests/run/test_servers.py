@@ -9,6 +9,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from pyroaring import BitMap
 
 from hydra.config.cluster import load_cluster
 from hydra.config.file_locations import scenarios
@@ -21,10 +22,11 @@ from hydra.events.event import Event
 from hydra.events.run_events import Launched, ServerExit
 from hydra.model import Group, GroupEvent, Launch, ServerSpec
 from hydra.monitor.progress_view import Observer, ServerStartup
+from hydra.run import deployed_servers as module
 from hydra.run.deployed_servers import FIRST_ID, STARTS, DeployedServers, required
 from hydra.run.placement_preview import roles_on
 from hydra.system import Program
-from hydra.wire.messages import Join, Ready, encode
+from hydra.wire.messages import Halt, Join, Ready, encode
 from tests.control.rosters import hello
 from tests.run.contexts import Told, context
 from tests.suite.waiting import wait_until
@@ -172,6 +174,38 @@ def test_servers_are_told_of_each_other_until_they_answer(
     assert [(client, command.system) for client, command in told] == both * 2
     assert cluster.warmed == ["h:1,h:2|h:1,h:2"]
     assert servers.versions["libzmq"] == "4.3.5"
+
+
+@pytest.mark.tier("test")
+def test_a_server_starts_again_only_after_it_has_acknowledged_its_end(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[tuple[int, Join | Halt]] = []
+    monkeypatch.setattr(controller, "tell", lambda ids, command: told.append((*ids, command)))
+    monkeypatch.setattr(module, "accepts", lambda *_: True)
+    monkeypatch.setattr(module, "RESEND_EVERY_S", 0.0)
+    before, engine, last = set(threading.enumerate()), ReadyAtOnce(controller), FIRST_ID + 1
+    servers = deployed(engine, controller, cluster=Slow(lambda: True))
+    servers.start()
+    controller.roster.begin(3)
+    for start in (1, 2):
+        told.clear()
+        assert servers.halt() == "h:1,h:2"
+        assert not servers.is_back()
+        assert told == 2 * [(last, Halt(epoch=3, start=start))], "it is repeated: it may have been lost"
+        controller.roster.answers.acknowledge("halt", BitMap([last]))
+        assert not servers.is_back()
+        assert len(told) == 2
+        servers.start_again()
+        wait_until(servers.is_back, "its return")
+        assert told[-1] == (last, Join(system={"number": 1}, start=start + 1))
+        assert not servers.is_back()
+    servers.halt()
+    engine.data = [GroupEvent("servers-1", "lost", "a", "the agent is gone")]
+    with pytest.raises(ServerError, match="the server servers-1 on host-a lost: the agent is gone"):
+        servers.is_back()
+    servers.stop()
+    wait_until(lambda: set(threading.enumerate()) <= before, "the end of the threads", saw=threading.enumerate)
 
 
 @pytest.mark.tier("test")

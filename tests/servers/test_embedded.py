@@ -63,8 +63,10 @@ def test_a_killed_server_returns_at_its_address_and_on_its_cpus(tmp_path: Path) 
     cpu = min(os.sched_getaffinity(0))
     with EmbeddedServer(Toy(), ToyCluster(), tmp_path / "toy", warm=False, cpus=[cpu]) as server:
         before, address = server.pids, server.address
-        server.kill_now()
+        server.halt()
+        assert not server.is_back()
         server.start_again()
+        wait_until(server.is_back, "its return")
         assert greeting(address)
         assert before is not None
         assert server.pids != before

@@ -13,7 +13,6 @@ import pytest
 
 from hydra.config.scenario import resolve
 from hydra.errors import ServerError, UsageError
-from hydra.model import EventSpec
 from hydra.system import server_system as module
 from hydra.system.embedded_server import EmbeddedServer
 from hydra.system.server_system import ServerSystem, await_return, unused_folder
@@ -90,9 +89,3 @@ def test_a_server_that_was_killed_on_purpose_fails_only_if_its_step_does(tmp_pat
     assert system.failure() == ""
     system.abandon_restart()
     assert system.failure() == "the step ended before the server that it had killed was back"
-
-
-def test_a_server_on_an_agent_is_not_restarted() -> None:
-    scenario = Mock(events=[EventSpec(1.0, "restart_server")])
-    with pytest.raises(UsageError, match="would run on an agent"):
-        ServerSystem(scenario, "", deploy=True)
