@@ -128,7 +128,7 @@ class StepHosts:
         self._own = SampleLog(HostSample)
         self._processes = servers
         self._servers = [(ProcessTreeSampler(pid), ServerCpuClock()) for pid in servers()]
-        self._of_servers: list[ThreadSample] = []
+        self._of_servers = SampleLog(ThreadSample)
         self._every_ns = min(max(TICK_NS, round(duration_s / _MOST_SAMPLES * 1e9)), _MOST_APART_NS)
         self._next_ns = 0
         self._lately = RecentHostSamples()
@@ -149,7 +149,7 @@ class StepHosts:
             clock.read(pid, time_ns)
             processes.follow(pid)
             threads, connections = processes.read()
-            self._of_servers.append(ThreadSample(time_ns, f"server {number}", threads, "server", connections))
+            self._of_servers.add(ThreadSample(time_ns, f"server {number}", threads, "server", connections))
 
     def lately(self) -> dict[str, tuple[HostSample, HostSample]]:
         """The last two samples of each host, by its name; their times are on the host's own clock."""
@@ -178,8 +178,8 @@ class StepHosts:
         self._controller.wait_until(roster.watch.answered, _LAST_WITHIN_S)
         load = samples_on_step_clock(roster, now_ns, self._step_ns)
         load.hosts[platform.node()] = self._own.since()
-        if self._of_servers:
-            load.threads.setdefault(platform.node(), []).extend(self._of_servers)
+        if of_servers := self._of_servers.since():
+            load.threads.setdefault(platform.node(), []).extend(of_servers)
         cores = {f"server {number}": clock.cores for number, (_, clock) in enumerate(self._servers, 1)}
         return replace(load, servers={name: {CPU: used} for name, used in cores.items() if used is not None})
 

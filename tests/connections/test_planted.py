@@ -321,7 +321,7 @@ def test_the_last_of_several_brokers_returns_with_its_data(tmp_path: Path) -> No
     )
     assert (row["failed_clients"], float(row["client_loss_pct"])) == ("0", 0.0)
     assert float(row["latency_max_us"]) >= 300_000  # the only partition is on the last broker
-    assert (row["disconnections"], row["back_max_ms"], row["never_back"]) == ("", "", "")
+    assert "disconnections" not in row
 
 
 @ALL
@@ -339,7 +339,7 @@ def test_what_a_broker_has_acknowledged_survives_its_restart(tmp_path: Path) -> 
         assert (int(row["disconnections"]), int(row["never_back"])) == (3, 0)
         assert float(row["back_p50_ms"]) >= 300
     else:
-        assert (row["disconnections"], row["never_back"]) == ("", "")
+        assert "disconnections" not in row
 
 
 class Dropping(TcpForwarder):
