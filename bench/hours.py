@@ -263,7 +263,8 @@ def of_the_run(hour: str, run: Path, *, is_lossless: bool) -> Iterator[Finding]:
         result = results[-1]
         course = store.course(result.epoch)
     lost = result.figures.get("client_loss_pct")
-    yield Finding(hour, "loss", f"{lost} %", "0 %" if is_lossless else "above 0 %", (lost == 0) == is_lossless)
+    text = "unknown" if lost is None else f"{lost:.3g} %"
+    yield Finding(hour, "loss", text, "0 %" if is_lossless else "above 0 %", (lost == 0) == is_lossless)
     seconds = [] if course is None else course[2]
     late = [(s.begin_s, us) for s in seconds if (us := percentiles_us(s.latency, [99.0])[0]) is not None]
     if len(minutes := of_minutes(late) if late else []) > 3:

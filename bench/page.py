@@ -1,6 +1,6 @@
 """Writes docs/speed.md from results: the machine, what does not hold, a table for each section, and the plot of growth.
 
-Run: python -m bench.page RESULTS.json docs/speed.md [--hours HOURS.json] [--before OLDER.json]
+Run: python -m bench.page bench/results/lines.json docs/speed.md --hours bench/results/hours.json [--before OLDER.json]
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ A line with two sides is *Hydra : bare program*, and is judged by the ratio of b
 is the 95 % confidence interval, by the statistics of `hydra compare`. A figure `holds` or `misses` its goal; it is
 `cannot tell` if the interval contains the goal or is wider than ± 5 %, also with twice as many pairs. Only `holds`
 counts. *Of the limit* compares a figure with what the machine can do at all. BUSY marks a figure during which other
-processes used more than 5 % of the CPU; counts, bytes and memory do not depend on other processes.
+processes used more than 5 % of the CPU; counts, bytes and memory do not depend on other processes. A line that was
+measured on another machine names its processor.
 """
 _SHORT: Final = """
 ## What does not hold

@@ -64,6 +64,7 @@ class LineResult:
         problem: why it was not measured; "" if it was.
         is_error: whether a measurement failed; otherwise the machine lacks something.
         points: (size, value), for the plot of growth.
+        elsewhere: the processor on which it was measured, if this is not that of the other lines.
     """
 
     section: str
@@ -80,6 +81,7 @@ class LineResult:
     problem: str = ""
     is_error: bool = False
     points: Points = ()
+    elsewhere: str = ""
 
     @property
     def is_busy(self) -> bool:
@@ -192,9 +194,15 @@ def _share(figure: FigureResult, limit: float | None) -> float | None:
 
 
 def store(results: Results, file: Path) -> None:
-    """Writes results as JSON; of lines that they lack, the file keeps its own."""
+    """Writes results as JSON; the file keeps its own of other lines, with their processor if that is another."""
     fresh = {(line.section, line.name) for line in results.lines}
-    kept = [line for line in load(file).lines if (line.section, line.name) not in fresh] if file.exists() else []
+    earlier = load(file) if file.exists() else Results({})
+    here, there = (each.machine.get("processor", "") for each in (results, earlier))
+    kept = [
+        replace(line, elsewhere="" if (line.elsewhere or there) == here else line.elsewhere or there)
+        for line in earlier.lines
+        if (line.section, line.name) not in fresh
+    ]
     every = sorted([*kept, *results.lines], key=lambda line: SECTIONS.index(line.section))
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(msgspec.json.format(msgspec.json.encode(replace(results, lines=every)), indent=1) + b"\n")

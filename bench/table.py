@@ -39,11 +39,13 @@ def verdict(figure: FigureResult) -> str:
 
 
 def notes(line: LineResult, n: int) -> str:
-    """The verdict, the share of the limit, and the mark of a busy machine, of figure ``n``."""
+    """The verdict, the share of the limit, and the marks of another and of a busy machine, of figure ``n``."""
     figure = line.figures[n]
     found = [verdict(figure)] if figure.goal else []
     if n == 0 and line.of_limit is not None:
         found.append(f"{line.of_limit:.0%} of the limit")
+    if n == 0 and line.elsewhere:
+        found.append(f"measured on {line.elsewhere}")
     if line.is_busy and figure.timed:
         found.append(f"BUSY: other processes used {line.others:.0%} of the CPU")
     return ", ".join(found)

@@ -343,7 +343,7 @@ class _Restart:
         self._background.close()
 
     def _is_up(self) -> bool:
-        # A cluster of Kafka names a dead broker as its member until the broker's session is over.
+        # A cluster may name a dead server as its member for some seconds.
         return accepts(self._host, self._port) and self._up()
 
     def _halt(self) -> None:

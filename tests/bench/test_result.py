@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,14 @@ def test_the_file_keeps_lines_that_were_not_measured_again(tmp_path: Path) -> No
     store(results("b", figures=(3.0,)), file)
     kept = {line.name: line.figures[0].ours for line in load(file).lines}
     assert kept == {"a": 1.0, "b": 3.0}
+
+
+def test_a_line_that_is_kept_names_its_processor_if_the_others_have_another_one(tmp_path: Path) -> None:
+    file = tmp_path / "results.json"
+    for names, processor in (("abc", "first"), ("bc", "second"), ("c", "first")):
+        store(replace(results(*names), machine={"processor": processor}), file)
+    assert [line.elsewhere for line in load(file).lines] == ["", "second", ""]
+    assert table.notes(load(file).lines[1], 0).endswith("measured on second")
 
 
 @pytest.mark.parametrize(
