@@ -80,9 +80,11 @@ class SupervisedProcess:
 
     def kill(self) -> None:
         """Kills the command by SIGKILL and waits for its end; the supervisor stays, and still removes the folder."""
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.command_pid, signal.SIGKILL)
-        self.wait_for_end(KILL_TIMEOUT_S)
+        # The kernel may have given the id of a command that has ended to another process.
+        if not self.wait_for_end(0.0):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.command_pid, signal.SIGKILL)
+            self.wait_for_end(KILL_TIMEOUT_S)
 
     def abandon(self) -> None:
         """Kills command and supervisor at once by SIGKILL, if they have not ended; keeps the folder."""

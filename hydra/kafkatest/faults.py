@@ -10,7 +10,7 @@ from typing import Final
 from confluent_kafka import KafkaException
 
 from hydra.kafkatest.nodes import Node, parse, victim
-from hydra.kafkatest.settings import KILL
+from hydra.kafkatest.settings import ends_a_broker
 from hydra.kafkatest.topics import Topics
 from hydra.model import RESTART, Scenario
 from hydra.system import Servers
@@ -26,9 +26,8 @@ kill, busy brokers must not be fenced."""
 
 def broker_settings(scenario: Scenario) -> dict[str, str]:
     """Settings of brokers in addition to ``conf/kafka/server.properties`` if the scenario ends one of them."""
-    kills = any(moment is not None for moment in scenario.values_of("kill_broker_at"))
-    kills = kills or any(event.kind in (KILL, RESTART) for event in scenario.events)
-    return dict(_NOTICED) if kills else {}
+    restarts = any(event.kind == RESTART for event in scenario.events)
+    return dict(_NOTICED) if restarts or ends_a_broker(scenario) else {}
 
 
 class _Fault:

@@ -225,10 +225,15 @@ def why_no_move(scenario: Scenario) -> str:
     return _once(scenario, MOVE)
 
 
+def ends_a_broker(scenario: Scenario) -> bool:
+    """Whether a step of this scenario ends a broker for good."""
+    kills = any(moment is not None for moment in scenario.values_of(_SETTING[KILL]))
+    return kills or any(event.kind == KILL for event in scenario.events)
+
+
 def why_no_return(scenario: Scenario) -> str:
     """Why no broker of this scenario can be restarted, or ""."""
-    kills = any(moment is not None for moment in scenario.values_of("kill_broker_at"))
-    if kills or any(event.kind == KILL for event in scenario.events):
+    if ends_a_broker(scenario):
         return f"{KILL!r} and kill_broker_at end a broker for good, and all would have to return; leave them out"
     return why_no_restart(scenario, spec_of(scenario).bootstrap)
 

@@ -318,7 +318,7 @@ class _Restart:
         self._halt()
 
     def begin(self) -> None:
-        """Starts the server again, as soon as it has acknowledged its end."""
+        """Has the server started again as soon as its group has acknowledged its end."""
         self._begun = True
 
     def is_over(self) -> bool:

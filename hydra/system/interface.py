@@ -98,7 +98,7 @@ class Servers(Protocol):
         """Starts the halted server again with the same settings, data and endpoint; returns at once."""
 
     def is_back(self) -> bool:
-        """Whether all servers answer after :meth:`start_again`; returns at once. Also called before it, each time.
+        """Whether all servers answer again; False before :meth:`start_again`. Returns at once.
 
         Raises:
             ServerError: one failed.
