@@ -39,6 +39,7 @@ RECORD_FILES: Final = (
     *(f"{_CLOCK}/current_clocksource", f"{_CLOCK}/available_clocksource"),
     *("/sys/hypervisor/type", "/sys/class/dmi/id/sys_vendor", "/sys/class/dmi/id/product_name"),
     *(f"{_NET}/*/speed", f"{_NET}/*/queues/rx-*/rps_cpus", f"{_NET}/*/queues/tx-*/tx_timeout"),
+    *(f"{_NET}/*/bridge/root_id", f"{_NET}/*/brport/state", f"{_NET}/*/device/uevent"),
 )
 """The files of the record of a machine."""
 _VIRTUAL: Final = (
@@ -275,5 +276,12 @@ def _interfaces(texts: Texts) -> dict[str, InterfaceRecord]:
             *(sum(path.startswith(f"{_NET}/{name}/queues/{way}-") for path in texts) for way in ("rx", "tx")),
         )
         for name in sorted(names)
-        if not name.startswith(_VIRTUAL)
+        if not name.startswith(_VIRTUAL) and not _of_a_bridge(texts, f"{_NET}/{name}")
     }
+
+
+def _of_a_bridge(texts: Texts, folder: str) -> bool:
+    """Whether an interface is a bridge, or the port of one without a device: these come and go with containers."""
+    return f"{folder}/bridge/root_id" in texts or (
+        f"{folder}/brport/state" in texts and f"{folder}/device/uevent" not in texts
+    )

@@ -77,7 +77,7 @@ def test_a_second_configure_only_ends_the_probes(publisher: Bench, epoch: int, d
     publisher.peer.heard(Ready, [CLIENT], epoch=epoch, times=2)
     publisher.peer.heard(Ack, [CLIENT], epoch=epoch, command="configure", times=2)
     before = len(data.read())
-    _, report = publisher.publish(CLIENT, epoch, 0.1, after_s=0.1)
+    _, report = publisher.publish(CLIENT, epoch, 0.5, after_s=0.1)
     assert report.sent > 0
     sent = [r for r in data.read()[before:] if r.epoch != PROBE_EPOCH]
     # Only core marks the end.
@@ -144,8 +144,8 @@ def test_mode_and_settings_change_between_steps(publisher: Bench, epoch: int, co
     sent = []
     for step, ends in enumerate((core, stream, core, stream), start=epoch):
         configured(publisher, step, ends.system(), probe=False)
-        _, report = publisher.publish(CLIENT, step, 0.1)
-        assert 0 < report.sent == report.acknowledged <= 50
+        _, report = publisher.publish(CLIENT, step, 0.5)
+        assert 0 < report.sent == report.acknowledged <= 250
         sent.append(report.sent)
     for first, ends in enumerate((core, stream)):
         got = [r.epoch for r in ends.read() if r.epoch != PROBE_EPOCH]
