@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import zlib
+import bz2
 from typing import Final, Generic, TypeVar
 
 import msgspec
@@ -33,11 +33,11 @@ class SampleLog(Generic[_T]):
         self._newest.append(_json.encode(sample))
         if len(self._newest) == _BLOCK:
             # JSON of msgspec has no line breaks.
-            self._blocks.append(zlib.compress(b"\n".join(self._newest)))
+            self._blocks.append(bz2.compress(b"\n".join(self._newest)))
             self._newest.clear()
 
     def since(self, first: int = 0) -> list[_T]:
         """The samples from number ``first`` on."""
         begin, left_out = divmod(first, _BLOCK)
-        texts = [text for block in self._blocks[begin:] for text in zlib.decompress(block).split(b"\n")]
+        texts = [text for block in self._blocks[begin:] for text in bz2.decompress(block).split(b"\n")]
         return [self._decode(text) for text in (texts + self._newest)[left_out:]]
