@@ -31,10 +31,15 @@ SERVER: Final = ServerFootprint(
 )
 
 
+_SURVIVING: Final = 3
+"""Replicas of which a majority stays if one server ends: then the stream has all messages without it."""
+
+
 def _why_no_restart(scenario: Scenario) -> str:
     """Why the server of this scenario cannot be restarted, or ""."""
-    if "jetstream" in scenario.values_of("mode") and "memory" in scenario.values_of("storage"):
-        return "the server keeps the stream in memory, and could lose it; use storage file"
+    in_memory = "jetstream" in scenario.values_of("mode") and "memory" in scenario.values_of("storage")
+    if in_memory and spec_of(scenario).replicas < _SURVIVING:
+        return f"the server keeps the stream in memory, and could lose it; use storage file, or {_SURVIVING} replicas"
     return why_no_restart(scenario, spec_of(scenario).servers)
 
 

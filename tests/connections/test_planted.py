@@ -306,7 +306,7 @@ def test_only_the_clients_of_the_last_of_several_servers_are_disconnected(
 def test_a_stream_on_several_servers_continues_after_one_has_restarted(tmp_path: Path) -> None:
     row = row_of(
         *(tmp_path / "run", "nats-fixed", "--rate", 20, "--duration", 10, "--set", f"events={RETURN}"),
-        *("--mode", "jetstream", "--storage", "file", "--set", "settings.publish_window=10"),
+        *("--mode", "jetstream", "--storage", "memory", "--set", "settings.publish_window=10"),
         *("--set", "server.count=3", "--set", "nats.replicas=3", "--set", "warmup_s=0", "--clients", 6),
     )
     assert (row["failed_clients"], int(row["never_back"]), float(row["client_loss_pct"])) == ("0", 0, 0.0)
