@@ -321,12 +321,14 @@ def test_servers_are_placed_where_their_program_is(daemons: Daemons, tmp_path: P
     refused = refusal("mqtt-fixed", *FIXED[1:], "--clients", 2, "--hosts", "a", "--out", tmp_path / "none")
     assert "the host cannot take servers: a: mosquitto, the MQTT server, is not installed" in refused
     daemons.add("b")
-    words = ("--clients", 2, "--duration", 0.5, "--hosts", "a,b", "--out", run)
+    # The server is also killed and started again there.
+    restart = ("--set", 'events=[{at_s=0.5,kind="restart_server",for_s=0.3}]')
+    words = ("--clients", 2, "--duration", 4, *restart, "--hosts", "a,b", "--out", run)
     done = hydra("mqtt-fixed", *FIXED[1:], *words)
     assert "no servers start on a: mosquitto, the MQTT server, is not installed" in done.stderr
     assert "no agent has the attribute group" in done.stderr
     (row,) = table(run)
-    assert row["failed_clients"] == "0"
+    assert (row["failed_clients"], int(row["disconnections"]), int(row["never_back"])) == ("0", 2, 0)
     assert "servers-1: a server on b" in events(run, Launched)
     nothing_is_left(daemons)
 
