@@ -6,6 +6,7 @@ import os
 import signal
 import time
 import uuid
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -97,7 +98,11 @@ class Log:
                 assert partition is not None
                 records.append(Record(partition, *unpacked(self._first_epoch, value), len(value)))
 
-        wait_until(lambda: len(records) >= sum(end.values()), "all of the topic", between=consume, saw=lambda: end)
+        def complete() -> bool:
+            # A partition that grows meanwhile must not stand for another one.
+            return Counter(record.partition for record in records) >= Counter(end)
+
+        wait_until(complete, "all of the topic", between=consume, saw=lambda: end)
         consumer.close()
         return records
 
