@@ -42,9 +42,7 @@ RECORD_FILES: Final = (
     *(f"{_NET}/*/bridge/root_id", f"{_NET}/*/brport/state", f"{_NET}/*/device/uevent"),
 )
 """The files of the record of a machine."""
-_VIRTUAL: Final = (
-    *("lo", "veth", "docker", "br-", "virbr", "cali", "cni", "flannel", "lxc", "ifb", "tap", "tun", "dummy"),
-)
+_VIRTUAL: Final = (*("lo", "veth", "br-", "cali", "cni", "flannel", "lxc", "ifb", "tap", "tun", "dummy"),)
 """The beginnings of the names of interfaces that exist for single containers, or have no link."""
 
 
@@ -281,7 +279,7 @@ def _interfaces(texts: Texts) -> dict[str, InterfaceRecord]:
 
 
 def _of_a_bridge(texts: Texts, folder: str) -> bool:
-    """Whether an interface is a bridge, or the port of one without a device: these come and go with containers."""
+    """Whether an interface is a bridge, or a port of a bridge but no device: both come and go with containers."""
     return f"{folder}/bridge/root_id" in texts or (
         f"{folder}/brport/state" in texts and f"{folder}/device/uevent" not in texts
     )

@@ -32,7 +32,7 @@ SERVER: Final = ServerFootprint(
 
 
 _SURVIVING: Final = 3
-"""Replicas of which a majority stays if one server ends: then the stream has all messages without it."""
+"""The fewest replicas of which a majority is left when one server ends, so the stream keeps all messages."""
 
 
 def _why_no_restart(scenario: Scenario) -> str:

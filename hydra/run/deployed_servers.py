@@ -318,7 +318,7 @@ class _Restart:
         self._halt()
 
     def begin(self) -> None:
-        """Has the server started again as soon as its group has acknowledged its end."""
+        """Lets the server start again; the command is sent once its group has acknowledged the end."""
         self._begun = True
 
     def is_over(self) -> bool:
