@@ -4,13 +4,44 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <system_error>
 
 #include "common/clock.h"
 
 namespace hydra {
+
+const char* ReplySubject::of(std::uint32_t epoch, std::uint64_t sequence) {
+    std::array<char, 20> digits;
+    const auto append = [&](std::uint64_t number) {
+        text_.append(digits.data(), std::to_chars(digits.begin(), digits.end(), number).ptr);
+    };
+    text_.resize(inbox_);
+    append(epoch);
+    text_ += '.';
+    append(sequence);
+    return text_.c_str();
+}
+
+ReplySubject::Message ReplySubject::read(std::string_view subject) {
+    Message it;
+    const std::size_t second = subject.rfind('.');
+    const std::size_t first = subject.rfind('.', second - 1) + 1;
+    std::from_chars(subject.data() + first, subject.data() + second, it.epoch);
+    std::from_chars(subject.data() + second + 1, subject.data() + subject.size(), it.sequence);
+    return it;
+}
+
+// The stream answers {"error":{…},"stream":…,"seq":0}; a stream of this name has no colon behind it. Without
+// a stream the server answers with a status.
+bool refuses(natsMsg* answer) {
+    const std::string_view text(natsMsg_GetData(answer),
+                                static_cast<std::size_t>(natsMsg_GetDataLength(answer)));
+    return natsMsg_IsNoResponders(answer) || text.find("\"error\":") != std::string_view::npos;
+}
 
 Answers::Answers() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (fd_ < 0) {
@@ -22,13 +53,13 @@ Answers::~Answers() {
     close(fd_);
 }
 
-void Answers::put(const Header& header, bool failed) {
+void Answers::put(std::uint32_t epoch, std::uint64_t sequence, bool failed) {
     const std::lock_guard lock(mutex_);
-    if (header.epoch == kProbeEpoch) {
+    if (epoch == kProbeEpoch) {
         probes_ -= probes_ > 0 ? 1 : 0;
         came_.notify_one();
-    } else if (header.epoch == epoch_) {
-        put_.push_back({header.sequence, failed});
+    } else if (epoch == epoch_) {
+        put_.push_back({sequence, failed});
     }
     if (awaited_ > 0 && put_.size() >= awaited_) {
         came_.notify_one();

@@ -7,12 +7,39 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/ack_ledger.h"
-#include "common/header.h"
+#include "common/messages/parts.h"
 
 namespace hydra {
+
+// The reply subject of each message, INBOX.EPOCH.SEQUENCE: the answer names its message, so that nothing of a
+// message is kept until then.
+class ReplySubject {
+  public:
+    explicit ReplySubject(const std::string& inbox = "") : text_(inbox + '.'), inbox_(text_.size()) {}
+
+    // Until the next call.
+    const char* of(std::uint32_t epoch, std::uint64_t sequence);
+    // All of them.
+    [[nodiscard]] std::string pattern() const { return text_.substr(0, inbox_) + ">"; }
+
+    struct Message {
+        std::uint32_t epoch = kProbeEpoch;
+        std::uint64_t sequence = 0;
+    };
+    static Message read(std::string_view subject);
+
+  private:
+    std::string text_;
+    std::size_t inbox_;  // the length of its name, with the dot
+};
+
+// Whether a stream's answer says that it did not store the message.
+bool refuses(natsMsg* answer);
 
 class Answers {
   public:
@@ -21,8 +48,8 @@ class Answers {
     Answers(const Answers&) = delete;
     Answers& operator=(const Answers&) = delete;
 
-    // Called by libnats' thread: the stream accepted the message with this header, or did not.
-    void put(const Header& header, bool failed);
+    // Called by libnats' thread: the stream accepted this message of this epoch, or did not.
+    void put(std::uint32_t epoch, std::uint64_t sequence, bool failed);
 
     // Begins an epoch: answers to earlier messages are ignored.
     void begin(std::uint32_t epoch);

@@ -24,9 +24,10 @@ Answers* made_for_good() {
     return all.emplace_back(std::make_unique<Answers>()).get();
 }
 
-void on_answer(jsCtx*, natsMsg* message, jsPubAck*, jsPubAckErr* error, void* closure) {
-    const NatsMessage owner(message);
-    static_cast<Answers*>(closure)->put(read_header(natsMsg_GetData(message)), error != nullptr);
+void on_answer(natsConnection*, natsSubscription*, natsMsg* answer, void* closure) {
+    const NatsMessage owner(answer);
+    const auto [epoch, sequence] = ReplySubject::read(natsMsg_GetSubject(answer));
+    static_cast<Answers*>(closure)->put(epoch, sequence, refuses(answer));
 }
 
 }  // namespace
@@ -43,14 +44,8 @@ std::string NatsPublisher::configure(const Configure& command) {
         close();
         connection_.open(step);
     }
-    if (!step.stream.empty() && stream_ == nullptr) {
-        jsOptions options;
-        jsOptions_Init(&options);
-        options.PublishAsync.AckHandler = on_answer;
-        options.PublishAsync.AckHandlerClosure = answers_;
-        jsCtx* made = nullptr;
-        nats_check(natsConnection_JetStream(&made, connection_.get(), &options), "JetStream");
-        stream_.reset(made);
+    if (!step.stream.empty() && answering_ == nullptr) {
+        subscribe_to_answers();
     }
     const auto most = static_cast<std::uint64_t>(natsConnection_GetMaxPayload(connection_.get()));
     if (command.settings.message_size > most) {
@@ -71,6 +66,22 @@ std::string NatsPublisher::configure(const Configure& command) {
     return "";
 }
 
+// Not js_PublishAsync, which keeps a copy of each message and reads each answer as JSON: together more than
+// half of what a message costs.
+void NatsPublisher::subscribe_to_answers() {
+    natsInbox* inbox = nullptr;
+    nats_check(natsInbox_Create(&inbox), "libnats");
+    reply_ = ReplySubject(inbox);
+    natsInbox_Destroy(inbox);
+    natsSubscription* made = nullptr;
+    nats_check(
+        natsConnection_Subscribe(&made, connection_.get(), reply_.pattern().c_str(), on_answer, answers_),
+        "NATS refuses a subscription to answers");
+    answering_ = NatsSubscription(made, EndNatsSubscription{&connection_});
+    // The window is their limit.
+    nats_check(natsSubscription_SetPendingLimits(made, -1, -1), "the pending limits");
+}
+
 void NatsPublisher::probe(const Header& header) {
     // A probe without an answer shows that the server is slow; more probes would make it slower.
     if (!connection_.connected() || answers_->probes() > 0) {
@@ -83,11 +94,12 @@ void NatsPublisher::probe(const Header& header) {
     const std::int64_t begin_ns = monotonic_ns();
     char message[kHeaderBytes];
     write_header(message, header);
+    const char* const reply = to_stream() ? reply_.of(header.epoch, header.sequence) : nullptr;
     for (std::uint32_t topic = 0; topic < signalled_; ++topic) {
-        if (to_stream()) {
+        if (reply != nullptr) {
             answers_->accept_probe();
         }
-        publish(subjects_[topic], message, sizeof message, to_stream());
+        publish(subjects_[topic], reply, message, sizeof message);
     }
     connection_.flush(kProbesOutMs);
     rested_ns_ = monotonic_ns() + kProbeRests * (monotonic_ns() - begin_ns);
@@ -110,11 +122,14 @@ std::size_t NatsPublisher::send(const Chunk& chunk) {
         return 0;
     }
     PayloadBlock::Rooms rooms = chunk.rooms();
+    const bool wanted = answered();
     std::size_t accepted = 0;
     for (; accepted < room; ++accepted) {
         const std::span<char> message = rooms.next();
-        write_header(message.data(), chunk.header(accepted));
-        if (!publish(subjects_[chunk.topic(accepted)], message.data(), message.size(), answered())) {
+        const Header header = chunk.header(accepted);
+        write_header(message.data(), header);
+        const char* const reply = wanted ? reply_.of(header.epoch, header.sequence) : nullptr;
+        if (!publish(subjects_[chunk.topic(accepted)], reply, message.data(), message.size())) {
             break;
         }
     }
@@ -132,12 +147,14 @@ void NatsPublisher::give_up_answers() {
 }
 
 // False: no space while the connection is being restored. TransportError: the server rejects the message.
-bool NatsPublisher::publish(const std::string& subject, const char* message, std::uint64_t size,
-                            bool answered) {
+bool NatsPublisher::publish(const std::string& subject, const char* reply, const char* message,
+                            std::uint64_t size) {
     const char* to = subject.c_str();
     const auto length = static_cast<int>(size);
-    const natsStatus status = answered ? js_PublishAsync(stream_.get(), to, message, length, nullptr)
-                                       : natsConnection_Publish(connection_.get(), to, message, length);
+    natsConnection* const connection = connection_.get();
+    const natsStatus status = reply != nullptr
+                                  ? natsConnection_PublishRequest(connection, to, reply, message, length)
+                                  : natsConnection_Publish(connection, to, message, length);
     if (status == NATS_INSUFFICIENT_BUFFER || status == NATS_CONNECTION_DISCONNECTED) {
         return false;
     }
@@ -173,8 +190,8 @@ bool NatsPublisher::flush(double timeout_s) {
 }
 
 void NatsPublisher::close() {
-    connection_.close();  // first, because of the stream's subscription to answers (NatsConnection::end)
-    stream_.reset();
+    answering_.reset();
+    connection_.close();
 }
 
 std::optional<Delivery> NatsPublisher::delivery() {

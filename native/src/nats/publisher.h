@@ -34,11 +34,14 @@ class NatsPublisher final : public PublisherTransport {
   private:
     [[nodiscard]] bool to_stream() const { return step_ && !step_->stream.empty(); }
     [[nodiscard]] bool answered() const { return to_stream() && step_->publish_acks; }
+    void subscribe_to_answers();
     void give_up_answers();
-    bool publish(const std::string& subject, const char* message, std::uint64_t size, bool answered);
+    // `reply`: where the stream answers; null: it does not.
+    bool publish(const std::string& subject, const char* reply, const char* message, std::uint64_t size);
 
     NatsConnection connection_;
-    JetStreamHandle stream_;
+    ReplySubject reply_;
+    NatsSubscription answering_;  // of the connection, to all replies; null before the first step to a stream
     std::optional<NatsStep> step_;
     std::vector<std::string> subjects_;  // by topic
     std::uint32_t signalled_ = 1;        // topics with probes and end markers
