@@ -54,6 +54,16 @@ def test_a_broker_is_a_pod(lab: Lab, words: tuple[object, ...]) -> None:
     assert any(e.startswith("servers-1: a server on node2") for e in events(lab.run, Launched))
 
 
+def test_a_server_in_a_pod_is_restarted(lab: Lab) -> None:
+    event = 'events=[{at_s=0.5,kind="restart_server",for_s=0.3}]'
+    words = ("mqtt-fixed", "--client", "native", "--rate", 50, "--clients", 2, "--duration", 5, "--set", event)
+    lab.measure(*words, "--set", "server.demand.base_cpus=0.5")
+    (row,) = table(lab.run)
+    # The server keeps nothing: what the publisher sends before a subscriber is back is lost to that subscriber.
+    assert (row["failed_dead"], row["failed_silent"]) == ("0", "0")
+    assert (int(row["disconnections"]), int(row["never_back"])) == (2, 0)
+
+
 def test_a_workload_is_judged_and_a_group_that_dies_within_counts(lab: Lab) -> None:
     asked = ("slo", "zmqfixed", "--clients", 4, "--rate", 100, "--duration", "4s", "--p99", "10s", "--loss", 0)
     with lab.measuring(*asked, "--client", "native", "--json") as command:
