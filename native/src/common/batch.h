@@ -62,6 +62,15 @@ class Batch {
         }
     }
 
+    // Adds the messages of a run, for which there is room; short ones are ignored, too.
+    void add(const Run& run) {
+        taken_ += run.count;
+        if (run.size >= kHeaderBytes) {
+            runs_[count_++] = run;
+            next_size_ = SIZE_MAX;
+        }
+    }
+
     [[nodiscard]] std::span<const Run> runs() const { return {runs_.get(), count_}; }
 
   private:

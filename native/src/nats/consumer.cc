@@ -35,10 +35,12 @@ std::vector<std::string> subjects(const NatsStep& step, const TopicFilter& topic
     return all;
 }
 
-void on_message(natsConnection*, natsSubscription*, natsMsg* message, void* closure) {
+void on_message(natsConnection*, natsSubscription* subscription, natsMsg* message, void* closure) {
     // If acknowledgements are configured, libnats sends one when this returns.
     const NatsMessage owner(message);
-    (*static_cast<SharedInbox*>(closure))->put(message);
+    int waiting = 0;
+    natsSubscription_GetPending(subscription, &waiting, nullptr);
+    (*static_cast<SharedInbox*>(closure))->put(message, waiting > 0);
 }
 
 void on_complete(void* closure) {
@@ -226,7 +228,7 @@ void NatsFeed::fetch(const NatsStep& step, natsSubscription* subscription) const
         const natsStatus status =
             natsSubscription_Fetch(&messages, subscription, step.fetch_batch, kFetchForMs, nullptr);
         for (int i = 0; i < messages.Count; ++i) {
-            if (inbox_->put(messages.Msgs[i]) && acknowledged) {
+            if (inbox_->put(messages.Msgs[i], i + 1 < messages.Count) && acknowledged) {
                 natsMsg_Ack(messages.Msgs[i], nullptr);
             }
         }

@@ -19,6 +19,7 @@ namespace {
 // more parts before the stream, and may have one more at the end.
 constexpr std::size_t kShortReply = 9;
 constexpr std::size_t kMostParts = 12;
+constexpr std::size_t kWakeAt = 128;
 
 std::uint64_t number(std::string_view text) {
     std::uint64_t value = 0;
@@ -44,7 +45,10 @@ StreamSequences stream_sequences(const char* reply) {
     return {.stream = number(parts[at]), .consumer = number(parts[at + 1])};
 }
 
-Inbox::Inbox(std::size_t most) : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), most_(most) {
+Inbox::Inbox(std::size_t most)
+    : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      most_(most),
+      wake_at_(most == 0 ? kWakeAt : std::min(most, kWakeAt)) {
     if (fd_ < 0) {
         throw std::system_error(errno, std::generic_category(), "eventfd");
     }
@@ -54,27 +58,46 @@ Inbox::~Inbox() {
     ::close(fd_);
 }
 
-bool Inbox::put(const natsMsg* message) {
+bool Inbox::put(const natsMsg* message, bool more) {
     const auto size = static_cast<std::uint32_t>(natsMsg_GetDataLength(message));
-    Entry entry{.header = {}, .size = size, .sequences = stream_sequences(natsMsg_GetReply(message))};
+    Run run{.first = {}, .count = 1, .size = size};
     if (size >= kHeaderBytes) {
-        entry.header = read_header(natsMsg_GetData(message));
+        run.first = read_header(natsMsg_GetData(message));
     }
+    const StreamSequences sequences = stream_sequences(natsMsg_GetReply(message));
     std::unique_lock lock(mutex_);
     if (most_ == 0) {
-        room_.wait(lock, [this] { return put_.size() < kBatchLimit || closed_; });
-    } else if (put_.size() >= most_) {
+        room_.wait(lock, [this] { return waiting_ < kBatchLimit || closed_; });
+    } else if (waiting_ >= most_) {
         ++dropped_;
         return !closed_;
     }
     if (closed_) {
         return false;
     }
-    put_.push_back(entry);
-    if (put_.size() == 1) {
+    add(run, sequences);
+    ++waiting_;
+    if (!woken_ && (!more || waiting_ >= wake_at_)) {
+        woken_ = true;
         wake();
     }
     return true;
+}
+
+void Inbox::add(const Run& message, const StreamSequences& sequences) {
+    if (!put_.empty()) {
+        auto& [run, first] = put_.back();
+        const auto place = [&run](std::uint64_t of_first) {
+            return of_first == 0 ? 0 : of_first + run.count;
+        };
+        if (run.continued_by(message.first) && run.first.time_ns == message.first.time_ns &&
+            run.size == message.size && sequences.stream == place(first.stream) &&
+            sequences.consumer == place(first.consumer)) {
+            ++run.count;
+            return;
+        }
+    }
+    put_.push_back({message, sequences});
 }
 
 void Inbox::fail(const std::string& what) {
@@ -96,12 +119,22 @@ bool Inbox::take(Batch& batch) {
                 return false;
             }
             taking_.swap(put_);
+            waiting_ = 0;
+            woken_ = false;
             room_.notify_one();
         }
-        const Entry& entry = taking_[taken_++];
-        batch.add(&entry.header, entry.size);
-        position_ = std::max(position_, entry.sequences.stream);
-        delivered_ = std::max(delivered_, entry.sequences.consumer);
+        auto& [run, first] = taking_[taken_];
+        const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(run.count, batch.room()));
+        batch.add({.first = run.first, .count = count, .size = run.size});
+        if (first.stream > 0) {
+            position_ = std::max(position_, first.stream + count - 1);
+            delivered_ = std::max(delivered_, first.consumer + count - 1);
+            first.stream += count;
+            first.consumer += count;
+        }
+        run.first.sequence += count;
+        run.count -= count;
+        taken_ += run.count == 0 ? 1 : 0;
     }
     return true;
 }

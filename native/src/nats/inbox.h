@@ -38,9 +38,10 @@ class Inbox {
     Inbox(const Inbox&) = delete;
     Inbox& operator=(const Inbox&) = delete;
 
-    // Called by libnats' thread; waits while the inbox is full, or drops the message. False: the inbox is
-    // closed.
-    bool put(const natsMsg* message);
+    // Called by libnats' thread; waits while the inbox is full, or drops the message. `more`: another message
+    // follows for certain, so this one need not wake the client: a wake-up costs as much as several messages.
+    // False: the inbox is closed.
+    bool put(const natsMsg* message, bool more = false);
     // Called by libnats' thread with an error, which the client's next `take` throws.
     void fail(const std::string& what);
 
@@ -62,25 +63,29 @@ class Inbox {
     [[nodiscard]] std::uint64_t delivered() const { return delivered_; }
 
   private:
-    struct Entry {
-        Header header;
-        std::uint32_t size;
-        StreamSequences sequences;
+    // Messages that follow one another, also in their stream: thousands take little of the cache.
+    struct Stretch {
+        Run run;
+        StreamSequences first;
     };
 
+    void add(const Run& message, const StreamSequences& sequences);
     void wake() const;
 
     int fd_;
     std::size_t most_;
+    std::size_t wake_at_;  // the messages that wake the client although more follow
     std::atomic<std::uint64_t> dropped_ = 0;
     mutable std::mutex mutex_;
     std::condition_variable room_;
-    std::vector<Entry> put_;
+    std::vector<Stretch> put_;
+    std::size_t waiting_ = 0;  // the messages of `put_`
+    bool woken_ = false;       // for these messages
     bool closed_ = false;
     std::string failure_;
     // Used only by the client's thread.
-    std::vector<Entry> taking_;
-    std::size_t taken_ = 0;
+    std::vector<Stretch> taking_;
+    std::size_t taken_ = 0;  // stretches
     std::uint64_t position_ = 0;
     std::uint64_t delivered_ = 0;
 };
