@@ -38,7 +38,7 @@ class ReplySubject {
     std::size_t inbox_;  // the length of its name, with the dot
 };
 
-// Whether a stream's answer says that it did not store the message.
+// Whether a stream answers that it did not store the message.
 bool refuses(natsMsg* answer);
 
 class Answers {
