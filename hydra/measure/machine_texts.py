@@ -42,7 +42,7 @@ RECORD_FILES: Final = (
     *(f"{_NET}/*/bridge/root_id", f"{_NET}/*/brport/state", f"{_NET}/*/device/uevent"),
 )
 """The files of the record of a machine."""
-_VIRTUAL: Final = (*("lo", "veth", "br-", "cali", "cni", "flannel", "lxc", "ifb", "tap", "tun", "dummy"),)
+_VIRTUAL: Final = ("lo", "veth", "br-", "cali", "cni", "flannel", "lxc", "ifb", "tap", "tun", "dummy")
 """The beginnings of the names of interfaces that exist for single containers, or have no link."""
 
 

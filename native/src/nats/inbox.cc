@@ -87,12 +87,8 @@ bool Inbox::put(const natsMsg* message, bool more) {
 void Inbox::add(const Run& message, const StreamSequences& sequences) {
     if (!put_.empty()) {
         auto& [run, first] = put_.back();
-        const auto place = [&run](std::uint64_t of_first) {
-            return of_first == 0 ? 0 : of_first + run.count;
-        };
         if (run.continued_by(message.first) && run.first.time_ns == message.first.time_ns &&
-            run.size == message.size && sequences.stream == place(first.stream) &&
-            sequences.consumer == place(first.consumer)) {
+            run.size == message.size && sequences == first.after(run.count)) {
             ++run.count;
             return;
         }
@@ -126,12 +122,10 @@ bool Inbox::take(Batch& batch) {
         auto& [run, first] = taking_[taken_];
         const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(run.count, batch.room()));
         batch.add({.first = run.first, .count = count, .size = run.size});
-        if (first.stream > 0) {
-            position_ = std::max(position_, first.stream + count - 1);
-            delivered_ = std::max(delivered_, first.consumer + count - 1);
-            first.stream += count;
-            first.consumer += count;
-        }
+        const StreamSequences last = first.after(count - 1);
+        position_ = std::max(position_, last.stream);
+        delivered_ = std::max(delivered_, last.consumer);
+        first = first.after(count);
         run.first.sequence += count;
         run.count -= count;
         taken_ += run.count == 0 ? 1 : 0;

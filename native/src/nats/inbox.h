@@ -25,6 +25,12 @@ namespace hydra {
 struct StreamSequences {
     std::uint64_t stream = 0;
     std::uint64_t consumer = 0;
+
+    // The places of the message that is this many messages later.
+    [[nodiscard]] StreamSequences after(std::uint64_t count) const {
+        return stream == 0 ? *this : StreamSequences{stream + count, consumer + count};
+    }
+    bool operator==(const StreamSequences&) const = default;
 };
 
 // From a message's reply subject.

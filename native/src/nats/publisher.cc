@@ -107,8 +107,9 @@ void NatsPublisher::probe(const Header& header) {
 
 std::size_t NatsPublisher::send(const Chunk& chunk) {
     std::size_t room = chunk.count();
+    const bool wanted = answered();
     give_up_answers();
-    if (answered()) {
+    if (wanted) {
         answers_->drain();
         const std::uint64_t window = static_cast<std::uint64_t>(step_->publish_window);
         const std::uint64_t pending = answers_->expected();
@@ -122,7 +123,6 @@ std::size_t NatsPublisher::send(const Chunk& chunk) {
         return 0;
     }
     PayloadBlock::Rooms rooms = chunk.rooms();
-    const bool wanted = answered();
     std::size_t accepted = 0;
     for (; accepted < room; ++accepted) {
         const std::span<char> message = rooms.next();
