@@ -25,7 +25,7 @@ from hydra.errors import EXIT_INTERRUPTED, EXIT_UNREAD, EXIT_USAGE, HydraError, 
 from hydra.options.help import MACHINE, MORE, RESULTS, GroupedHelpCommand
 from hydra.options.interrupts import hung_up, ignore_signals, interrupt_on_the_first, leave_at_once_on_the_next
 from hydra.options.plugin_commands import add_flags, commands
-from hydra.options.scenario_commands import MEASURE
+from hydra.options.scenario_commands import MEASURE, ScenarioArgumentCommand
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -86,6 +86,8 @@ class HydraCommand(GroupedHelpCommand, click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that the user named, with the flags of engines and experiments added."""
         name, command, rest = super().resolve_command(ctx, args)
+        if isinstance(command, ScenarioArgumentCommand) and not ctx.resilient_parsing:
+            command.check_first(rest)
         if command is not None:
             add_flags(command, ctx)
         return name, command, rest

@@ -182,16 +182,24 @@ class Backoff:
 
     Args:
         begin_ns: the first time.
+        first_ns: the first interval.
         longest_ns: longest interval between two times; None: no limit.
         for_ns: time after the first at which resending ends; None: it never ends.
     """
 
     __slots__ = ("_last_ns", "_longest_ns", "_wait_ns", "next_ns")
 
-    def __init__(self, begin_ns: int, *, longest_ns: int | None = None, for_ns: int | None = None) -> None:
+    def __init__(
+        self,
+        begin_ns: int,
+        *,
+        first_ns: int = FIRST_WAIT_NS,
+        longest_ns: int | None = None,
+        for_ns: int | None = None,
+    ) -> None:
         self.next_ns: int | None = begin_ns
         """The next time; None if there is none."""
-        self._wait_ns = FIRST_WAIT_NS
+        self._wait_ns = first_ns
         self._longest_ns = longest_ns
         self._last_ns = None if for_ns is None else begin_ns + for_ns
 

@@ -36,6 +36,9 @@ from hydra.wire.report_validation import MAX_UNACKNOWLEDGED_RANGES
 from hydra.wire.time_series import parts
 from hydra.wire.traffic import size_choice
 
+FIRST_PROBES_APART_NS: Final = 20_000_000
+"""First interval between two probes, ns: the first one is sent before any subscriber can have connected, and a few
+subscribers on the publisher's host have connected 15 ms later."""
 PROBES_APART_NS: Final = 500_000_000
 """Longest interval between two probes, ns."""
 GROUP_PROBES_APART_NS: Final = 50_000_000
@@ -134,10 +137,12 @@ class TransportPublisher(PublisherLoop):
         self._payload = PayloadBlock(command.settings, command.payload_share, sizes)
         self._data_endpoint = self._transport.configure(command)
         if command.probe:
-            apart_ns = GROUP_PROBES_APART_NS if command.group else PROBES_APART_NS
+            first_ns, apart_ns = FIRST_PROBES_APART_NS, PROBES_APART_NS
+            if command.group:
+                first_ns = apart_ns = GROUP_PROBES_APART_NS
             if isinstance(command.connect, Connect):
-                apart_ns = round(command.connect.probe_s * 1e9)
-            self._probes = Backoff(time.monotonic_ns(), longest_ns=apart_ns)
+                first_ns = apart_ns = round(command.connect.probe_s * 1e9)
+            self._probes = Backoff(time.monotonic_ns(), first_ns=first_ns, longest_ns=apart_ns)
 
     def _configure(self, command: Configure) -> None:
         if command.epoch == self._epoch and not command.probe and self._probes is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from difflib import get_close_matches
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
@@ -81,6 +80,8 @@ def scenario_path(name_or_path: str | Path) -> Path:
                 f"{text} is a published experiment, and no scenario",
                 f"run it with hydra run {quote(text)}; known scenarios: {', '.join(known)}",
             )
+        from difflib import get_close_matches
+
         close = get_close_matches(text, [*known, *published], n=1)
         hint = f"did you mean {close[0]}? " if close else ""
         others = f"; experiments, for hydra run: {', '.join(published)}" if published else ""

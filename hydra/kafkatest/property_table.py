@@ -10,7 +10,6 @@ their library has the property. Settings of a step have no value here, as each i
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -86,6 +85,8 @@ def _number(text: str) -> int:
 
 
 def _no_delay(text: str) -> list[tuple[int, int, int]]:
+    import socket
+
     return [(socket.IPPROTO_TCP, socket.TCP_NODELAY, int(_boolean(text)))]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import cache
 from typing import Final, Literal
 
@@ -153,6 +152,8 @@ def columns_meant(text: str, columns: Mapping[str, Column]) -> list[str]:
         text: what the user wrote.
         columns: the columns by name, in the order of the table.
     """
+    from difflib import get_close_matches  # most commands do not wait for it
+
     asked = _words(text)
     own = [each for each in columns.values() if not any(each.name.startswith(f"{other}_") for other in columns)]
     close = get_close_matches(text, [each.name for each in own], 1)

@@ -244,6 +244,18 @@ class ScenarioArgumentCommand(LateCommand):
         with _unknown_flags(f"hydra {ctx.info_name} {word}", lambda: its):
             return super().parse_args(ctx, args)
 
+    def check_first(self, args: Sequence[str]) -> None:
+        """Rejects an unknown scenario in the first place before the flags are made, which takes longer.
+
+        Raises:
+            ConfigError: there is no such scenario.
+        """
+        from hydra.config.file_locations import is_scenario, scenario_path
+
+        asks_only = any(each in ("-h", "--help") for each in args)
+        if args and not args[0].startswith("-") and not asks_only and not is_scenario(args[0]):
+            scenario_path(args[0])
+
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """The command's own parameters, and the flags of the scenario if it is known."""
         own = super().get_params(ctx)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from typing import TYPE_CHECKING
 
@@ -29,6 +28,8 @@ def text_of(file: str) -> str:
 
 def parsed(text: str) -> tuple[tuple[str, ...], tuple[Row, ...]]:
     """The columns and the rows of a table: a cell is a number if it reads as one, and None if it is empty."""
+    import csv
+
     reader = csv.DictReader(io.StringIO(text))
     rows = tuple({column: _figure(cell) for column, cell in row.items()} for row in reader)
     return tuple(reader.fieldnames or ()), rows

@@ -70,8 +70,9 @@ _STARTS: Final = 5
 _RESENDS_IN_LEAD: Final = 4
 _EASILY: Final = 1 / 3
 """If all clients acknowledge within this share of the lead, half the lead would have been enough, too."""
-_FEWEST_DOUBLINGS: Final = -1
-"""The lowest number of doublings: after a start that all clients acknowledged so soon, ``_LEAD_NS`` is halved."""
+_FEWEST_DOUBLINGS: Final = -3
+"""The lowest number of doublings: after starts that all clients acknowledged so soon, ``_LEAD_NS`` is halved, thrice at
+most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,8 @@ class StepStarter:
                 return StartedStep(start, proven, log_begin, command, clocks, self._connecting)
             phases.end("start that failed")
             self._run.journal.note(StartUnacknowledged(self._run.epoch, missing))
-            self._doublings = min(self._doublings + 1, _STARTS - 1)
+            # A start that fails costs more than a lead that is too long, so the next one is not a halved one.
+            self._doublings = min(max(0, self._doublings) + 1, _STARTS - 1)
             self._run.epoch += 1
         self._deployment.evict(missing)
         raise StepError(
@@ -410,8 +412,8 @@ class StepStarter:
         if left_ns >= (1 - _EASILY) * lead_ns:
             # The delay that made the lead longer is over.
             self._doublings = max(_FEWEST_DOUBLINGS, self._doublings - 1)
-        else:
-            self._doublings = max(0, self._doublings)
+        elif self._doublings < 0:
+            self._doublings += 1
         # If the window has begun already, publishers may have received the start too late.
         return command, clocks, publishers if left_ns < 0 else BitMap()
 

@@ -30,6 +30,11 @@ TEST_CASE("probes come at doubling distances up to a second and never end") {
     CHECK(said.back() == 99'550);
 }
 
+TEST_CASE("the first distance can be shorter") {
+    const Times said = times_ms(Backoff(0, kSecondNs / 2, kNeverNs, 20 * kMillisecondNs), 2'000);
+    CHECK(said == Times{0, 20, 60, 140, 300, 620, 1120, 1620});
+}
+
 TEST_CASE("end markers come at doubling distances for a minute") {
     const Times said = times_ms(Backoff(7 * kSecondNs, kNeverNs, 60 * kSecondNs), 1'000'000);
     CHECK(said == Times{7000, 7050, 7150, 7350, 7750, 8550, 10150, 13350, 19750, 32550, 58150});

@@ -27,6 +27,11 @@ def test_probes_come_at_doubling_distances_up_to_a_second_and_never_end() -> Non
     assert said[-1] == 99_550
 
 
+def test_the_first_distance_can_be_shorter() -> None:
+    said = times_ms(Backoff(0, first_ns=20 * MS, longest_ns=SECOND // 2), 2000)
+    assert said == [0, 20, 60, 140, 300, 620, 1120, 1620]
+
+
 def test_end_markers_come_at_doubling_distances_for_a_minute() -> None:
     said = times_ms(Backoff(7 * SECOND, for_ns=60 * SECOND), 1_000_000)
     assert [t - 7000 for t in said] == [0, 50, 150, 350, 750, 1550, 3150, 6350, 12750, 25550, 51150]

@@ -13,7 +13,6 @@ from hydra.measure.step_columns import DUE, SENT
 from hydra.model import HEADER_BYTES, Figure, number
 from hydra.report.latency_bound import at_most
 from hydra.report.reference_files import parsed, text_of
-from hydra.sweep.cleanness import why_not_clean
 from hydra.system import (
     Experiment,
     ExperimentOptions,
@@ -170,7 +169,7 @@ class Measured(NamedTuple):
     @property
     def marked(self) -> dict[str, Figure]:
         """Why the row is not clean, as the column that marks it."""
-        return {WHY.name: why_not_clean(self.row) or None}
+        return {WHY.name: _why_not_clean(self.row) or None}
 
     def told(self, *names: str) -> dict[str, Figure]:
         """These figures of the row, and those of :data:`OF_ROW`."""
@@ -262,9 +261,15 @@ def familiar_lines(done: Sequence[PartResult]) -> list[str]:
     return lines
 
 
+def _why_not_clean(row: Mapping[str, Figure]) -> str:
+    from hydra.sweep.cleanness import why_not_clean  # slow to import; the names of experiments do not need it
+
+    return why_not_clean(row)
+
+
 def not_measured(done: Sequence[PartResult]) -> list[str]:
     """A note for each row that is not clean, without figures, or with records that were not acknowledged in time."""
-    notes = [f"{MARK} {it.name}: not clean: {why}" for it in measured(done) if (why := why_not_clean(it.row))]
+    notes = [f"{MARK} {it.name}: not clean: {why}" for it in measured(done) if (why := _why_not_clean(it.row))]
     for row in (row for part in done for row in part.rows):
         sent = number(row.get("total_tx"))
         asked = (number(row.get("messages")) or 0.0) * (number(row.get(PUBLISHERS)) or 0.0)

@@ -15,9 +15,14 @@ class Backoff {
   public:
     Backoff() = default;  // no time at all
 
-    // From `begin_ns` on, with waits of at most `longest_ns`, until `until_ns` after the begin.
-    Backoff(std::int64_t begin_ns, std::int64_t longest_ns, std::int64_t until_ns)
+    static constexpr std::int64_t kFirstWaitNs = 50 * kMillisecondNs;
+
+    // From `begin_ns` on, with waits from `first_ns` to at most `longest_ns`, until `until_ns` after the
+    // begin.
+    Backoff(std::int64_t begin_ns, std::int64_t longest_ns, std::int64_t until_ns,
+            std::int64_t first_ns = kFirstWaitNs)
         : next_ns_(begin_ns),
+          wait_ns_(first_ns),
           longest_ns_(longest_ns),
           last_ns_(until_ns == kNeverNs ? kNeverNs : begin_ns + until_ns) {}
 
@@ -44,7 +49,7 @@ class Backoff {
 
   private:
     std::int64_t next_ns_ = kNeverNs;
-    std::int64_t wait_ns_ = 50 * kMillisecondNs;
+    std::int64_t wait_ns_ = kFirstWaitNs;
     std::int64_t longest_ns_ = 0;
     std::int64_t last_ns_ = kNeverNs;
 };

@@ -10,6 +10,8 @@
 namespace hydra {
 namespace {
 
+// The first probe is sent before any subscriber can have connected.
+constexpr std::int64_t kFirstProbesApartNs = 20 * kMillisecondNs;
 constexpr std::int64_t kProbesApartNs = kSecondNs;
 // In a consumer group each probe reaches, and wakes up, only one member.
 constexpr std::int64_t kGroupProbesApartNs = 50 * kMillisecondNs;
@@ -175,11 +177,15 @@ void Publisher::obey(const Configure& command) {
         memory_.begin_step(full ? kFreedWithinNs : 0);
         command_ = command;
         if (command.probe) {
-            std::int64_t apart_ns = command.group.empty() ? kProbesApartNs : kGroupProbesApartNs;
-            if (command.connect) {
-                apart_ns = to_ns(command.connect->probe_s);
+            std::int64_t first_ns = kFirstProbesApartNs;
+            std::int64_t apart_ns = kProbesApartNs;
+            if (!command.group.empty()) {
+                first_ns = apart_ns = kGroupProbesApartNs;
             }
-            probes_ = Backoff(monotonic_ns(), apart_ns, kNeverNs);
+            if (command.connect) {
+                first_ns = apart_ns = to_ns(command.connect->probe_s);
+            }
+            probes_ = Backoff(monotonic_ns(), apart_ns, kNeverNs, first_ns);
         }
     } else if (!command.probe && probes_.next_ns() != kNeverNs) {
         // No subscriber needs probes any more, and an acknowledged command promises that none is on its way.
