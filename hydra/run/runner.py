@@ -104,6 +104,7 @@ def run(context: RunContext, turn: RepeatTurn | None = None) -> RunEnd:
     scenario, sweep = context.scenario, context.resolved.sweep
     store, observer, exports = context.store, context.observer, context.exports
     results = store.results()
+    skipped = [result.plan for result in results if result.passed_over]
     ended, error = "failed", ""
     pace = StepPace(scenario, sweep)
     tables_due_s = began
@@ -116,13 +117,15 @@ def run(context: RunContext, turn: RepeatTurn | None = None) -> RunEnd:
                 step_began = time.monotonic()
                 observer.step_begins(plan, pace.left_s(results, plan))
                 exports.keeper.step_begins(len(results) + 1, _as_sent(plan, scenario))
-                if any(earlier.passed_over and earlier.plan == plan for earlier in results):
+                if plan in skipped:
                     result = steps.pass_over(plan)  # a repeat of a row that the user skipped
                 else:
                     result = steps.take(plan)
                     if result.status == "ok":
                         pace.took(plan, time.monotonic() - step_began)
                 results.append(result)
+                if result.passed_over:
+                    skipped.append(plan)
                 observer.step_ended(result, sweep.progress(results), again=_again(sweep, results, turn))
                 if (writes_s := time.monotonic()) >= tables_due_s:
                     write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []), results=results)

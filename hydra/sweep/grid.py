@@ -138,7 +138,8 @@ class Grid(Sweep):
     """
 
     def __init__(self, scenario: Scenario, plans: Sequence[StepPlan]) -> None:
-        self._points = [(plan, _known(plan, scenario.sweep.varied)) for plan in plans]
+        self._varied = scenario.sweep.varied
+        self._points = [(plan, _known(plan, self._varied)) for plan in plans]
         self._bound_s = sum(GRID_TRIES * _bound_s(scenario, plan) for plan in plans)
         self._expected_s = sum(connecting_s(plan) + expected_step_s(scenario, plan) + QUICK_DRAIN_S for plan in plans)
         self._warmup_s = max(scenario.warmup_s, scenario.warmup_max_s) * len(scenario.sizes)
@@ -149,9 +150,9 @@ class Grid(Sweep):
         self._seen: list[StepResult] = []
         # The results of each point, in their order.
         self._tries: list[list[StepResult]] = [[] for _ in self._points]
-        self._of_plan: dict[StepPlan, list[list[StepResult]]] = defaultdict(list)
+        self._of_plan: dict[tuple[StepPlan, tuple[Figure, ...]], list[list[StepResult]]] = defaultdict(list)
         for (plan, _), tries in zip(self._points, self._tries, strict=True):
-            self._of_plan[plan].append(tries)
+            self._of_plan[self._key(plan)].append(tries)
         # All points before this one are closed; the client counts that they have skipped.
         self._closed = 0
         self._skipped: set[int] = set()
@@ -205,6 +206,10 @@ class Grid(Sweep):
         """See :class:`hydra.sweep.interface.Sweep`."""
         return self._expected_s + self._warmup_s
 
+    def _key(self, plan: StepPlan) -> tuple[StepPlan, tuple[Figure, ...]]:
+        """The plan with what varies: the hash of a plan leaves out the settings of its system."""
+        return plan, tuple(plan.value(name) for name in self._varied)
+
     def _take(self, results: Sequence[StepResult]) -> None:
         """Matches these results with points.
 
@@ -214,12 +219,13 @@ class Grid(Sweep):
         if list(results[: len(self._seen)]) != self._seen:
             self._begin()
         for result in results[len(self._seen) :]:
-            if result.plan not in self._of_plan:
+            key = self._key(result.plan)
+            if key not in self._of_plan:
                 raise ValueError(
                     f"step {result.epoch} measured {result.plan}, which this sweep does not ask for: "
                     "the results belong to another scenario"
                 )
-            open_point = next((tried for tried in self._of_plan[result.plan] if _open(tried)), None)
+            open_point = next((tried for tried in self._of_plan[key] if _open(tried)), None)
             if open_point is None:
                 raise ValueError("there are more results than this sweep has steps")
             open_point.append(result)

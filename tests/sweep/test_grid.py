@@ -182,3 +182,18 @@ def test_the_bound_counts_windows_drains_warmups_and_second_tries(drain: float |
     sweep = for_scenario(replace(SCENARIO, drain_max_s=drain))
     assert sweep.bound_s() == bound
     assert sweep.expected_s() <= bound
+
+
+def test_a_long_sweep_compares_no_plan_with_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = 0
+    equal = Settings.__eq__
+
+    def counted(one: Settings, other: object) -> bool:
+        nonlocal compared
+        compared += 1
+        return equal(one, other)
+
+    monkeypatch.setattr(Settings, "__eq__", counted)
+    many = GridSweep(clients=(5,), duration_s=1, vary={"msg_batch": tuple(range(1, 201))})
+    assert len(play(for_scenario(replace(SCENARIO, sweep=many)))) == 200
+    assert compared <= 1000
