@@ -86,8 +86,8 @@ class HydraCommand(GroupedHelpCommand, click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that the user named, with the flags of engines and experiments added."""
         name, command, rest = super().resolve_command(ctx, args)
-        if isinstance(command, ScenarioArgumentCommand) and not ctx.resilient_parsing:
-            command.check_first(rest)
+        if isinstance(command, ScenarioArgumentCommand):
+            command.check_first(ctx, rest)
         if command is not None:
             add_flags(command, ctx)
         return name, command, rest

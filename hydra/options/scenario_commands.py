@@ -230,7 +230,6 @@ class ScenarioArgumentCommand(LateCommand):
         if not word and resumed and isinstance(ctx.obj, RunCommands):
             word = ctx.obj.begun(Path(resumed))
             args = [*args, word]
-        asks_only = ctx.resilient_parsing or any(each in ctx.help_option_names for each in args)
         its = None
         try:
             its = _subject(word) if word else None
@@ -239,21 +238,20 @@ class ScenarioArgumentCommand(LateCommand):
             ctx.meta[_FLAGS] = _flags_of(its) if its else []
             ctx.meta[SCENARIO] = word
         except ConfigError:
-            if not asks_only:
+            if not _asks_only(ctx, args):
                 raise
         with _unknown_flags(f"hydra {ctx.info_name} {word}", lambda: its):
             return super().parse_args(ctx, args)
 
-    def check_first(self, args: Sequence[str]) -> None:
-        """Rejects an unknown scenario in the first place before the flags are made, which takes longer.
+    def check_first(self, ctx: click.Context, args: Sequence[str]) -> None:
+        """Rejects an unknown scenario if it is the first word, without the flags, which take longer to make.
 
         Raises:
             ConfigError: there is no such scenario.
         """
         from hydra.config.file_locations import is_scenario, scenario_path
 
-        asks_only = any(each in ("-h", "--help") for each in args)
-        if args and not args[0].startswith("-") and not asks_only and not is_scenario(args[0]):
+        if args and not args[0].startswith("-") and not _asks_only(ctx, args) and not is_scenario(args[0]):
             scenario_path(args[0])
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
@@ -350,6 +348,11 @@ def _commands_of(its: _Subject) -> Iterator[ScenarioCommand | ExperimentCommand]
 
 def _system_of(command: ScenarioCommand | ExperimentCommand) -> str:
     return command.system if isinstance(command, ExperimentCommand) else _subject(command.scenario).system
+
+
+def _asks_only(ctx: click.Context, args: Sequence[str]) -> bool:
+    """Whether a command line asks for help, or a shell completes it."""
+    return ctx.resilient_parsing or any(each in ctx.help_option_names for each in args)
 
 
 def _scenario_among(args: Sequence[str], own: Sequence[click.Parameter]) -> str:

@@ -123,9 +123,9 @@ def run(context: RunContext, turn: RepeatTurn | None = None) -> RunEnd:
                     result = steps.take(plan)
                     if result.status == "ok":
                         pace.took(plan, time.monotonic() - step_began)
+                    elif result.passed_over:
+                        skipped.append(plan)
                 results.append(result)
-                if result.passed_over:
-                    skipped.append(plan)
                 observer.step_ended(result, sweep.progress(results), again=_again(sweep, results, turn))
                 if (writes_s := time.monotonic()) >= tables_due_s:
                     write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []), results=results)

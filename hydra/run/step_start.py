@@ -71,8 +71,8 @@ _RESENDS_IN_LEAD: Final = 4
 _EASILY: Final = 1 / 3
 """If all clients acknowledge within this share of the lead, half the lead would have been enough, too."""
 _FEWEST_DOUBLINGS: Final = -3
-"""The lowest number of doublings: after starts that all clients acknowledged so soon, ``_LEAD_NS`` is halved, thrice at
-most."""
+"""The lowest number of doublings: ``_LEAD_NS`` is halved up to three times, after starts that all clients acknowledged
+within that share."""
 
 
 @dataclass(frozen=True, slots=True)
