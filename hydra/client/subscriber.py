@@ -6,8 +6,6 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice
-from operator import sub
 from typing import Final, cast
 
 import numpy as np
@@ -378,29 +376,28 @@ class _Receiving:
         if not self.heard_ns:
             self.heard_ns = batches[0][0]
         # Outside the window a batch is counted at once: the step may wait for its probe or its last message.
-        if self._counts_later and self._time_of(batches[-1][0]) <= self._stop_ns:
-            # A stop may have arrived meanwhile, so they are not counted before the control channel was read.
-            if self._arrivals.full:
-                self._count()
-            self._arrivals.add(messages, batches)
-            return
-        self._count()
-        left = iter(messages)
-        for batch in batches:
-            self._arrivals.add(list(islice(left, batch[1])), [batch])
+        later = self._counts_later and self._time_of(batches[-1][0]) <= self._stop_ns
+        # A stop may have arrived meanwhile, so they are not counted before the control channel was read.
+        if not later or self._arrivals.full:
+            self._count()
+        self._arrivals.add(messages, batches)
+        if not later:
             self._count()
 
     def _count(self) -> None:
-        """Counts the messages that have arrived: together, or by batch if the window has ended meanwhile."""
+        """Counts the messages that have arrived: those of the window together, and those after it."""
         arrived = self._arrivals.take()
         if arrived is None:
             return
-        within = self._time_of(int(arrived.read_ns[-1])) <= self._stop_ns
-        for some in (arrived,) if within else arrived.batches():
+        if self._clock is None or self._clock.at_ns(int(arrived.read_ns[-1])) <= self._stop_ns:
+            self._record(arrived)
+            return
+        inside = np.searchsorted(self._clock.at_ns(arrived.read_ns), self._stop_ns, side="right")
+        for some in arrived.split(int(inside)):
             self._record(some)
 
     def _record(self, arrived: BufferedBatches) -> None:
-        """Counts messages that have arrived: all within the window, or a single batch."""
+        """Counts messages that have arrived: all within the window, or all after it."""
         # Data can arrive before the start command, if the publishers got theirs first. Without the step's clock its age
         # is unknown.
         clock = self._clock
@@ -409,33 +406,32 @@ class _Receiving:
             return
         if len(ours) < len(arrived.headers):
             arrived = arrived.only(self._ledger.ours(arrived.headers))
-        batches_ns = arrived.read_ns.tolist()
+        read_ns = arrived.read_ns
+        first_ns = int(read_ns[0])
         if not self._batches:
-            self._first_batch, self._first_ns = int(arrived.counts[0]), batches_ns[0]
-            self._batch_ns = self._first_ns
-        self._longest_gap_ns = max(self._longest_gap_ns, *map(sub, batches_ns, [self._batch_ns, *batches_ns[:-1]]))
-        self._heard_ns = self._batch_ns = batches_ns[-1]
+            self._first_batch, self._first_ns = int(arrived.counts[0]), first_ns
+            self._batch_ns = first_ns
+        gap_ns = int(np.maximum.reduce(read_ns[1:] - read_ns[:-1], initial=first_ns - self._batch_ns))
+        self._longest_gap_ns = max(self._longest_gap_ns, gap_ns)
+        self._heard_ns = self._batch_ns = int(read_ns[-1])
         self._batches += len(arrived.counts)
         self._bytes += int(arrived.sizes.sum())
         if self._absent_since_ns:
             self._end_absence(self._time_of(self._batch_ns))
         if clock is None:
             return
-        times_ns, now_ns = arrived.headers["time_ns"], [clock.at_ns(batch_ns) for batch_ns in batches_ns]
-        alike = len(now_ns) == 1
+        times_ns, now_ns = arrived.headers["time_ns"], clock.at_ns(read_ns)
         if self._time_series is not None:
             self._time_series.record(times_ns, now_ns, arrived.counts)
         else:
-            all_ns = now_ns[0] if alike else np.repeat(np.array(now_ns, np.int64), arrived.counts)
-            self._latency.record(times_ns, all_ns)
+            self._latency.record(times_ns, np.repeat(now_ns, arrived.counts))
         if self._topics is not None:
             hot = self._topics.hot(arrived.headers)
             if bool(hot.any()):
-                read_ns = np.repeat(np.array(now_ns, np.int64), arrived.counts)
-                self._hot_latency.record(times_ns[hot], read_ns[hot])
+                self._hot_latency.record(times_ns[hot], np.repeat(now_ns, arrived.counts)[hot])
         if self._lag is not None:
-            for batch_ns, newest_ns in zip(now_ns, times_ns[np.cumsum(arrived.counts) - 1].tolist(), strict=True):
-                self._lag.add(batch_ns, batch_ns - newest_ns)
+            newest_ns = times_ns[np.cumsum(arrived.counts) - 1].view(np.int64)
+            self._lag.add(now_ns, now_ns - newest_ns)
 
     @property
     def _counts_later(self) -> bool:

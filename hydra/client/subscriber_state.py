@@ -26,7 +26,7 @@ from hydra.wire.messages import Impairment
 
 MOST_MESSAGES: Final = 4000
 """Most messages in the buffer before they are counted: it keeps 24 bytes of each."""
-MOST_BATCHES: Final = 250
+MOST_BATCHES: Final = 1000
 """Most batches in the buffer before they are counted."""
 
 
@@ -46,14 +46,12 @@ class BufferedBatches:
     read_ns: npt.NDArray[np.int64]
     counts: npt.NDArray[np.int64]
 
-    def batches(self) -> Iterator[BufferedBatches]:
-        """Each batch separately."""
-        ends = np.cumsum(self.counts).tolist()
-        for at, (end, count) in enumerate(zip(ends, self.counts.tolist(), strict=True)):
-            here = slice(end - count, end)
-            yield BufferedBatches(
-                self.headers[here], self.sizes[here], self.read_ns[at : at + 1], self.counts[at : at + 1]
-            )
+    def split(self, batches: int) -> Iterator[BufferedBatches]:
+        """The first ``batches`` batches, and the others; only those that have batches."""
+        messages = int(self.counts[:batches].sum())
+        for at, of in ((slice(batches), slice(messages)), (slice(batches, None), slice(messages, None))):
+            if len(self.counts[at]):
+                yield BufferedBatches(self.headers[of], self.sizes[of], self.read_ns[at], self.counts[at])
 
     def only(self, ours: npt.NDArray[np.bool_]) -> BufferedBatches:
         """The messages for which ``ours`` is true, in the batches that have such messages."""
@@ -138,22 +136,29 @@ class LagBins:
     def __init__(self, start_ns: int, stop_ns: int) -> None:
         self._start_ns = start_ns
         self._bin_ns = max((stop_ns - start_ns) // LAG_BINS, 1)
-        self._counts = [0] * LAG_BINS
-        self._sums_us = [0] * LAG_BINS
+        self._counts = np.zeros(LAG_BINS, np.int64)
+        self._sums_us = np.zeros(LAG_BINS, np.int64)
 
-    def add(self, now_ns: int, age_ns: int) -> None:
-        """Adds a batch that was read at ``now_ns``, ``age_ns`` after its newest message was due, if in the window.
+    def add(self, now_ns: npt.NDArray[np.int64], ages_ns: npt.NDArray[np.int64]) -> None:
+        """Adds batches that were read in the window; others are left out.
 
-        An age below 0 counts as 0, one above 1 h as 1 h.
+        Args:
+            now_ns: when each batch was read, rising; at least one.
+            ages_ns: how long before its newest message was due; below 0 counts as 0, above 1 h as 1 h.
         """
-        index = (now_ns - self._start_ns) // self._bin_ns
-        if 0 <= index < LAG_BINS:
-            self._counts[index] += 1
-            self._sums_us[index] += min(max(age_ns // 1000, 0), LATENCY_HIGHEST_US)
+        at = (now_ns - self._start_ns) // self._bin_ns
+        ages_us = np.minimum(np.maximum(ages_ns // 1000, 0), LATENCY_HIGHEST_US)
+        if int(at[0]) < 0 or int(at[-1]) >= LAG_BINS:
+            within = (at >= 0) & (at < LAG_BINS)
+            at, ages_us = at[within], ages_us[within]
+        np.add.at(self._counts, at, 1)
+        np.add.at(self._sums_us, at, ages_us)
 
     def means_us(self) -> list[int | None]:
         """The mean lag in each part (µs, rounded down); None if no batch was read in the part."""
-        return [total // n if n else None for total, n in zip(self._sums_us, self._counts, strict=True)]
+        return [
+            total // n if n else None for total, n in zip(self._sums_us.tolist(), self._counts.tolist(), strict=True)
+        ]
 
 
 Change = Literal["", "leave", "return"]

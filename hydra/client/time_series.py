@@ -6,8 +6,6 @@ its batch was read, or handed to the library. The numbers sent add to those sent
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import groupby
 from typing import Final
 
 import numpy as np
@@ -78,7 +76,9 @@ class ReceivedTimeSeries:
         self._second = 0
         self._told: list[SecondCounts] = []
 
-    def record(self, times_ns: npt.NDArray[np.uint64], now_ns: Sequence[int], counts: npt.NDArray[np.int64]) -> None:
+    def record(
+        self, times_ns: npt.NDArray[np.uint64], now_ns: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
+    ) -> None:
         """Counts batches.
 
         Args:
@@ -86,28 +86,16 @@ class ReceivedTimeSeries:
             now_ns: when each batch was read, on the step's clock; rising.
             counts: number of messages in each batch.
         """
-        if self._second_of(now_ns[0]) == self._second_of(now_ns[-1]):
-            self._record(self._second_of(now_ns[0]), times_ns, now_ns, counts)
-            return
-        batch = message = 0
-        for second, its in groupby(now_ns, self._second_of):
-            size = len(list(its))
-            some = counts[batch : batch + size]
-            many = int(some.sum())
-            self._record(second, times_ns[message : message + many], now_ns[batch : batch + size], some)
-            batch, message = batch + size, message + many
-
-    def _record(
-        self, second: int, times_ns: npt.NDArray[np.uint64], now_ns: Sequence[int], counts: npt.NDArray[np.int64]
-    ) -> None:
-        if second != self._second:
-            self._end_second()
-            self._second = second
-        alike = len(now_ns) == 1
-        self._recorder.record(times_ns, now_ns[0] if alike else np.repeat(np.array(now_ns, np.int64), counts))
-
-    def _second_of(self, time_ns: int) -> int:
-        return max(time_ns - self._start_ns, 0) // _SECOND_NS
+        read_ns = np.repeat(now_ns, counts)
+        begin = 0
+        while begin < len(read_ns):
+            second = max(int(read_ns[begin]) - self._start_ns, 0) // _SECOND_NS
+            if second != self._second:
+                self._end_second()
+                self._second = second
+            end = int(np.searchsorted(read_ns, self._start_ns + (second + 1) * _SECOND_NS))
+            self._recorder.record(times_ns[begin:end], read_ns[begin:end])
+            begin = end
 
     def _end_second(self) -> None:
         latency = self._recorder.take()

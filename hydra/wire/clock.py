@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from hydra.wire.messages import HostClock
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 _NAMESPACES: Final = Path("/proc/self/ns")
 _BILLION: Final = 10**9
+_Ns = TypeVar("_Ns", int, npt.NDArray[np.int64])
 
 
 def boot_id() -> str:
@@ -62,10 +66,12 @@ class StepClock:
         """The present time, Unix ns."""
         return self.at_ns(time.monotonic_ns())
 
-    def at_ns(self, monotonic_ns: int) -> int:
-        """The time (Unix ns) at a CLOCK_MONOTONIC reading (ns)."""
+    def at_ns(self, monotonic_ns: _Ns) -> _Ns:
+        """The time (Unix ns) at a CLOCK_MONOTONIC reading (ns), or at each of many."""
         passed_ns = monotonic_ns - self._at_ns
-        return self._step_ns + passed_ns + passed_ns * self._rate_ppb // _BILLION
+        # The product of both would not fit into the 64 bits of an array.
+        seconds, rest_ns = divmod(passed_ns, _BILLION)
+        return self._step_ns + passed_ns + seconds * self._rate_ppb + rest_ns * self._rate_ppb // _BILLION
 
     def monotonic_ns_of(self, step_ns: int) -> int:
         """The CLOCK_MONOTONIC reading (ns) at a time (Unix ns); the inverse of :meth:`at_ns` within 1 ns."""

@@ -62,11 +62,12 @@ def test_it_is_full_by_messages_and_by_batches(messages: int, batches: int) -> N
     assert arrivals.full
 
 
-def test_each_batch_by_itself() -> None:
+def test_the_first_batches_and_the_others() -> None:
     arrivals = ReceiveBuffer()
     arrivals.add([pack(1, 0, n, n, 24 + n) for n in range(5)], [(10, 2), (20, 3)])
     arrived = taken(arrivals)
-    one, other = arrived.batches()
+    one, other = arrived.split(1)
     assert (one.read_ns.tolist(), one.counts.tolist(), one.sizes.tolist()) == ([10], [2], [24, 25])
     assert (other.read_ns.tolist(), other.counts.tolist(), other.sizes.tolist()) == ([20], [3], [26, 27, 28])
     assert other.headers["sequence"].tolist() == [2, 3, 4]
+    assert [len(some.counts) for some in (*arrived.split(0), *arrived.split(2))] == [2, 2]

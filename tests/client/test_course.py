@@ -15,8 +15,8 @@ START_NS = 10**18
 
 
 def received(course: ReceivedTimeSeries, at_s: list[float], counts: list[int], late_us: int) -> None:
-    now_ns = [START_NS + round(s * SECOND_NS) for s in at_s]
-    times = np.repeat(np.array(now_ns, np.int64), counts) - 1000 * late_us
+    now_ns = np.array([START_NS + round(s * SECOND_NS) for s in at_s])
+    times = np.repeat(now_ns, counts) - 1000 * late_us
     course.record(times.astype(np.uint64), now_ns, np.array(counts, np.int64))
 
 

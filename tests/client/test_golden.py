@@ -103,8 +103,8 @@ def test_ledger(case: Any) -> None:
 @pytest.mark.parametrize("case", cases("lag"))
 def test_lag(case: Any) -> None:
     bins = LagBins(case["start_ns"], case["stop_ns"])
-    for now_ns, age_ns in case["batches"]:
-        bins.add(now_ns, age_ns)
+    for at in range(0, len(case["batches"]), 3):
+        bins.add(*np.array(case["batches"][at : at + 3]).T)
     assert bins.means_us() == case["means_us"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,6 +28,13 @@ def test_times_and_readings_follow_from_each_other(rate_ppb: int, at_ns: int, di
     assert abs(it.at_ns(it.monotonic_ns_of(step_ns)) - step_ns) <= 1
     # A time that is waited for has come by then, or is 1 ns away.
     assert it.at_ns(it.monotonic_ns_of(step_ns) + 1) >= step_ns
+
+
+@settings(max_examples=40)
+@given(st.integers(-10_000_000, 10_000_000), st.lists(st.integers(-DAY_NS, 1000 * DAY_NS), min_size=1))
+def test_many_readings_give_the_times_of_each(rate_ppb: int, readings_ns: list[int]) -> None:
+    it = StepClock(HostClock(at_ns=7, step_ns=2**60, rate_ppb=rate_ppb))
+    assert it.at_ns(np.array(readings_ns)).tolist() == [it.at_ns(reading_ns) for reading_ns in readings_ns]
 
 
 def test_it_runs_at_its_rate_and_with_the_wall_clock(monkeypatch: pytest.MonkeyPatch) -> None:
