@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Final, TypeVar
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from hydra.wire.messages import HostClock
+
+if TYPE_CHECKING:  # relays use this module without numpy
+    import numpy as np
+    import numpy.typing as npt
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 _NAMESPACES: Final = Path("/proc/self/ns")
 _BILLION: Final = 10**9
-_Ns = TypeVar("_Ns", int, npt.NDArray[np.int64])
+_Ns = TypeVar("_Ns", int, "npt.NDArray[np.int64]")
 
 
 def boot_id() -> str:
