@@ -385,7 +385,7 @@ class _Receiving:
             self._count()
 
     def _count(self) -> None:
-        """Counts the messages that have arrived: those of the window together, and those after it."""
+        """Counts the buffered messages: first those that arrived in the window, then those that arrived after it."""
         arrived = self._arrivals.take()
         if arrived is None:
             return
@@ -397,7 +397,7 @@ class _Receiving:
             self._record(some)
 
     def _record(self, arrived: BufferedBatches) -> None:
-        """Counts messages that have arrived: all within the window, or all after it."""
+        """Counts messages, which all arrived in the window, or all after it."""
         # Data can arrive before the start command, if the publishers got theirs first. Without the step's clock its age
         # is unknown.
         clock = self._clock
@@ -421,14 +421,12 @@ class _Receiving:
         if clock is None:
             return
         times_ns, now_ns = arrived.headers["time_ns"], clock.at_ns(read_ns)
-        if self._time_series is not None:
-            self._time_series.record(times_ns, now_ns, arrived.counts)
-        else:
-            self._latency.record(times_ns, np.repeat(now_ns, arrived.counts))
+        each_ns = np.repeat(now_ns, arrived.counts)
+        (self._latency if self._time_series is None else self._time_series).record(times_ns, each_ns)
         if self._topics is not None:
             hot = self._topics.hot(arrived.headers)
             if bool(hot.any()):
-                self._hot_latency.record(times_ns[hot], np.repeat(now_ns, arrived.counts)[hot])
+                self._hot_latency.record(times_ns[hot], each_ns[hot])
         if self._lag is not None:
             newest_ns = times_ns[np.cumsum(arrived.counts) - 1].view(np.int64)
             self._lag.add(now_ns, now_ns - newest_ns)

@@ -47,7 +47,7 @@ class BufferedBatches:
     counts: npt.NDArray[np.int64]
 
     def split(self, batches: int) -> Iterator[BufferedBatches]:
-        """The first ``batches`` batches, and the others; only those that have batches."""
+        """Yields the first ``batches`` batches, then the others; leaves out an empty part."""
         messages = int(self.counts[:batches].sum())
         for at, of in ((slice(batches), slice(messages)), (slice(batches, None), slice(messages, None))):
             if len(self.counts[at]):
@@ -140,7 +140,7 @@ class LagBins:
         self._sums_us = np.zeros(LAG_BINS, np.int64)
 
     def add(self, now_ns: npt.NDArray[np.int64], ages_ns: npt.NDArray[np.int64]) -> None:
-        """Adds batches that were read in the window; others are left out.
+        """Adds the batches that were read in the window, and ignores others.
 
         Args:
             now_ns: when each batch was read, rising; at least one.

@@ -76,25 +76,21 @@ class ReceivedTimeSeries:
         self._second = 0
         self._told: list[SecondCounts] = []
 
-    def record(
-        self, times_ns: npt.NDArray[np.uint64], now_ns: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
-    ) -> None:
-        """Counts batches.
+    def record(self, times_ns: npt.NDArray[np.uint64], now_ns: npt.NDArray[np.int64]) -> None:
+        """Counts messages.
 
         Args:
-            times_ns: the times in the headers of all messages.
-            now_ns: when each batch was read, on the step's clock; rising.
-            counts: number of messages in each batch.
+            times_ns: the times in their headers.
+            now_ns: when each was read, on the step's clock; never falling.
         """
-        read_ns = np.repeat(now_ns, counts)
         begin = 0
-        while begin < len(read_ns):
-            second = max(int(read_ns[begin]) - self._start_ns, 0) // _SECOND_NS
+        while begin < len(now_ns):
+            second = max(int(now_ns[begin]) - self._start_ns, 0) // _SECOND_NS
             if second != self._second:
                 self._end_second()
                 self._second = second
-            end = int(np.searchsorted(read_ns, self._start_ns + (second + 1) * _SECOND_NS))
-            self._recorder.record(times_ns[begin:end], read_ns[begin:end])
+            end = int(np.searchsorted(now_ns, self._start_ns + (second + 1) * _SECOND_NS))
+            self._recorder.record(times_ns[begin:end], now_ns[begin:end])
             begin = end
 
     def _end_second(self) -> None:

@@ -207,7 +207,7 @@ class Grid(Sweep):
         return self._expected_s + self._warmup_s
 
     def _key(self, plan: StepPlan) -> tuple[StepPlan, tuple[Figure, ...]]:
-        """The plan with what varies: the hash of a plan leaves out the settings of its system."""
+        """The plan and the values that vary, because the hash of a plan leaves out the settings of its system."""
         return plan, tuple(plan.value(name) for name in self._varied)
 
     def _take(self, results: Sequence[StepResult]) -> None:

@@ -70,7 +70,7 @@ class StepClock:
     def at_ns(self, monotonic_ns: _Ns) -> _Ns:
         """The time (Unix ns) at a CLOCK_MONOTONIC reading (ns), or at each of many."""
         passed_ns = monotonic_ns - self._at_ns
-        # The product of both would not fit into the 64 bits of an array.
+        # In an array, the product of the whole time and the rate would not fit into 64 bits.
         seconds, rest_ns = divmod(passed_ns, _BILLION)
         return self._step_ns + passed_ns + seconds * self._rate_ppb + rest_ns * self._rate_ppb // _BILLION
 

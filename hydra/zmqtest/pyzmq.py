@@ -35,7 +35,7 @@ _PATIENCE_MS: Final = 300
 """How long a stream waits for its next batch if it has the time: an unsuccessful wait costs as much as a hundred
 messages."""
 _CLOSE_NS: Final = 100_000
-"""If a message comes sooner after the last batch, a stream looks for others behind it."""
+"""A stream reads what waits behind a message if the message came less than this time after the last batch, ns."""
 _REBIND_WITHIN_S: Final = 2.0
 """A fixed port stays in use until libzmq's thread has actually closed the previous socket."""
 _SEND_TIMEOUT_MS: Final = 10

@@ -15,9 +15,8 @@ START_NS = 10**18
 
 
 def received(course: ReceivedTimeSeries, at_s: list[float], counts: list[int], late_us: int) -> None:
-    now_ns = np.array([START_NS + round(s * SECOND_NS) for s in at_s])
-    times = np.repeat(now_ns, counts) - 1000 * late_us
-    course.record(times.astype(np.uint64), now_ns, np.array(counts, np.int64))
+    now_ns = np.repeat([START_NS + round(s * SECOND_NS) for s in at_s], counts)
+    course.record((now_ns - 1000 * late_us).astype(np.uint64), now_ns)
 
 
 def test_batches_belong_to_the_second_in_which_they_were_read_or_to_the_first() -> None:

@@ -36,7 +36,8 @@ RATE = Column("avg_rx_rate_pps", "messages/s", "as received", "Rx")
 
 def parts(order: ExperimentOptions) -> list[ExperimentPart]:
     common = {"system": "zmq", "client": "pyzmq", "table": "fixed", "warmup_s": 0.0}
-    common["sweep"] = {"clients": [1], "duration_s": 10 * order.scale}
+    # At scale 0.02 a window of 0.4 s: a stall of 50 ms at its end leaves the second part's ratio above 1.5.
+    common["sweep"] = {"clients": [1], "duration_s": 20 * order.scale}
     return [
         ExperimentPart(f"rate-{rate}", {**common, "settings": {"rate": rate, "message_size": 100}})
         for rate in (200, 400)
@@ -92,7 +93,7 @@ def test_every_part_is_run_and_what_is_there_is_kept(tmp_path: Path, capsys: pyt
     assert (first.stat().st_mtime_ns, second.exists()) == (before, True)
     (printed,) = json.loads(capsys.readouterr().out)["tables"]
     assert [row["part"] for row in printed["rows"]] == ["rate-200", "rate-400"]
-    assert run(resume=folder, fail_if=("avg_rx_rate_pps_ratio > 0.5",)) == EXIT_INCOMPLETE
+    assert run(resume=folder, fail_if=("avg_rx_rate_pps_ratio > 1.5",)) == EXIT_INCOMPLETE
 
 
 @pytest.mark.parametrize(
