@@ -17,7 +17,7 @@ from hydra.client.payload import beginning
 from hydra.config.machine_limits import MachineLimits, read_limits
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.resource_needs import expected_start_s
-from hydra.errors import EXIT_GOOD, EXIT_INTERRUPTED, RefusedKeyError
+from hydra.errors import EXIT_GOOD, EXIT_INTERRUPTED, HydraError, RefusedKeyError
 from hydra.events.run_events import EngineWaits, RolesPinned, RunBegan, RunComplete, RunResumed, RunResumeSummary
 from hydra.events.value_formatting import duration
 from hydra.events.warnings import Interrupted
@@ -26,15 +26,15 @@ from hydra.model import Agent, ClusterSpec, GroupRole, Scenario, format_cpus
 from hydra.monitor.metrics_exports import Exports
 from hydra.monitor.progress_view import Observer, servers_of
 from hydra.options.engine_choice import SelectedEngine
-from hydra.report.tables import name_of, write
+from hydra.report.tables import name_of
 from hydra.run.context import RunContext
 from hydra.run.deployed_servers import required
 from hydra.run.machine_watch import MachineWatch
 from hydra.run.pinned_roles import is_apart, pinned_scenario
 from hydra.run.placement_preview import check_placement, unfit_rows, without_unknown
 from hydra.run.run_metadata import metadata
-from hydra.run.runner import RunEnd, exit_code, run
-from hydra.store.database import ENDED_KEY, ERROR_KEY, FINISHED, RunStore
+from hydra.run.runner import RunEnd, conclude, exit_code, run
+from hydra.store.database import ENDED_KEY, ERROR_KEY, FINISHED, INTERRUPTED, RunStore
 from hydra.store.redaction import Redactor
 from hydra.store.run_folders import DATABASE, check_folder, locked
 from hydra.sweep import RepeatTurn, kind_of
@@ -166,22 +166,24 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor)
             began = _began(placed, request, agents, machine)
             observer.show(began)
             request.confirm(began.expected_s)
-        store = stack.enter_context(_store(resolved, request, redactor))
-        if not request.resume:
-            stack.enter_context(locked(request.out))
-        if left_out is not None:
-            store.add_event(left_out)
-        if pins:
-            store.add_event(RolesPinned({role: format_cpus(cpus) for role, cpus in pins.items()}))
-        within = "" if request.whole is None else f"{request.whole.name}/"
-        request.exports.begin(within + request.out.name, resolved.system.name)
         try:
+            store = stack.enter_context(_store(resolved, request, redactor))
+            if not request.resume:
+                stack.enter_context(locked(request.out))
+            if left_out is not None:
+                store.add_event(left_out)
+            if pins:
+                store.add_event(RolesPinned({role: format_cpus(cpus) for role, cpus in pins.items()}))
+            within = "" if request.whole is None else f"{request.whole.name}/"
+            request.exports.begin(within + request.out.name, resolved.system.name)
             end = run(
                 RunContext(placed, request.cluster, its_engine, system, store, observer, request.exports, machines),
                 request.turn,
             )
         except KeyboardInterrupt:
-            end = RunEnd.of(resolved, store, EXIT_INTERRUPTED)
+            if not (request.out / DATABASE).is_file():
+                raise
+            end = replace(_concluded(resolved, request, redactor, INTERRUPTED), code=EXIT_INTERRUPTED)
         # The last step of this run may not be the last one of the whole that it is a part of.
         if end.code == EXIT_INTERRUPTED or (observer.ends and request.whole):
             observer.show(Interrupted(str(request.whole or request.out), by_key=observer.ends))
@@ -242,16 +244,21 @@ def resume_summary(resolved: ResolvedScenario, directory: Path) -> RunResumeSumm
 
 
 def _complete(resolved: ResolvedScenario, request: RunRequest, observer: Observer, redactor: Redactor) -> RunEnd:
-    """Stores the end of a run that has measured everything, if the run itself did not."""
-    with RunStore.open(request.out, writable=True) as store:
-        store.redact = redactor.text
-        end = RunEnd.of(resolved, store, EXIT_GOOD)
-        if store.meta(ENDED_KEY) != FINISHED:
-            store.set_meta(ENDED_KEY, FINISHED)
-            store.set_meta(ERROR_KEY, "")
-            write(request.out, resolved.scenario, end.rows, end.clients, end.events, end.results)
+    """The end of a run that has measured everything."""
+    end = _concluded(resolved, request, redactor, FINISHED)
     observer.show(RunComplete(str(request.out)))
     return replace(end, code=exit_code(end.rows, observer))
+
+
+def _concluded(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor, ended: str) -> RunEnd:
+    """The end of a stored run; stores it, and writes the tables, if the run itself did not."""
+    with RunStore.open(request.out, writable=True) as store:
+        store.redact = redactor.text
+        if store.meta(ENDED_KEY) != ended:
+            # A full disk, for instance, must not turn an interrupt into a failure.
+            with contextlib.nullcontext() if ended == FINISHED else contextlib.suppress(HydraError):
+                conclude(resolved, store, ended)
+        return RunEnd.of(resolved, store, EXIT_GOOD)
 
 
 def _store(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor) -> RunStore:

@@ -65,12 +65,19 @@ class RunEnd:
         return cls(code, results, resolved.sweep.rows(results), store.meta(CLIENTS_KEY, []), store.events())
 
 
-def conclude(store: RunStore, ended: str, error: str) -> None:
-    """Stores how the run ended, and its error."""
+def conclude(resolved: ResolvedScenario, store: RunStore, ended: str, error: str = "") -> RunEnd:
+    """Stores how a run ended, and its error, and writes its tables.
+
+    Raises:
+        HydraError: the run directory cannot be read or written.
+    """
     store.set_meta(ENDED_KEY, ended)
     store.set_meta(ERROR_KEY, error)
     if error:
         store.add_event(RunFailed(error))
+    end = RunEnd.of(resolved, store, EXIT_GOOD)
+    write(store.directory, resolved.scenario, end.rows, end.clients, end.events, end.results)
+    return end
 
 
 def exit_code(rows: Sequence[Row], observer: Observer) -> int:
@@ -141,10 +148,8 @@ def run(context: RunContext, turn: RepeatTurn | None = None) -> RunEnd:
         exports.end(well=ended in (FINISHED, ""))
         # The error that stopped the run must reach the user, although a full disk, for instance, makes this fail, too.
         with contextlib.nullcontext() if ended in (FINISHED, "") else contextlib.suppress(HydraError):
-            conclude(store, ended, error)
             # After an interrupt, ``results`` may lack a step that is stored already.
-            end = RunEnd.of(context.resolved, store, EXIT_GOOD)
-            write(store.directory, scenario, end.rows, end.clients, end.events, end.results)
+            end = conclude(context.resolved, store, ended, error)
     if turn is None:
         observer.show(RunDone(time.monotonic() - began, str(store.directory)))
     return replace(end, code=exit_code(end.rows, observer))

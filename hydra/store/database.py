@@ -178,7 +178,7 @@ class RunStore:
         """
         path = directory / DATABASE
         refuse_run_in(directory)
-        # The file gets its final name only when it is complete: a run.db without tables would be no run, but block one.
+        # The file gets its name when it is complete: a run.db without its scenario would be no run, but block one.
         draft = directory / f"{DATABASE}.new"
         try:
             directory.mkdir(parents=True, exist_ok=True)
@@ -187,16 +187,15 @@ class RunStore:
                 db.executescript(f"BEGIN;{SCHEMA}PRAGMA user_version={FORMAT};")
                 meanings = [(column.name, column.unit, column.help) for column in step_columns(system=system)]
                 db.executemany("INSERT INTO columns VALUES (?, ?, ?)", meanings)
+                facts = [(key, _to_json(value)) for key, value in metadata.items()]
+                db.executemany("INSERT INTO run VALUES (?, ?)", facts)
                 db.execute("COMMIT")
             draft.rename(path)
         except (OSError, sqlite3.Error) as e:
             raise RunDirectoryError(
                 f"cannot write the run directory {directory}: {e}", "choose another with --out"
             ) from e
-        store = cls(directory, _connect(path, writable=True))
-        for key, value in metadata.items():
-            store.set_meta(key, value)
-        return store
+        return cls(directory, _connect(path, writable=True))
 
     @classmethod
     def open(cls, directory: Path, writable: bool = False) -> RunStore:

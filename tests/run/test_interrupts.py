@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hydra.errors import EXIT_INTERRUPTED
+from hydra.store.database import ENDED_KEY, INTERRUPTED, RunStore
 from tests.suite.waiting import LONG_S
 
 pytestmark = pytest.mark.tier("all")
@@ -77,6 +78,28 @@ hydra.cli.main.main()
 """
 """Such an object goes when Python has given up its own handlers."""
 
+BEGUN = """
+import signal, sys
+import hydra.cli.main
+from hydra.monitor import metrics_exports
+from hydra.run import launcher
+from hydra.store import database
+
+def interrupted(place, name):
+    its_own = getattr(place, name)
+
+    def first(*_, **__):
+        setattr(place, name, its_own)
+        signal.raise_signal(signal.SIGINT)
+
+    setattr(place, name, first)
+
+interrupted({place}, "{name}")
+sys.argv = ["hydra", "zmqfixed", "--clients", "1", "--duration", "1", "--out", "{out}"]
+hydra.cli.main.main()
+"""
+"""When the database of a run has its name, and the run has not begun."""
+
 
 def code_of(script: str, folder: Path) -> int:
     """Of a module: after ``python -m``, Python looks once more whether it was interrupted."""
@@ -105,3 +128,14 @@ def test_a_signal_while_a_class_is_made_is_an_interruption(tmp_path: Path, name:
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_a_signal_after_the_end_changes_nothing(tmp_path: Path, name: str) -> None:
     assert code_of(AFTER.format(name=name), tmp_path) == 0
+
+
+@pytest.mark.parametrize(
+    ("place", "name"), [("database", "_connect"), ("metrics_exports.Exports", "begin"), ("launcher", "run")]
+)
+def test_a_run_that_is_stored_is_concluded_although_it_has_not_begun(tmp_path: Path, place: str, name: str) -> None:
+    out = tmp_path / "out"
+    assert code_of(BEGUN.format(place=place, name=name, out=out), tmp_path) == EXIT_INTERRUPTED
+    with RunStore.open(out) as store:
+        assert (store.meta(ENDED_KEY), store.meta("scenario")["name"]) == (INTERRUPTED, "zmqfixed")
+    assert "clients" in (out / "table.csv").read_text()
