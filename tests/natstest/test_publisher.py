@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
+import psutil
 import pytest
 
 from hydra.model import Histogram, PublisherReport
@@ -15,7 +16,7 @@ from hydra.system.embedded_server import EmbeddedServer
 from hydra.wire.messages import PROBE_EPOCH, Ack, Error, Progress, Ready, Report
 from tests.conformance.bench import Bench, StepSettings, Window, same_answer, step_settings, with_values
 from tests.natstest.conftest import NATS_CLIENTS
-from tests.natstest.ends import Core, Ends, Stream
+from tests.natstest.ends import Core, Ends, Stream, stopped
 from tests.servers.running import kill
 from tests.suite.waiting import LONG_S
 
@@ -211,3 +212,28 @@ def test_a_server_that_dies_leaves_an_honest_report(bench: Bench, own_server: Em
         assert report.acknowledged > 0
         assert (report.system or {})["disconnects"] >= 1
     bench.peer.sync(clients)
+
+
+@pytest.mark.tier("all")
+def test_a_server_that_reads_nothing_for_seconds_is_waited_for(bench: Bench, own_server: EmbeddedServer) -> None:
+    """As one with a thousand slow consumers."""
+    clients = range(CLIENT, CLIENT + len(NATS_CLIENTS))
+    assert own_server.pids is not None
+    with Core(own_server.address) as core:
+        core.leave()
+        for client, command in zip(clients, NATS_CLIENTS, strict=True):
+            bench.launch(command, "nats-pub", first_id=client, group=f"g{client}")
+            settings = with_values(STEADY, rate="max")
+            assert bench.configure_publisher(client, 1, settings, system=core.system(), probe=False) == ""
+        window = bench.start(clients, 1, 6.5)
+        bench.await_end(window, -6.0)
+        with stopped([psutil.Process(own_server.pids[1])]):
+            bench.await_end(window, -0.5)
+        bench.await_end(window)
+        bench.stop(clients, 1, window)
+        bench.peer.heard(Report, clients, epoch=1, timeout_s=LONG_S)
+    for client in clients:
+        (report,) = (said.publisher for said in bench.peer.said(Report, client, epoch=1))
+        assert report is not None
+        assert report.sent == report.acknowledged > 0
+        assert report.last_ns > window.stop_ns - 1_000_000_000

@@ -6,9 +6,10 @@
 namespace hydra {
 namespace {
 
-// A server that does not read keeps the client from the control channel. A server that waits for a slow
-// consumer does so for up to a second at a time.
-constexpr std::int64_t kWriteWithinMs = 5'000;
+// A server that does not read keeps the client from the control channel; the controller expects a publisher's
+// report within 25 s. A server on two cores that serves a thousand slow consumers reads nothing for more than
+// five seconds at a time.
+constexpr std::int64_t kWriteWithinMs = 20'000;
 constexpr int kForever = -1;
 // libnats' defaults: the wait between two attempts to reconnect, and the range of what chance adds to it.
 constexpr std::int64_t kReconnectWaitMs = 2'000;
