@@ -1,5 +1,6 @@
 #include "nats/system.h"
 
+#include <malloc.h>
 #include <nats/nats.h>
 
 #include "nats/access.h"
@@ -7,6 +8,11 @@
 #include "nats/subscriber.h"
 
 namespace hydra {
+namespace {
+
+constexpr int kKeptBytes = 32 << 20;
+
+}  // namespace
 
 std::map<std::string, std::string> NatsSystem::versions() const {
     return {{"libnats", nats_GetVersion()}};
@@ -21,6 +27,9 @@ std::unique_ptr<PublisherTransport> NatsSystem::open_publisher(zmq::context_t&) 
 }
 
 std::unique_ptr<SubscriberTransport> NatsSystem::open_subscriber(zmq::context_t&) const {
+    // Libnats allocates each message: if the heap gave back what a batch of them took, the kernel would clear
+    // the same pages again 200,000 times a second, for a tenth of the CPU of 30 subscribers at full rate.
+    mallopt(M_TRIM_THRESHOLD, kKeptBytes);
     return std::make_unique<NatsSubscriber>();
 }
 
