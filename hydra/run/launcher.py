@@ -26,14 +26,14 @@ from hydra.model import Agent, ClusterSpec, GroupRole, Scenario, format_cpus
 from hydra.monitor.metrics_exports import Exports
 from hydra.monitor.progress_view import Observer, servers_of
 from hydra.options.engine_choice import SelectedEngine
-from hydra.report.tables import name_of
+from hydra.report.tables import name_of, write
 from hydra.run.context import RunContext
 from hydra.run.deployed_servers import required
 from hydra.run.machine_watch import MachineWatch
 from hydra.run.pinned_roles import is_apart, pinned_scenario
 from hydra.run.placement_preview import check_placement, unfit_rows, without_unknown
 from hydra.run.run_metadata import metadata
-from hydra.run.runner import RunEnd, conclude, exit_code, run
+from hydra.run.runner import RunEnd, exit_code, run
 from hydra.store.database import ENDED_KEY, ERROR_KEY, FINISHED, INTERRUPTED, RunStore
 from hydra.store.redaction import Redactor
 from hydra.store.run_folders import DATABASE, check_folder, locked
@@ -167,19 +167,19 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor)
             observer.show(began)
             request.confirm(began.expected_s)
         try:
-            store = stack.enter_context(_store(resolved, request, redactor))
-            if not request.resume:
-                stack.enter_context(locked(request.out))
-            if left_out is not None:
-                store.add_event(left_out)
-            if pins:
-                store.add_event(RolesPinned({role: format_cpus(cpus) for role, cpus in pins.items()}))
-            within = "" if request.whole is None else f"{request.whole.name}/"
-            request.exports.begin(within + request.out.name, resolved.system.name)
-            end = run(
-                RunContext(placed, request.cluster, its_engine, system, store, observer, request.exports, machines),
-                request.turn,
-            )
+            with _store(resolved, request, redactor) as store:
+                if not request.resume:
+                    stack.enter_context(locked(request.out))
+                if left_out is not None:
+                    store.add_event(left_out)
+                if pins:
+                    store.add_event(RolesPinned({role: format_cpus(cpus) for role, cpus in pins.items()}))
+                within = "" if request.whole is None else f"{request.whole.name}/"
+                request.exports.begin(within + request.out.name, resolved.system.name)
+                end = run(
+                    RunContext(placed, request.cluster, its_engine, system, store, observer, request.exports, machines),
+                    request.turn,
+                )
         except KeyboardInterrupt:
             if not (request.out / DATABASE).is_file():
                 raise
@@ -251,14 +251,21 @@ def _complete(resolved: ResolvedScenario, request: RunRequest, observer: Observe
 
 
 def _concluded(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor, ended: str) -> RunEnd:
-    """The end of a stored run; stores it, and writes the tables, if the run itself did not."""
+    """The end of a stored run; stores it and writes the tables if the run itself did not.
+
+    An interrupt does not replace another end, which came before it.
+    """
     with RunStore.open(request.out, writable=True) as store:
         store.redact = redactor.text
-        if store.meta(ENDED_KEY) != ended:
+        end, before = RunEnd.of(resolved, store, EXIT_GOOD), store.meta(ENDED_KEY)
+        if before != ended:
             # A full disk, for instance, must not turn an interrupt into a failure.
             with contextlib.nullcontext() if ended == FINISHED else contextlib.suppress(HydraError):
-                conclude(resolved, store, ended)
-        return RunEnd.of(resolved, store, EXIT_GOOD)
+                if ended == FINISHED or not before:
+                    store.set_meta(ENDED_KEY, ended)
+                    store.set_meta(ERROR_KEY, "")
+                write(request.out, resolved.scenario, end.rows, end.clients, end.events, end.results)
+        return end
 
 
 def _store(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor) -> RunStore:

@@ -65,19 +65,12 @@ class RunEnd:
         return cls(code, results, resolved.sweep.rows(results), store.meta(CLIENTS_KEY, []), store.events())
 
 
-def conclude(resolved: ResolvedScenario, store: RunStore, ended: str, error: str = "") -> RunEnd:
-    """Stores how a run ended, and its error, and writes its tables.
-
-    Raises:
-        HydraError: the run directory cannot be read or written.
-    """
+def conclude(store: RunStore, ended: str, error: str) -> None:
+    """Stores how the run ended, and its error."""
     store.set_meta(ENDED_KEY, ended)
     store.set_meta(ERROR_KEY, error)
     if error:
         store.add_event(RunFailed(error))
-    end = RunEnd.of(resolved, store, EXIT_GOOD)
-    write(store.directory, resolved.scenario, end.rows, end.clients, end.events, end.results)
-    return end
 
 
 def exit_code(rows: Sequence[Row], observer: Observer) -> int:
@@ -148,8 +141,10 @@ def run(context: RunContext, turn: RepeatTurn | None = None) -> RunEnd:
         exports.end(well=ended in (FINISHED, ""))
         # The error that stopped the run must reach the user, although a full disk, for instance, makes this fail, too.
         with contextlib.nullcontext() if ended in (FINISHED, "") else contextlib.suppress(HydraError):
+            conclude(store, ended, error)
             # After an interrupt, ``results`` may lack a step that is stored already.
-            end = conclude(context.resolved, store, ended, error)
+            end = RunEnd.of(context.resolved, store, EXIT_GOOD)
+            write(store.directory, scenario, end.rows, end.clients, end.events, end.results)
     if turn is None:
         observer.show(RunDone(time.monotonic() - began, str(store.directory)))
     return replace(end, code=exit_code(end.rows, observer))

@@ -130,6 +130,9 @@ class _Transaction:
         except sqlite3.Error as e:
             self._undo()
             raise self._unwritable(e) from e
+        except KeyboardInterrupt:
+            self._undo()
+            raise
 
     def _undo(self) -> None:
         # A full disk may have rolled back already.

@@ -289,6 +289,8 @@ def test_an_interrupt_within_a_transaction_leaves_the_store_writable(
     store._db = cast(sqlite3.Connection, Interrupted(store._db, statement, after))
     with pytest.raises(KeyboardInterrupt):
         store.add_step(StepResult(1, PLAN, "ok"))
+    with RunStore.open(store.directory, writable=True) as another:  # nothing is left locked
+        another.set_meta("error", "")
     store.set_meta("ended", "interrupted")
     assert store.meta("ended") == "interrupted"
     assert len(store.results()) == (statement == "COMMIT" and after)

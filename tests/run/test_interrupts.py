@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hydra.errors import EXIT_INTERRUPTED
-from hydra.store.database import ENDED_KEY, INTERRUPTED, RunStore
+from hydra.store.database import ENDED_KEY, FINISHED, INTERRUPTED, RunStore
 from tests.suite.waiting import LONG_S
 
 pytestmark = pytest.mark.tier("all")
@@ -82,7 +82,7 @@ BEGUN = """
 import signal, sys
 import hydra.cli.main
 from hydra.monitor import metrics_exports
-from hydra.run import launcher
+from hydra.run import launcher, runner
 from hydra.store import database
 
 def interrupted(place, name):
@@ -95,10 +95,10 @@ def interrupted(place, name):
     setattr(place, name, first)
 
 interrupted({place}, "{name}")
-sys.argv = ["hydra", "zmqfixed", "--clients", "1", "--duration", "1", "--out", "{out}"]
+sys.argv = ["hydra", "zmqfixed", "--clients", "1", "--duration", "0.2", "--set", "warmup_s=0", "--out", "{out}"]
 hydra.cli.main.main()
 """
-"""When the database of a run has its name, and the run has not begun."""
+"""Between the moment at which the database of a run has its name and the first step, or behind the last."""
 
 
 def code_of(script: str, folder: Path) -> int:
@@ -131,11 +131,21 @@ def test_a_signal_after_the_end_changes_nothing(tmp_path: Path, name: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("place", "name"), [("database", "_connect"), ("metrics_exports.Exports", "begin"), ("launcher", "run")]
+    ("place", "name", "ended"),
+    [
+        ("database", "_connect", INTERRUPTED),
+        ("metrics_exports.Exports", "begin", INTERRUPTED),
+        ("launcher", "run", INTERRUPTED),
+        ("runner", "exit_code", FINISHED),
+    ],
 )
-def test_a_run_that_is_stored_is_concluded_although_it_has_not_begun(tmp_path: Path, place: str, name: str) -> None:
+def test_a_stored_run_has_its_end_and_tables_although_no_step_was_interrupted(
+    tmp_path: Path, place: str, name: str, ended: str
+) -> None:
     out = tmp_path / "out"
     assert code_of(BEGUN.format(place=place, name=name, out=out), tmp_path) == EXIT_INTERRUPTED
     with RunStore.open(out) as store:
-        assert (store.meta(ENDED_KEY), store.meta("scenario")["name"]) == (INTERRUPTED, "zmqfixed")
-    assert "clients" in (out / "table.csv").read_text()
+        assert (store.meta(ENDED_KEY), store.meta("scenario")["name"]) == (ended, "zmqfixed")
+        rows = len(store.results())
+    assert rows == (ended == FINISHED)
+    assert len((out / "table.csv").read_text().splitlines()) == 1 + rows

@@ -6,9 +6,9 @@
 namespace hydra {
 namespace {
 
-// A server that does not read keeps the client from the control channel; the controller expects a publisher's
-// report within 25 s. A server on two cores that serves a thousand slow consumers reads nothing for more than
-// five seconds at a time.
+// A server that does not read keeps the client from the control channel. A server on two cores that serves
+// 2,000 slow consumers reads nothing for more than 12 s. The controller expects a publisher's report within
+// 25 s: if a write behind the last message has to wait as long again, that limit ends the step.
 constexpr std::int64_t kWriteWithinMs = 20'000;
 constexpr int kForever = -1;
 // libnats' defaults: the wait between two attempts to reconnect, and the range of what chance adds to it.
