@@ -33,7 +33,7 @@ from hydra.run.machine_watch import MachineWatch
 from hydra.run.pinned_roles import is_apart, pinned_scenario
 from hydra.run.placement_preview import check_placement, unfit_rows, without_unknown
 from hydra.run.run_metadata import metadata
-from hydra.run.runner import RunEnd, exit_code, run
+from hydra.run.runner import RunEnd, conclude, exit_code, run
 from hydra.store.database import ENDED_KEY, ERROR_KEY, FINISHED, INTERRUPTED, RunStore
 from hydra.store.redaction import Redactor
 from hydra.store.run_folders import DATABASE, check_folder, locked
@@ -244,14 +244,14 @@ def resume_summary(resolved: ResolvedScenario, directory: Path) -> RunResumeSumm
 
 
 def _complete(resolved: ResolvedScenario, request: RunRequest, observer: Observer, redactor: Redactor) -> RunEnd:
-    """The end of a run that has measured everything."""
+    """Returns the end of a run that has measured everything, and shows that nothing remains."""
     end = _concluded(resolved, request, redactor, FINISHED)
     observer.show(RunComplete(str(request.out)))
     return replace(end, code=exit_code(end.rows, observer))
 
 
 def _concluded(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor, ended: str) -> RunEnd:
-    """The end of a stored run; stores it and writes the tables if the run itself did not.
+    """Returns the end of a stored run; stores this end and writes the tables if the run itself did not.
 
     An interrupt does not replace another end, which came before it.
     """
@@ -262,8 +262,7 @@ def _concluded(resolved: ResolvedScenario, request: RunRequest, redactor: Redact
             # A full disk, for instance, must not turn an interrupt into a failure.
             with contextlib.nullcontext() if ended == FINISHED else contextlib.suppress(HydraError):
                 if ended == FINISHED or not before:
-                    store.set_meta(ENDED_KEY, ended)
-                    store.set_meta(ERROR_KEY, "")
+                    conclude(store, ended, "")
                 write(request.out, resolved.scenario, end.rows, end.clients, end.events, end.results)
         return end
 

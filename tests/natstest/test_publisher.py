@@ -44,6 +44,15 @@ def stopped_behind(bench: Bench, epoch: int, stream: Stream, messages: int) -> t
     return stop, bench.publisher_report(CLIENT, epoch, stop)
 
 
+def all_launched(bench: Bench, ends: Ends, settings: StepSettings) -> range:
+    """The ids of one publisher of each program, configured for epoch 1."""
+    clients = range(CLIENT, CLIENT + len(NATS_CLIENTS))
+    for client, command in zip(clients, NATS_CLIENTS, strict=True):
+        bench.launch(command, "nats-pub", first_id=client, group=f"g{client}")
+        assert bench.configure_publisher(client, 1, settings, system=ends.system(), probe=False) == ""
+    return clients
+
+
 def probes_in(ends: Ends) -> int:
     return sum(r.epoch == PROBE_EPOCH for r in ends.read())
 
@@ -191,11 +200,8 @@ def test_a_message_that_the_server_does_not_take_is_an_error(publisher: Bench, e
 
 @pytest.mark.tier("all")
 def test_a_server_that_dies_leaves_an_honest_report(bench: Bench, own_server: EmbeddedServer) -> None:
-    clients = range(CLIENT, CLIENT + len(NATS_CLIENTS))
     with Stream(own_server.address) as stream:
-        for client, command in zip(clients, NATS_CLIENTS, strict=True):
-            bench.launch(command, "nats-pub", first_id=client, group=f"g{client}")
-            assert bench.configure_publisher(client, 1, STEADY, system=stream.system(), probe=False) == ""
+        clients = all_launched(bench, stream, STEADY)
         window = bench.start(clients, 1, 1.0)
         bench.await_end(window, -0.5)
         kill(own_server)
@@ -217,23 +223,16 @@ def test_a_server_that_dies_leaves_an_honest_report(bench: Bench, own_server: Em
 @pytest.mark.tier("all")
 def test_a_server_that_reads_nothing_for_seconds_is_waited_for(bench: Bench, own_server: EmbeddedServer) -> None:
     """As one with a thousand slow consumers."""
-    clients = range(CLIENT, CLIENT + len(NATS_CLIENTS))
     assert own_server.pids is not None
     with Core(own_server.address) as core:
         core.leave()
-        for client, command in zip(clients, NATS_CLIENTS, strict=True):
-            bench.launch(command, "nats-pub", first_id=client, group=f"g{client}")
-            settings = with_values(STEADY, rate="max")
-            assert bench.configure_publisher(client, 1, settings, system=core.system(), probe=False) == ""
+        clients = all_launched(bench, core, with_values(STEADY, rate="max"))
         window = bench.start(clients, 1, 9.5)
         bench.await_end(window, -9.0)
         with stopped([psutil.Process(own_server.pids[1])]):
             bench.await_end(window, -2.0)
         bench.await_end(window)
-        bench.stop(clients, 1, window)
-        bench.peer.heard(Report, clients, epoch=1, timeout_s=LONG_S)
-    for client in clients:
-        (report,) = (said.publisher for said in bench.peer.said(Report, client, epoch=1))
-        assert report is not None
+        reports = [bench.publisher_report(client, 1, window, LONG_S) for client in clients]
+    for report in reports:
         assert report.sent == report.acknowledged > 0
         assert report.last_ns > window.stop_ns - 2_000_000_000

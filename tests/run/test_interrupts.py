@@ -81,7 +81,6 @@ hydra.cli.main.main()
 BEGUN = """
 import signal, sys
 import hydra.cli.main
-from hydra.monitor import metrics_exports
 from hydra.run import launcher, runner
 from hydra.store import database
 
@@ -98,7 +97,7 @@ interrupted({place}, "{name}")
 sys.argv = ["hydra", "zmqfixed", "--clients", "1", "--duration", "0.2", "--set", "warmup_s=0", "--out", "{out}"]
 hydra.cli.main.main()
 """
-"""Between the moment at which the database of a run has its name and the first step, or behind the last."""
+"""As between the moment at which the database of a run has its name and the first step, or behind the last step."""
 
 
 def code_of(script: str, folder: Path) -> int:
@@ -134,7 +133,6 @@ def test_a_signal_after_the_end_changes_nothing(tmp_path: Path, name: str) -> No
     ("place", "name", "ended"),
     [
         ("database", "_connect", INTERRUPTED),
-        ("metrics_exports.Exports", "begin", INTERRUPTED),
         ("launcher", "run", INTERRUPTED),
         ("runner", "exit_code", FINISHED),
     ],

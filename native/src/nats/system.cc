@@ -29,8 +29,8 @@ std::unique_ptr<PublisherTransport> NatsSystem::open_publisher(zmq::context_t&) 
 std::unique_ptr<SubscriberTransport> NatsSystem::open_subscriber(zmq::context_t&) const {
     // Libnats allocates each message: if the heap gave back what a batch of them took, the kernel would clear
     // the same pages again 200,000 times a second, for a tenth of the CPU of 30 subscribers at full rate.
-    // The process has one arena. A fixed threshold ends the adaptation of the other one, which keeps large
-    // messages in the heap, too.
+    // The process has one arena. Both limits, because with the first one alone glibc no longer raises the
+    // second one by itself, and would map and unmap the memory of each large message.
     mallopt(M_TRIM_THRESHOLD, kKeptBytes);
     mallopt(M_MMAP_THRESHOLD, kKeptBytes);
     return std::make_unique<NatsSubscriber>();
