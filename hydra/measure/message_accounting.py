@@ -15,15 +15,8 @@ import numpy as np
 
 from hydra.measure import loss
 from hydra.measure.loss import DEADLINE, Doubt, ExpectedMessages, MessageOutcome, StepSubscribers, outcomes_of_reports
-from hydra.model import (
-    BATCH_COLUMNS,
-    DRAIN_ENDS,
-    Histogram,
-    ProcessUsage,
-    PublisherReport,
-    SequenceRange,
-    SubscriberReport,
-)
+from hydra.model import DRAIN_ENDS, Histogram, ProcessUsage, PublisherReport, SequenceRange, SubscriberReport
+from hydra.model.batch_columns import BATCH_COLUMNS
 from hydra.wire.arrays import Flags, Ints, total
 from hydra.wire.messages import ONE_TOPIC, Traffic
 from hydra.wire.subscriber_table import SubscriberTable, table_of
@@ -101,7 +94,7 @@ class MessageAccounts:
             lost -= shares[-1]
         nothing = np.zeros(0, np.int64)
         unlisted = np.zeros_like(self.together.range_counts)
-        return replace(self.together, missing=np.array(shares, np.int64), range_counts=unlisted, ranges=nothing)
+        return self.together.changed(missing=np.array(shares, np.int64), range_counts=unlisted, ranges=nothing)
 
 
 def accounts_of(
@@ -179,8 +172,7 @@ def merge_members(
     counts: dict[str, Any] = {
         name: np.array([x.counts[name] for x in ledgers], np.int64) for name in ("publisher", *_ADDED, "truncated")
     }
-    return replace(
-        _BLANK,
+    return _BLANK.changed(
         undrained=np.array([total(members.undrained)]),
         drain=np.array([drain]),
         ledger_counts=np.array([len(ledgers)]),

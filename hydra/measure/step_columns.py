@@ -63,6 +63,7 @@ from hydra.measure.column_names import (
 )
 from hydra.measure.connections import OF_COMING_BACK, OF_CONNECTING
 from hydra.model import PERCENTILES as KEPT
+from hydra.model.batch_columns import BATCH_COLUMNS
 
 PERCENTILES: Final = {name: KEPT[name] for name in ("p50", "p90", "p99", "p999", "max")}
 """The percentile of each suffix of a latency column."""
@@ -353,28 +354,14 @@ _STEP: Final = (
     ),
 )
 
-_ALL: Final = "sum over all subscribers, slow and reconnecting ones included"
-
-ADDED_UP: Final = (
-    Column(
-        "duplicates",
-        MESSAGES,
-        f"messages received with a sequence number that the subscriber had received before; {_ALL}",
-    ),
-    Column(
-        "reordered",
-        MESSAGES,
-        "messages received after a message with a later sequence number, with `keys` of the same topic and key; "
-        f"{_ALL}",
-    ),
-    Column("stale", MESSAGES, f"messages received that were sent in another step; {_ALL}"),
-    Column(
-        "extra",
-        MESSAGES,
-        "messages received that were not expected: they were sent but never acknowledged, or have a topic that the "
-        f"subscriber does not have; {_ALL}",
-    ),
-)
+_SHOWN: Final = {
+    column.name: Column(
+        column.name, MESSAGES, f"{column.shown}; sum over all subscribers, slow and reconnecting ones included"
+    )
+    for column in BATCH_COLUMNS
+    if column.shown
+}
+ADDED_UP: Final = tuple(({name: _SHOWN[name] for name in ("duplicates", "reordered", "stale")} | _SHOWN).values())
 """The sums of the counts that all subscribers reported under the same name."""
 
 _COUNTS: Final = (

@@ -60,12 +60,10 @@ from hydra.model.load import (
 )
 from hydra.model.machine import FactChange, InterfaceRecord, MachineActivity, MachineRecord
 from hydra.model.reports import (
-    BATCH_COLUMNS,
     DRAIN_ENDS,
     LAG_BINS,
     PERCENTILES,
     AgentClock,
-    BatchColumn,
     DrainEnd,
     Histogram,
     HotTopicCounts,
@@ -73,7 +71,6 @@ from hydra.model.reports import (
     ProcessUsage,
     PublisherReport,
     SequenceRange,
-    SubscriberColumns,
     SubscriberReport,
     TimeSeriesFacts,
     TimeSeriesInterval,

@@ -1,15 +1,13 @@
-"""Reports of clients about an epoch: of one client, of many as columns, and the time series of a step.
+"""Reports of clients about an epoch, and the time series of a step.
 
-A field of a subscriber's report is declared here, in its report and among the columns: all code that transfers,
-checks, adds up or stores it uses :class:`SubscriberColumns`.
+A field of a subscriber's report is declared here, once: the columns of a batch (:mod:`hydra.model.batch_columns`),
+their checks, the sums, the tables and the page of the protocol follow from its annotation and its text.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from typing import Any, Final, Generic, Literal, TypeVar, get_args
-
-from hydra.model.base import LATENCY_HIGHEST_US
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final, Literal, get_args
 
 DrainEnd = Literal["complete", "marked", "quiet", "deadline"]
 """Why a subscriber stopped draining: it had received everything, had every publisher's end marker (so that nothing
@@ -30,6 +28,23 @@ MAX_MISSING_RANGES: Final = 256
 """The maximum number of missing ranges in one ledger; a flag marks that there were more."""
 MAX_ABSENT: Final = 1024
 """The maximum number of absent intervals in one report."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reported:
+    """What the type of a number in a subscriber's report does not state: how it is checked, stored and shown.
+
+    Attributes:
+        most: the largest number.
+        sql: its name in the table of clients; None: that of the field; "": the table does not have it.
+        moment: whether it is a time on the step's clock, 0 if there is none.
+        shown: the definition of its sum over all subscribers, in rows of that name; "": rows do not have it.
+    """
+
+    most: int = LARGEST
+    sql: str | None = None
+    moment: bool = False
+    shown: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +78,29 @@ class LedgerCounts:
             for other subscribers, and if ``truncated``.
     """
 
-    publisher: int
-    received: int
+    publisher: Annotated[int, Reported(most=LARGEST_ID, sql="")]
+    received: Annotated[int, Reported(sql="messages")]
     in_window: int
     missing: int
     missing_ranges: list[SequenceRange] = field(default_factory=list)
     truncated: bool = False
-    duplicates: int = 0
-    reordered: int = 0
-    extra: int = 0
+    duplicates: Annotated[
+        int, Reported(shown="messages received with a sequence number that the subscriber had received before")
+    ] = 0
+    reordered: Annotated[
+        int,
+        Reported(
+            shown="messages received after a message with a later sequence number, with `keys` of the same topic and "
+            "key"
+        ),
+    ] = 0
+    extra: Annotated[
+        int,
+        Reported(
+            shown="messages received that were not expected: they were sent but never acknowledged, or have a topic "
+            "that the subscriber does not have"
+        ),
+    ] = 0
     received_bits: str = ""
 
 
@@ -136,15 +165,15 @@ class SubscriberReport:
     ledgers: list[LedgerCounts]
     batches: int
     first_batch: int
-    first_ns: int
-    last_ns: int
+    first_ns: Annotated[int, Reported(moment=True)]
+    last_ns: Annotated[int, Reported(moment=True)]
     bytes: int
-    stale: int
+    stale: Annotated[int, Reported(shown="messages received that were sent in another step")]
     latency: Histogram
     usage: ProcessUsage
     undrained: int = 0
     absent: list[tuple[int, int]] = field(default_factory=list)
-    reconnects: int = 0
+    reconnects: Annotated[int, Reported(sql="")] = 0
     felt: bool = True
     drain: DrainEnd = "complete"
     lag_bins_us: list[int | None] = field(default_factory=list)
@@ -187,135 +216,6 @@ class PublisherReport:
     unacknowledged_joined: bool = False
     system: dict[str, Any] | None = None
     ack_latency: Histogram = field(default_factory=Histogram)
-
-
-# --- columns -------------------------------------------------------------------------------------------------------
-
-Ints = TypeVar("Ints")
-Floats = TypeVar("Floats")
-Bytes = TypeVar("Bytes")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchColumn:
-    """The definition of a column: its content and its source.
-
-    Attributes:
-        name: name of the column.
-        items: ``Ints``, ``Floats`` (64 bits each) or ``Bytes``.
-        of: what its items belong to: each client, each ledger, or all clients together.
-        noun: the attribute of the report or the ledger that it holds; "": its values are computed.
-        lengths: if a client or a ledger has several items: the column with their number.
-        width: the count of numbers in one item.
-        least, most: bounds of its numbers.
-        added: whether the sum over the ledgers of a client must be at most ``most``, too.
-        choices: the values for which the numbers 0, 1, ... stand.
-        percentile: the percentile of the client's latencies that it holds.
-        sql: its name in the table of clients; "": the table does not have it, or not in this form.
-        known: the column that is above 0 if there is a value to store; "": there always is one.
-        moment: whether it is a time on the step's clock.
-        topics: whether only batches of steps with several topics have it.
-    """
-
-    name: str
-    items: str
-    of: Literal["client", "ledger", "together"]
-    noun: str = ""
-    lengths: str = ""
-    width: int = 1
-    least: int = 0
-    most: int = LARGEST
-    added: bool = False
-    choices: tuple[object, ...] = ()
-    percentile: float | None = None
-    sql: str = ""
-    known: str = ""
-    moment: bool = False
-    topics: bool = False
-
-    @property
-    def highest(self) -> int:
-        """The upper bound of its numbers."""
-        return len(self.choices) - 1 if self.choices else self.most
-
-
-def _column(of: str, noun: str = "", **rest: Any) -> dict[str, Any]:
-    return {"of": of, "noun": noun, **rest}
-
-
-def _counted(noun: str, sql: str = "") -> dict[str, Any]:
-    """A count of messages in a ledger; ``sql`` is its name in the database if that differs."""
-    return _column("ledger", noun, added=True, sql=sql or noun)
-
-
-def _own(noun: str, **rest: Any) -> dict[str, Any]:
-    """A number of a report that is stored under its own name."""
-    return _column("client", noun, **({"sql": noun.rpartition(".")[2]} | rest))
-
-
-def _latency(**rest: Any) -> dict[str, Any]:
-    return _column("client", least=-LATENCY_HIGHEST_US, **rest)
-
-
-@dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
-class SubscriberColumns(Generic[Ints, Floats, Bytes]):
-    """The reports of many subscribers; each column has the items of one client, or ledger, after another.
-
-    The columns have the order of a ``batch`` in ``docs/control-protocol.md``, which defines them; ``ids`` are the ids
-    of the clients.
-    """
-
-    ids: Ints
-    batches: Ints = field(metadata=_own("batches"))
-    first_batch: Ints = field(metadata=_own("first_batch"))
-    first_ns: Ints = field(metadata=_own("first_ns", known="first_ns", moment=True))
-    last_ns: Ints = field(metadata=_own("last_ns", known="last_ns", moment=True))
-    bytes: Ints = field(metadata=_own("bytes"))
-    stale: Ints = field(metadata=_own("stale"))
-    undrained: Ints = field(metadata=_own("undrained"))
-    reconnects: Ints = field(metadata=_own("reconnects", sql=""))
-    felt: Ints = field(metadata=_own("felt", sql="", choices=(False, True)))
-    drain: Ints = field(metadata=_own("drain", sql="", choices=DRAIN_ENDS))
-    max_rss_bytes: Ints = field(metadata=_own("usage.max_rss_bytes"))
-    cpu_user_s: Floats = field(metadata=_own("usage.cpu_user_s"))
-    cpu_system_s: Floats = field(metadata=_own("usage.cpu_system_s"))
-    latency_count: Ints = field(metadata=_column("client"))
-    latency_min_us: Ints = field(metadata=_latency())
-    latency_p50_us: Ints = field(metadata=_latency(percentile=PERCENTILES["p50"], sql="p50_us", known="latency_count"))
-    latency_p99_us: Ints = field(metadata=_latency(percentile=PERCENTILES["p99"], sql="p99_us", known="latency_count"))
-    latency_max_us: Ints = field(metadata=_latency(sql="max_us"))
-    lag_bins_us: Ints = field(metadata=_column("client", width=LAG_BINS))
-    absent_counts: Ints = field(metadata=_column("client", most=MAX_ABSENT))
-    absent: Ints = field(metadata=_column("client", "absent", lengths="absent_counts", width=2))
-    ledger_counts: Ints = field(metadata=_column("client"))
-    publisher: Ints = field(metadata=_column("ledger", "publisher", most=LARGEST_ID))
-    received: Ints = field(metadata=_counted("received", "messages"))
-    in_window: Ints = field(metadata=_counted("in_window"))
-    missing: Ints = field(metadata=_counted("missing"))
-    duplicates: Ints = field(metadata=_counted("duplicates"))
-    reordered: Ints = field(metadata=_counted("reordered"))
-    extra: Ints = field(metadata=_counted("extra"))
-    truncated: Ints = field(metadata=_column("ledger", "truncated", choices=(False, True)))
-    range_counts: Ints = field(metadata=_column("ledger", most=MAX_MISSING_RANGES))
-    ranges: Ints = field(metadata=_column("ledger", "missing_ranges", lengths="range_counts", width=2))
-    bits_bytes: Ints = field(metadata=_column("ledger"))
-    bits: Bytes = field(metadata=_column("ledger", "received_bits", lengths="bits_bytes"))
-    system_bytes: Ints = field(metadata=_column("client"))
-    system: Bytes = field(metadata=_column("client", "system", lengths="system_bytes"))
-    latency_bounds: Ints = field(metadata=_column("together"))
-    latency_counts: Ints = field(metadata=_column("together"))
-    cohort_latency_bounds: Ints = field(metadata=_column("together"))
-    cohort_latency_counts: Ints = field(metadata=_column("together"))
-    hot_expected: Ints = field(metadata=_column("client", topics=True))
-    hot_missing: Ints = field(metadata=_column("client", topics=True))
-    hot_latency_bounds: Ints = field(metadata=_column("together", topics=True))
-    hot_latency_counts: Ints = field(metadata=_column("together", topics=True))
-
-
-BATCH_COLUMNS: Final = tuple(
-    BatchColumn(name=f.name, items=str(f.type), **f.metadata) for f in fields(SubscriberColumns) if f.metadata
-)
-"""All columns except ``ids``, in order."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,4 +197,4 @@ def stored_only(reports: SubscriberTable) -> SubscriberTable:
     """The reports without latencies and lags, which have no meaning for stored messages."""
     none: dict[str, Any] = dict.fromkeys(_AGES, np.zeros_like(reports.latency_count))
     none |= dict.fromkeys(_AGES_OF_ALL, EMPTY.latency_counts)
-    return replace(reports, **none)
+    return reports.changed(**none)

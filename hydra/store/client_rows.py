@@ -12,7 +12,8 @@ from hydra.measure.latency import mean_us
 from hydra.measure.loss import asked_of
 from hydra.measure.observation import Observation
 from hydra.measure.rates import MEGABYTE, SECOND_NS
-from hydra.model import BATCH_COLUMNS, DRAIN_ENDS, LAG_BINS, PERCENTILES, BatchColumn, ProcessUsage, PublisherReport
+from hydra.model import DRAIN_ENDS, LAG_BINS, PERCENTILES, ProcessUsage, PublisherReport
+from hydra.model.batch_columns import BATCH_COLUMNS, BatchColumn
 from hydra.wire.arrays import Flags, Floats, Ints, item_indices
 from hydra.wire.buckets import percentiles_us
 from hydra.wire.report_batch import NULL

@@ -76,7 +76,7 @@ CREATE INDEX IF NOT EXISTS threads_of_step ON threads (epoch, agent, time_ns);
 """
 """Tables that are made if missing when a run is opened for writing, so runs of earlier versions get them, too."""
 
-_REPORTED: Final = {name: "REAL" if column.items == "Floats" else "INTEGER" for name, column in STORED.items()}
+_REPORTED: Final = {name: "REAL" if column.items == "fraction" else "INTEGER" for name, column in STORED.items()}
 
 ADDED: Final = (
     ("histograms", "below_zero", "TEXT"),

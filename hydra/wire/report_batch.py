@@ -16,7 +16,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from hydra.model import BATCH_COLUMNS, LAG_BINS, Histogram, LedgerCounts, SubscriberReport
+from hydra.model import LAG_BINS, Histogram, LedgerCounts, SubscriberReport
+from hydra.model.batch_columns import BATCH_COLUMNS, Items
 from hydra.wire.buckets import percentiles_us
 
 MAX_BATCH_BYTES: Final = 4 * 1024 * 1024
@@ -30,7 +31,7 @@ BYTE: Final = "B"
 Kind = Literal["q", "d", "B"]
 """An item's type, as the module ``array`` names it: 64-bit integer, 64-bit floating point number, byte."""
 
-_KINDS: Final[Mapping[str, Kind]] = {"Ints": INT, "Floats": FLOAT, "Bytes": BYTE}
+_KINDS: Final[Mapping[Items, Kind]] = {"whole": INT, "fraction": FLOAT, "byte": BYTE}
 COLUMNS: Final[tuple[tuple[str, Kind], ...]] = tuple((column.name, _KINDS[column.items]) for column in BATCH_COLUMNS)
 """All columns in their order, each with the type of its items."""
 OF_TOPICS: Final = tuple(column.name for column in BATCH_COLUMNS if column.topics)
@@ -113,7 +114,7 @@ def _values(
         elif not column.lengths:
             values = list(map(attrgetter(column.noun), ledgers if column.of == "ledger" else bodies))
             yield [column.choices.index(value) for value in values] if column.choices else values
-        elif column.items == "Bytes":
+        elif column.items == "byte":
             yield b"".join(several[column.lengths])
         else:
             yield chain.from_iterable(chain.from_iterable(several[column.lengths]))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from mmap import mmap
 from typing import Any, Final
@@ -16,18 +15,17 @@ import msgspec
 import numpy as np
 
 from hydra.model import (
-    BATCH_COLUMNS,
     LAG_BINS,
     LATENCY_HIGHEST_US,
     Histogram,
     HotTopicCounts,
     LedgerCounts,
     ProcessUsage,
-    SubscriberColumns,
     SubscriberReport,
 )
+from hydra.model.batch_columns import BATCH_COLUMNS
 from hydra.model.reports import LARGEST
-from hydra.wire.arrays import Bytes, Flags, Floats, Ints, indices_of_runs, offsets, sums
+from hydra.wire.arrays import Bytes, Flags, Ints, indices_of_runs, offsets, sums
 from hydra.wire.buckets import BUCKETS
 from hydra.wire.compact_encoding import MAX_CHARACTERS
 from hydra.wire.histogram import merge
@@ -146,11 +144,11 @@ def _check_numbers(found: Arrays) -> None:
     ledgers = max(int(found["ledger_counts"].max()), 1)
     for column in BATCH_COLUMNS:
         values, name = found[column.name], column.name
-        if column.items == "Floats" and not (bool(np.isfinite(values).all()) and bool((values >= 0).all())):
+        if column.items == "fraction" and not (bool(np.isfinite(values).all()) and bool((values >= 0).all())):
             raise ValueError(f"the column {name} has a number that is not 0 or above")
-        if column.items == "Ints" and column.of != "together" and name != "lag_bins_us":
+        if column.items == "whole" and column.of != "together" and name != "lag_bins_us":
             # The sums over a client's ledgers must fit as well.
-            _require(values, name, column.least, column.highest // ledgers if column.added else column.highest)
+            _require(values, name, column.least, column.most // ledgers if column.added else column.most)
     lags = found["lag_bins_us"]
     if bool((lags[lags != NULL] < 0).any()):
         raise ValueError("the column lag_bins_us has a number that is neither null nor 0 or above")
@@ -208,11 +206,10 @@ _TOLD: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SubscriberTable(SubscriberColumns[Ints, Floats, Bytes]):
+class SubscriberTable:
     """The reports of subscribers for one epoch; row i belongs to the client ``ids[i]``.
 
-    The attributes are the columns of a ``batch`` in ``docs/control-protocol.md``; they are read-only. If a client has
+    The attributes are ``ids`` and the columns of a batch (``BATCH_COLUMNS``); they are read-only. If a client has
     several items, they stand in one array, client after client: ``absent`` (pairs; ``absent_counts`` for each client),
     the ledgers (``publisher`` … ``truncated``; ``ledger_counts`` for each client), for each ledger ``ranges`` (pairs;
     ``range_counts``) and ``bits`` (``bits_bytes``), and ``system`` (JSON; ``system_bytes`` for each client).
@@ -221,13 +218,32 @@ class SubscriberTable(SubscriberColumns[Ints, Floats, Bytes]):
     The histograms are sums over the batches from which the table was made; they do not change when rows are taken.
     """
 
+    __slots__ = ("_columns",)
+
+    def __init__(self, columns: Arrays) -> None:
+        self._columns = columns
+
+    def __getattr__(self, name: str) -> Ints:
+        columns = {} if name.startswith("_") else self._columns
+        if name not in columns:
+            raise AttributeError(f"a table of subscribers has no column {name}")
+        found: Ints = columns[name]
+        return found
+
+    def changed(self, **columns: Any) -> SubscriberTable:
+        """The table with other arrays in these columns."""
+        unknown = columns.keys() - self._columns.keys()
+        if unknown:
+            raise AttributeError(f"a table of subscribers has no column {min(unknown)}")
+        return SubscriberTable({**self._columns, **columns})
+
     def __len__(self) -> int:
         return len(self.ids)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SubscriberTable):
             return NotImplemented
-        return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+        return all(np.array_equal(each, getattr(other, name)) for name, each in self._columns.items())
 
     __hash__ = None  # type: ignore[assignment]  # arrays have none
 
@@ -284,18 +300,17 @@ class SubscriberTable(SubscriberColumns[Ints, Floats, Bytes]):
             return self
         ledgers = indices_of_runs(self.ledger_offsets, at)
         of = {"client": at, "ledger": ledgers}
-        ragged: dict[str, Any] = {
+        found: dict[str, Any] = {
             name: getattr(self, name)
             .reshape(-1, c.width)[indices_of_runs(offsets(getattr(self, c.lengths)), of[c.of])]
             .ravel()
             for name, c in RAGGED.items()
         }
         lags = self.lag_bins_us
-        ragged["lag_bins_us"] = lags.reshape(-1, LAG_BINS)[at].ravel() if len(lags) else lags
-        of_ledgers: dict[str, Any] = {name: getattr(self, name)[ledgers] for name in OF_LEDGERS}
-        sums_of_all: dict[str, Any] = {name: getattr(self, name) for name in SUMS}
-        of_clients: dict[str, Any] = {name: getattr(self, name)[at] for name in ("ids", *OF_CLIENTS)}
-        return SubscriberTable(**of_clients, **of_ledgers, **ragged, **sums_of_all)
+        found["lag_bins_us"] = lags.reshape(-1, LAG_BINS)[at].ravel() if len(lags) else lags
+        found |= {name: getattr(self, name)[ledgers] for name in OF_LEDGERS}
+        found |= {name: getattr(self, name)[at] for name in ("ids", *OF_CLIENTS)}
+        return self.changed(**found)
 
     def parts(self, most: int) -> Iterator[SubscriberTable]:
         """Consecutive tables of ``most`` rows (the last may have fewer); their arrays are parts of this table's."""
@@ -310,11 +325,11 @@ class SubscriberTable(SubscriberColumns[Ints, Floats, Bytes]):
                 "lag_bins_us": [LAG_BINS * row for row in rows],
                 **{name: begins[name][of[column.of]] for name, column in RAGGED.items()},
             }
-            yield replace(self, **{name: getattr(self, name)[slice(*at)] for name, at in of_them.items()})
+            yield self.changed(**{name: getattr(self, name)[slice(*at)] for name, at in of_them.items()})
 
     def systems(self) -> Iterator[dict[str, Any]]:
         """The ``system`` objects of the clients that have one, in the order of the rows."""
-        return map(msgspec.json.decode, texts(self.system, self.system_offsets))
+        return map(msgspec.json.decode, texts(self._columns["system"], self.system_offsets))
 
     def ledgers(self, row: int) -> list[LedgerCounts]:
         """One client's ledgers, one for each of its publishers."""
@@ -373,7 +388,7 @@ def decode(ids: Iterable[int], columns: Sequence[tuple[str, int]], payload: byte
         ValueError: a correct relay sends no such batch.
     """
     clients = np.fromiter(ids, np.int64)
-    return SubscriberTable(ids=clients, **decode_columns(clients, columns, payload))
+    return SubscriberTable({"ids": clients, **decode_columns(clients, columns, payload)})
 
 
 def table_of(reports: Mapping[int, SubscriberReport], cohort: Container[int] = frozenset()) -> SubscriberTable:
@@ -403,7 +418,7 @@ def concatenate(tables: Iterable[SubscriberTable]) -> SubscriberTable:
         together = merge(getattr(t, name) for t in parts)
         columns[f"{name}_counts"] = np.array(together.counts, np.int64)
         columns[f"{name}_bounds"] = np.array([together.min_us, together.max_us] if together.counts else [], np.int64)
-    table = SubscriberTable(**columns)
+    table = SubscriberTable(columns)
     steps = np.diff(table.ids)
     if not bool((steps > 0).all()):
         table = table.take(np.argsort(table.ids, kind="stable"))
@@ -416,5 +431,5 @@ def _histogram(bounds: Ints, counts: Ints) -> Histogram:
     return Histogram(counts.tolist(), *bounds.tolist()) if len(counts) else Histogram()
 
 
-EMPTY: Final = SubscriberTable(**{name: np.zeros(0, DTYPES[kind]) for name, kind in (("ids", "q"), *COLUMNS)})
+EMPTY: Final = SubscriberTable({name: np.zeros(0, DTYPES[kind]) for name, kind in (("ids", "q"), *COLUMNS)})
 """A table without clients."""

@@ -39,7 +39,7 @@ def listing(ranges: list[SequenceRange], times: int = 1) -> SubscriberTable:
     blank = table_of(dict.fromkeys(range(times), subscriber([])))
     pairs = np.tile(np.array(ranges, np.int64).ravel(), times)
     missing = np.full(times, sum(b - a + 1 for a, b in ranges))
-    return replace(blank, missing=missing, range_counts=np.full(times, len(ranges)), ranges=pairs)
+    return blank.changed(missing=missing, range_counts=np.full(times, len(ranges)), ranges=pairs)
 
 
 @pytest.mark.parametrize(

@@ -225,7 +225,7 @@ def test_a_run_of_a_version_that_stored_texts_alone_is_read_and_goes_on(store: R
 
 def test_a_step_is_stored_once_whole_or_not_at_all(store: RunStore) -> None:
     table = table_of({1: received(5), 2: received(5)})
-    broken = replace(table, system_bytes=np.array([0, 1]), system=np.array([123], np.uint8))
+    broken = table.changed(system_bytes=np.array([0, 1]), system=np.array([123], np.uint8))
     with pytest.raises(msgspec.DecodeError):
         store.add_step(StepResult(1, PLAN, "ok"), replace(observed(), subscriber_reports=broken))
     assert (store.results(), store.clients(1)) == ([], [])
