@@ -7,6 +7,7 @@
 | `settings: SYSTEM TABLE NAME…` | fields of a table of scenarios, all if none are named; SYSTEM is `all` or a system |
 | `events: NAME` | warnings and events, from their classes |
 | `exit codes: all` | the exit codes of `hydra`, from `hydra/errors.py` |
+| `messages: NAME` | the messages of the control protocol in one direction, or the columns of a batch |
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import runpy
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields
@@ -46,7 +48,9 @@ from hydra.system import SystemSpec
 ROOT: Final = Path(__file__).resolve().parents[1]
 DOCS: Final = ROOT / "docs"
 SERIES: Final[tuple[SearchSeries, ...]] = ("max_rate", "nodrop", "loss", "reconnecting", "slow")
-_PART: Final = re.compile(r"(<!-- (columns|settings|events|exit codes): ([^>]+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
+_PART: Final = re.compile(
+    r"(<!-- (columns|settings|events|exit codes|messages): ([^>]+) -->\n).*?(<!-- end -->\n)", re.DOTALL
+)
 _DERIVED: Final = {("Scenario", "name"): "the name of the file"}
 """Defaults that no field has: they are set when the file is read."""
 _WORDS: Final = 3
@@ -66,7 +70,13 @@ def renewed(page: str) -> str:
     Raises:
         KeyError: it names a table that there is not.
     """
-    kinds = {"columns": columns_table, "settings": settings_table, "events": events_table, "exit codes": codes_table}
+    kinds = {
+        "columns": columns_table,
+        "settings": settings_table,
+        "events": events_table,
+        "exit codes": codes_table,
+        "messages": messages_text,
+    }
     return _PART.sub(lambda part: part[1] + kinds[part[2]](part[3]) + part[4], page)
 
 
@@ -289,6 +299,19 @@ def _part(part: ast.expr, known: Mapping[str, Any], kind: type) -> str:
 def codes_table(name: str) -> str:
     """The table of the exit codes; there is only one, ``all``."""
     return _table(("code", "meaning"), [(str(code), meaning) for code, meaning in {"all": EXIT_CODES}[name].items()])
+
+
+# --- messages --------------------------------------------------------------------------------------------------------
+
+
+def messages_text(name: str) -> str:
+    """The messages of this name, each with its table, or the columns of a batch."""
+    script = runpy.run_path(str(ROOT / "scripts" / "message_tables.py"))
+    return "\n".join(_section(text, rows) for text, rows in script["sections"](name))
+
+
+def _section(text: str, rows: list[tuple[str, ...]]) -> str:
+    return (f"{text}\n" if text else "") + ("\n" if text and rows else "") + (_table(rows[0], rows[1:]) if rows else "")
 
 
 # --- tables ----------------------------------------------------------------------------------------------------------

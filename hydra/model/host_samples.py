@@ -33,16 +33,20 @@ class TcpCounts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HostCounters:
-    """The counters of a host since boot.
+    """The cumulative counters of a host since boot.
 
     Attributes:
-        cores: the times of each core, in order.
-        pressure_us: the time in µs that some task waited for "cpu", "memory" or "io" (the kernel's pressure stall
-            information), if the kernel reports it.
-        memory_total, memory_available: memory in bytes.
-        interfaces: counts by name of the interfaces of the sampler's network namespace, except loopback.
-        tcp: counts of the sampler's network namespace.
-        context_switches: number of context switches of all cores.
+        cores: of each core of ``/proc/stat`` in order, seconds: all but ``idle``, ``iowait`` and ``steal``; ``steal``;
+            all. (``guest`` and ``guest_nice`` are part of ``user`` and ``nice``, and not added.)
+        pressure_us: ``total`` of the line ``some`` of ``/proc/pressure/cpu``, ``io`` and ``memory``, µs; without those
+            that the kernel does not have.
+        memory_total, memory_available: ``MemTotal`` and ``MemAvailable`` of ``/proc/meminfo``, bytes.
+        interfaces: by name, without ``lo``, of ``/proc/self/net/dev``: bytes received, bytes sent, packets dropped in
+            receiving, packets dropped in sending; the driver's speed in Mbit/s (``SIOCETHTOOL``; sysfs may show another
+            network namespace), null if unknown.
+        tcp: ``OutSegs`` of ``/proc/self/net/snmp``; ``TCPFastRetrans`` + ``TCPSlowStartRetrans`` of
+            ``/proc/self/net/netstat``: segments retransmitted as lost, without tail loss probes; 0 if missing.
+        context_switches: ``ctxt`` of ``/proc/stat``.
     """
 
     cores: list[CoreTimes]
@@ -58,13 +62,16 @@ class HostCounters:
 class BusyThread:
     """A thread that was among the busiest since the previous sample.
 
+    The shares of that time, in % of a core, are from ``/proc/PID/task/TID/schedstat``, its first two numbers; without
+    such a file, the CPU in ``stat`` and 0.
+
     Attributes:
-        pid: the id of its process.
-        name: the name of the thread.
-        cpu_pct: the share of the time that it ran, in % of a core.
-        wait_pct: the share of the time that it was ready but waited for a core, or for its cgroup's CPU quota. In the
-            rest of the time it slept.
-        tid: the id of the thread, which is the process id for the first thread; 0: unknown (runs of earlier versions).
+        pid: of the process.
+        name: at most 256 characters.
+        cpu_pct: the part of the time in which the thread ran.
+        wait_pct: the part of the time in which it was ready and waited for a core or its cgroup's quota. In the rest
+            of the time it slept.
+        tid: of the thread, which is the process id for the first thread; 0: unknown (runs of earlier versions).
     """
 
     pid: int
@@ -76,17 +83,17 @@ class BusyThread:
 
 @dataclass(frozen=True, slots=True)
 class TcpConnections:
-    """The TCP connections of a group's processes that sent data since the previous sample.
+    """The TCP connections of a group's processes since the previous sample.
 
     Attributes:
-        sending: number of these connections.
-        reader_limited: number of them that waited for the other end to read for at least half of the time, because its
-            receive window was closed.
-        network_limited: number of them that had data in flight for at least half of the time, have more data that may
-            not be sent yet, and did not wait for a reader: the network is full (congestion window, or a queue before
-                the link).
-        unsent_bytes: bytes that wait in all connections now.
-        unread_bytes: bytes that have arrived and were not read yet.
+        sending: how many have sent something or have something unsent.
+        reader_limited: of those, whose ``tcpi_rwnd_limited`` grew by half of the time or more: they waited for the
+            other end to read.
+        network_limited: of the others, those with something unsent whose ``tcpi_busy_time`` without
+            ``tcpi_rwnd_limited`` and ``tcpi_sndbuf_limited`` grew by half of the time or more: the network is full
+            (congestion window, or a queue before the link).
+        unsent_bytes: ``tcpi_notsent_bytes`` of all.
+        unread_bytes: bytes received and not read, of all.
     """
 
     sending: int

@@ -19,6 +19,8 @@ LAG_BINS: Final = 20
 
 SequenceRange = tuple[int, int]
 """First and last sequence, both included."""
+Interval = Annotated[tuple[int, int], "[ns, ns]"]
+"""Begin and end on the step's clock; a text in an annotation is the name of the type on the page of the protocol."""
 
 PERCENTILES: Final = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p999": 99.9, "max": 100.0}
 """The percent of each percentile that Hydra stores or shows, by the percentile's name."""
@@ -63,22 +65,30 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class LedgerCounts:
-    """A subscriber's exact counts for one (publisher, epoch).
+    """A subscriber's exact counts of the messages from one publisher in one epoch.
+
+    Expected are the sequences 0 … sent − 1 of ``finish`` without ``unacknowledged``, and, if the subscriber has some of
+    the topics, without those of other topics. A message of a topic that it does not have adds 1 to ``extra``, and
+    counts nowhere else. Missing sequences are one range if no sequence of its topics is between them; the range then
+    spans sequences of other topics. ``tests/golden/ledger`` has examples.
 
     Attributes:
         received: distinct expected sequences received, drain included.
-        in_window: those of them received no later than the end of the step.
-        missing: expected sequences that were never received.
-        missing_ranges: the first missing ranges, at most ``MAX_MISSING_RANGES``.
-        truncated: whether there were more ranges, or more sequences than ``received_bits`` can hold.
-        duplicates: messages whose sequence had been received already.
-        reordered: messages received after a later sequence.
-        extra: distinct sequences received that were not expected (sent but never acknowledged).
-        received_bits: all sequences that a member of a consumer group received (``hydra/wire/compact_encoding.py``); ""
-            for other subscribers, and if ``truncated``.
+        in_window: of those, in batches read no later than the end of the window.
+        missing: expected sequences that were not received; 0 in a consumer group.
+        missing_ranges: the first 256 of them.
+        truncated: whether there were more ranges than are listed; in a consumer group, whether ``received_bits`` did
+            not fit and is ``""``.
+        duplicates: messages whose sequence had been received before.
+        reordered: first arrivals of a sequence after a later one. With ``keys``: messages, duplicates included, that
+            arrived after a message of their publisher, topic and key with a later sequence.
+        extra: distinct sequences received that were not expected.
+        received_bits: in a consumer group: a bitmap of the sequences received, expected or not (``received`` +
+            ``extra`` ones). Bit i of it, beginning with the least significant bit of the first byte, is the sequence i;
+            zero bytes at the end are cut; base64 with padding (RFC 4648, section 4). ``""`` otherwise.
     """
 
-    publisher: Annotated[int, Reported(most=LARGEST_ID, sql="")]
+    publisher: Annotated[int, Reported(most=LARGEST_ID, sql=""), "id"]
     received: Annotated[int, Reported(sql="messages")]
     in_window: int
     missing: int
@@ -106,7 +116,12 @@ class LedgerCounts:
 
 @dataclass(frozen=True, slots=True)
 class ProcessUsage:
-    """getrusage over the step: CPU seconds during the step, and peak resident memory (bytes) of the process so far."""
+    """CPU time and memory of a process, by getrusage; clients of one process report equal shares of the CPU time.
+
+    Attributes:
+        cpu_user_s, cpu_system_s: since ``start`` (``configure`` if there was none).
+        max_rss_bytes: peak until now.
+    """
 
     cpu_user_s: float = 0.0
     cpu_system_s: float = 0.0
@@ -136,10 +151,10 @@ class AgentClock:
 
 @dataclass(frozen=True, slots=True)
 class HotTopicCounts:
-    """A subscriber's messages of the tenth of topics with most traffic, over all publishers.
+    """Messages of the hot topics, 0 … ⌈topics / 10⌉ − 1, which have most traffic, over all publishers.
 
     Attributes:
-        expected: acknowledged messages of those of these topics that it has.
+        expected: those of them that the subscriber expects.
         missing: those of them that were never received.
         latency: their histogram.
     """
@@ -153,13 +168,28 @@ class HotTopicCounts:
 class SubscriberReport:
     """What one subscriber received in one epoch.
 
-    ``first_ns``/``last_ns`` are the arrival times of the first and last batch (ns, the step's clock), 0 if none;
-    ``first_batch`` is the number of messages in the first one. ``stale`` counts messages of other epochs. ``undrained``
-    is the known number of messages that wait after its read position. ``absent`` lists the intervals (ns) in which a
-    reconnecting client received nothing, each until data flowed again. ``felt`` is false for a slow reader without
-    loss. ``lag_bins_us`` is the mean age (µs) of the newest message of each batch, in each of ``LAG_BINS`` equal parts
-    of the window; None if no batch was read in that part; empty at rate ``max``. ``system`` has values that only
-    clients of this system report. ``hot`` is None if there is one topic only.
+    Attributes:
+        ledgers: one for each publisher that ``finish`` names, in that order.
+        batches: drained batches that contained at least one message of the epoch.
+        first_batch: messages of the epoch in the first of them.
+        first_ns, last_ns: arrival of the first and last of them, step's clock; 0 if none, or if ``start`` never
+            arrived.
+        bytes: of the epoch's messages, duplicates included.
+        stale: messages of another epoch, or of a publisher that was not announced; probes are never stale.
+        latency: arrival − the header's time, µs, of every message of the epoch that arrived after ``start``, duplicates
+            and late ones included; it may be below 0.
+        usage: of its process.
+        undrained: messages known to wait at the report; 0 if this cannot be known.
+        absent: from a reconnection's close to the first message after it, ns on the step's clock; at most 1024: with
+            more, the last one reaches to the end of the last.
+        reconnects: number of reconnections.
+        felt: false: it had a ``receive_rate`` and lost nothing, so its slowness had no effect.
+        drain: why the drain ended.
+        lag_bins_us: the age of the newest message of each batch (arrival − the header's time, µs; below 0 counts as 0,
+            above 1 h as 1 h), averaged in 20 equal parts of the window that ``start`` named and rounded down; null for
+            a part in which no batch was read. 20 entries, or none at rate ``max``.
+        system: what only subscribers of this system report.
+        hot: left out if there is one topic.
     """
 
     ledgers: list[LedgerCounts]
@@ -172,7 +202,7 @@ class SubscriberReport:
     latency: Histogram
     usage: ProcessUsage
     undrained: int = 0
-    absent: list[tuple[int, int]] = field(default_factory=list)
+    absent: list[Interval] = field(default_factory=list)
     reconnects: Annotated[int, Reported(sql="")] = 0
     felt: bool = True
     drain: DrainEnd = "complete"
@@ -183,23 +213,27 @@ class SubscriberReport:
 
 @dataclass(frozen=True, slots=True)
 class PublisherReport:
-    """What one publisher sent in one epoch; sequences run from 0 to ``sent`` − 1.
+    """What one publisher sent in one epoch.
 
     Attributes:
-        sent: messages that the library accepted.
-        acknowledged: those of them that a server acknowledged; equal to ``sent`` if servers do not acknowledge.
-        failed: messages for which the broker or the library reported an error.
-        unacknowledged: ranges of sequences that failed or have no answer.
-        first_ns, last_ns: time of the first send, and of the last acknowledgement, or of the last send if servers do
-            not acknowledge; ns on the step's clock.
-        lag: histogram of send time − due time (µs) of every message; empty at rate ``max``.
-        blocked_ns: time spent waiting for a full queue.
-        stopped_early: why it stopped before the end of the step, or "".
-        unacknowledged_joined: whether there were more ranges than a report holds, so the last of
-            ``unacknowledged`` includes acknowledged sequences; ``acknowledged`` is exact nevertheless.
-        system: values that only clients of this system report.
-        ack_latency: histogram of the time from a message's send to its acknowledgement (µs); empty if servers do not
-            acknowledge.
+        sent: messages the library accepted: sequences 0 … sent − 1.
+        acknowledged: of those, acknowledged by the system, exactly; ``sent`` if the system acknowledges nothing.
+        failed: messages for which the library or the system reported an error.
+        first_ns: first send, step's clock; 0 if nothing was sent.
+        last_ns: last acknowledgement, or last send if the system acknowledges nothing.
+        bytes: the sizes of the messages 0 … sent − 1, headers included.
+        lag: send time − due time of every message that the library accepted, µs; messages of one chunk have the same
+            send time. Empty at rate ``max``.
+        usage: of its process.
+        unacknowledged: failed or without an answer, at most 4096; a publisher with more joins all from the 4096th on
+            into one.
+        blocked_ns: time spent offering messages to a full queue.
+        stopped_early: why the publisher stopped before the end of the window, as in its ``error``, which ends the
+            window for all clients; or ``""``.
+        unacknowledged_joined: whether ranges were joined in ``unacknowledged``: its last range then contains
+            acknowledged sequences, too.
+        system: what only publishers of this system report.
+        ack_latency: from a message's send to its acknowledgement, µs; empty if the system acknowledges nothing.
     """
 
     sent: int

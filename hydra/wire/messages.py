@@ -50,14 +50,14 @@ MAX_FILE_BYTES: Final = 65_536
 MAX_TEXT_BYTES: Final = 256 * 1024
 """Most bytes of the paths and texts in one ``texts``."""
 
-Id = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
-Epoch = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
-Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-Nanoseconds = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-RatePpb = Annotated[int, msgspec.Meta(ge=-10_000_000, le=10_000_000)]
-Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
-ShortText = Annotated[str, msgspec.Meta(max_length=4096)]
-Seq = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+Id = Annotated[int, msgspec.Meta(title="id", ge=0, le=2**32 - 1)]
+Epoch = Annotated[int, msgspec.Meta(title="epoch", ge=0, le=2**32 - 1)]
+Count = Annotated[int, msgspec.Meta(title="count", ge=0, le=2**63 - 1)]
+Nanoseconds = Annotated[int, msgspec.Meta(title="ns", ge=0, le=2**63 - 1)]
+RatePpb = Annotated[int, msgspec.Meta(title="ppb±", ge=-10_000_000, le=10_000_000)]
+Seconds = Annotated[float, msgspec.Meta(title="seconds", ge=0, le=1e9)]
+ShortText = Annotated[str, msgspec.Meta(title="text", max_length=4096)]
+Seq = Annotated[int, msgspec.Meta(title="seq", ge=1, le=2**63 - 1)]
 SystemObject = dict[str, Any] | None
 """An object of the system under test, which only the code of that system interprets."""
 
@@ -118,9 +118,25 @@ class EpochCommand(_FromController, frozen=True, kw_only=True):
 
 
 class Hello(_FromClient, frozen=True, tag="hello", kw_only=True):
-    """First message of a connection.
+    """The first message of a connection.
 
-    A relay sends it to the controller for all clients of its group; a server to the controller; a client to its relay.
+    The sender repeats it every 2 s, with a new ``seq`` only, until it has been welcomed. A client sends it to its
+    relay; a relay sends the controller its own, for all clients of its group; section 11 has that of a server.
+
+    Attributes:
+        role: a client's; ``"server"``: section 11.
+        group: ``--group``.
+        incarnation: 0, and one more for every replacement; 0 for a relay, whose ``ids`` are all clients of the group.
+        implementation: the name of the client, as ``--client`` has it: ``native``, ….
+        versions: versions of the relevant libraries.
+        agent: ``HYDRA_AGENT``.
+        host: host name.
+        boot_id: ``/proc/sys/kernel/random/boot_id`` without the newline.
+        time_namespace: the link of ``/proc/self/ns/time``, ``time:[4026531834]``; ``""`` if there is none. Processes
+            with the same ``boot_id`` and ``time_namespace`` share CLOCK_MONOTONIC: this is the meaning of *the same
+            host* here.
+        network_namespace: the link of ``/proc/self/ns/net``; processes with the same one see the same interfaces.
+        pid: the sender's process.
     """
 
     role: GroupRole
@@ -137,17 +153,24 @@ class Hello(_FromClient, frozen=True, tag="hello", kw_only=True):
 
 
 class Joined(_FromClient, frozen=True, tag="joined", kw_only=True):
-    """From a relay: these clients have joined, each with the incarnation and the pid of its process."""
+    """From a relay, in place of its clients' ``hello``: these clients have sent ``hello`` to the relay.
+
+    Attributes:
+        incarnations, pids: of the processes of these clients: one element for each id of ``ids``, in their order.
+    """
 
     incarnations: list[Id]
     pids: list[Id]
 
 
 class Ready(EpochReply, frozen=True, tag="ready", kw_only=True):
-    """A publisher is configured and bound; ``endpoint`` is its data endpoint ("" if the system has none).
+    """The client is configured, and a publisher has bound.
 
-    A subscriber has received a probe of every publisher since ``configure``. A server, with epoch 0, will listen at
-    ``endpoint``, in the format of its system.
+    A subscriber has read a probe of this epoch from every publisher since ``configure``. Section 11 has that of a
+    server.
+
+    Attributes:
+        endpoint: where subscribers connect to the publisher; ``""`` if the system has no such endpoints.
     """
 
     relay: ClassVar[Treatment] = "gather"
@@ -155,7 +178,14 @@ class Ready(EpochReply, frozen=True, tag="ready", kw_only=True):
 
 
 class Ack(EpochReply, frozen=True, tag="ack", kw_only=True):
-    """The command of this epoch took effect. ``time_ns`` is the client's clock, ``echo`` the time in the ping."""
+    """The command of this epoch took effect.
+
+    Attributes:
+        epoch: that of the command; 0 for a ping.
+        command: ``"configure"``, ``"start"``, ``"stop"`` or ``"ping"``; of a server ``"halt"``, too.
+        time_ns: the sender's CLOCK_MONOTONIC when it answers; in a combined ``ack`` the relay's.
+        echo: for a ping the ping's ``time_ns``.
+    """
 
     relay: ClassVar[Treatment] = "gather"
     command: ShortText
@@ -164,7 +194,12 @@ class Ack(EpochReply, frozen=True, tag="ack", kw_only=True):
 
 
 class Progress(EpochReply, frozen=True, tag="progress", kw_only=True):
-    """The number of messages in this epoch until now."""
+    """The number of messages until now.
+
+    Attributes:
+        messages: sent, or received with duplicates, in this epoch until now.
+        time_ns: on the step's clock.
+    """
 
     relay: ClassVar[Treatment] = "pass"
     messages: Count
@@ -172,7 +207,10 @@ class Progress(EpochReply, frozen=True, tag="progress", kw_only=True):
 
 
 class Report(EpochReply, frozen=True, tag="report", kw_only=True):
-    """One client's account of an epoch, with exactly one of the two bodies. Resent if the command is repeated."""
+    """One client's account of an epoch, with exactly one of the two bodies; ``ids`` names exactly one client.
+
+    A relay passes those of publishers on, and sends a ``batch`` in place of those of subscribers.
+    """
 
     relay: ClassVar[Treatment] = "merge"
     publisher: PublisherReport | None = None
@@ -180,7 +218,11 @@ class Report(EpochReply, frozen=True, tag="report", kw_only=True):
 
 
 class Reports(EpochReply, frozen=True, tag="reports", kw_only=True):
-    """The reports of several clients of a connection, in the order of ``ids``; equivalent to one ``report`` each."""
+    """From packed clients to their relay: one ``report`` for each id of ``ids``, with exactly one of the two bodies.
+
+    A body is an object of *columns*: under the name of each field of the report's body, an array with the value of each
+    id in turn. A field without a column has its default.
+    """
 
     relay: ClassVar[Treatment] = "merge"
     publisher: PublisherReports | None = None
@@ -197,18 +239,22 @@ class Reports(EpochReply, frozen=True, tag="reports", kw_only=True):
 
 
 class Batch(EpochReply, frozen=True, tag="batch", kw_only=True):
-    """From a relay: its subscribers' reports of an epoch, or some of them.
+    """From a relay: the reports of its subscribers, or of some of them; a second frame has the items of the columns.
 
-    ``columns`` describes the second frame: the names of the columns and the number of values in each.
+    Attributes:
+        columns: the name of each column and its number of items.
     """
 
     columns: Annotated[list[tuple[ShortText, Count]], msgspec.Meta(max_length=MAX_COLUMNS)]
 
 
 class SecondCounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One second of a step, counted from its start: the number of messages sent or received, and their latency.
+    """The counts of one second of a step.
 
-    ``latency`` is empty in messages of publishers.
+    Attributes:
+        second: seconds since ``start_at_ns``, rounded down; 0 before it.
+        messages: sent, or received with duplicates, in that second.
+        latency: of the received messages, as in the report; empty for publishers.
     """
 
     second: Count
@@ -217,9 +263,13 @@ class SecondCounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TimeSeries(EpochReply, frozen=True, tag="course", kw_only=True):
-    """Counts of the clients in seconds of a step; the numbers add to those of earlier messages.
+    """Counts of the clients in seconds of a step; every ``course`` adds to the earlier ones.
 
-    ``cohort`` has the counts of the clients in the step's cohort.
+    A relay adds up those of its clients.
+
+    Attributes:
+        seconds: the counts of each second in which there are any.
+        cohort: the same, from relays only: of the clients of the step's cohort, who are not in ``seconds``.
     """
 
     relay: ClassVar[Treatment] = "merge"
@@ -228,7 +278,13 @@ class TimeSeries(EpochReply, frozen=True, tag="course", kw_only=True):
 
 
 class Error(EpochReply, frozen=True, tag="error", kw_only=True):
-    """The clients cannot obey a command; they exit afterwards if the error is ``fatal``."""
+    """The clients cannot obey a command.
+
+    Attributes:
+        epoch: that of the command; 0: of none.
+        message: text for the user.
+        fatal: whether the client exits.
+    """
 
     relay: ClassVar[Treatment] = "gather"
     message: ShortText
@@ -236,7 +292,14 @@ class Error(EpochReply, frozen=True, tag="error", kw_only=True):
 
 
 class ChildExit(_FromClient, frozen=True, tag="child_exit", kw_only=True):
-    """From the relay: a client process ended. ``status`` is its exit code, or minus the number of the signal."""
+    """From a relay, about every end of a process, also one with code 0; ``ids`` names the clients of that process.
+
+    Attributes:
+        incarnation: of the process that ended.
+        pid: of the process that ended.
+        status: the exit code, or minus the signal's number.
+        replaced: whether the parent forks a replacement.
+    """
 
     incarnation: Id
     pid: Id
@@ -245,9 +308,15 @@ class ChildExit(_FromClient, frozen=True, tag="child_exit", kw_only=True):
 
 
 class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One reading at ``time_ns`` (sender's CLOCK_MONOTONIC): its host's counters, and its group's busy threads.
+    """A reading.
 
-    The figures of threads and TCP connections cover the time since the reading before.
+    Attributes:
+        time_ns: the sender's CLOCK_MONOTONIC at the reading.
+        host: counters of the sender's host; null if ``watch`` did not ask for them.
+        threads: the busiest threads of the group's processes (the parent and all its descendants), ordered by
+            ``cpu_pct`` + ``wait_pct``. Empty the first time. 32 processes represent a group of subscribers.
+        connections: what the TCP connections of these processes, without the relay's own, waited for since the last
+            reading (``sock_diag``, ``struct tcp_info``); null the first time, and if the kernel does not provide it.
     """
 
     time_ns: Nanoseconds
@@ -257,9 +326,13 @@ class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HostReadings(_FromClient, frozen=True, tag="host", kw_only=True):
-    """From a relay or server that obeys ``watch``: its samples since its last message.
+    """From a relay or server that obeys ``watch``: its readings since its last message.
 
-    The relay or server answers the end of a watch with this message too, which then may have no samples.
+    The end of a watch is answered with this message, too, which then may have no samples.
+
+    Attributes:
+        epoch: that of the ``watch``.
+        samples: the readings since the message before.
     """
 
     epoch: Epoch
@@ -267,10 +340,16 @@ class HostReadings(_FromClient, frozen=True, tag="host", kw_only=True):
 
 
 class KernelTexts(_FromClient, frozen=True, tag="texts", kw_only=True):
-    """From a relay or server that obeys ``look``: the beginnings of the files that match its patterns, by path.
+    """From a relay or server that obeys ``look``: the beginnings of files of its kernel.
 
-    ``time_ns`` is the sender's CLOCK_MONOTONIC at the reading; ``complete`` is false if files were left out, because
-    they are too long for one message.
+    The controller makes the record of a machine of it ([machine.md](machine.md)).
+
+    Attributes:
+        number: that of the ``look``.
+        time_ns: the sender's CLOCK_MONOTONIC at the reading.
+        texts: the beginning of each file that matches a pattern, by path; ``""`` for a file that exists and cannot be
+            read. Bytes that are no UTF-8 are replaced.
+        complete: false if files were left out, because paths and texts together have more than 262,144 bytes.
     """
 
     number: Id
@@ -283,9 +362,14 @@ class KernelTexts(_FromClient, frozen=True, tag="texts", kw_only=True):
 
 
 class Welcome(_FromController, frozen=True, tag="welcome", kw_only=True):
-    """Answer to ``hello``. A process that receives nothing for ``silence_s`` exits (0: it never does).
+    """The answer to each ``hello``, without ids.
 
-    With ids, it answers a relay's ``joined``: the controller knows these clients now.
+    With ids, from the controller to a relay, it is the answer to ``joined``: the controller knows these clients now.
+
+    Attributes:
+        run: the run's name.
+        silence_s: how long a relay or server that receives nothing waits before it exits; 0: the sender may be silent
+            for ever.
     """
 
     run: str
@@ -293,16 +377,23 @@ class Welcome(_FromController, frozen=True, tag="welcome", kw_only=True):
 
 
 class PublisherEndpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The address of a publisher's data; ``endpoint`` is "" if the server knows it."""
+    """A publisher to listen to.
+
+    Attributes:
+        endpoint: the address of its data; ``""`` if the server knows it.
+    """
 
     publisher: Id
     endpoint: str = ""
 
 
 class Impairment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A part of the window, in seconds since its start, in which a subscriber is ``slow`` or ``gone``.
+    """A planned impairment of a subscriber; section 7.
 
-    A slow subscriber reads at most ``rate`` messages/s; one that is ``gone`` has no connection.
+    Attributes:
+        kind: whether it reads slowly or has no connection.
+        begin_s, end_s: since the start of the window.
+        rate: messages/s that a slow subscriber reads at most.
     """
 
     kind: Literal["slow", "gone"]
@@ -315,11 +406,21 @@ _TableEntry = tuple[Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)], Annotated[
 
 
 class Traffic(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The topics, keys and sizes of a step's messages (:mod:`hydra.wire.traffic`).
+    """Topics, keys and sizes of messages; section 5.
 
-    ``topics_per_client`` 0 is all topics, by one pattern if ``wildcard``. ``keys`` 0 is no keys. ``sizes`` are ranges,
-    smallest and largest size of each (bytes, headers included); none: ``settings`` has the sizes. A table is empty if
-    its choices are equally likely.
+    A *table* has an entry of two numbers for each choice, or is empty if its choices are equally likely.
+
+    Attributes:
+        seed: seed of all draws.
+        topics: number of topics.
+        topic_table: table of ``topics`` choices.
+        topics_per_client: number of topics of each subscriber, at most ``topics``; 0: all.
+        wildcard: whether subscribers have all topics by one pattern of the system.
+        keys: number of keys; 0: none.
+        key_table: table of ``keys`` choices.
+        sizes: ranges of sizes, smallest and largest in bytes with the header; empty: ``settings`` has the sizes,
+            otherwise ``message_size`` is the largest.
+        size_table: table of as many choices as ``sizes``.
     """
 
     seed: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] = 1
@@ -366,10 +467,12 @@ ONE_TOPIC: Final = Traffic()
 
 
 class HostClock(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The step's clock on the receiver's host: it shows ``step_ns`` when CLOCK_MONOTONIC shows ``at_ns``.
+    """The step's clock as the receiver's host reads it; section 4.
 
-    From then on it is faster than CLOCK_MONOTONIC by ``rate_ppb`` (1e-9); :class:`hydra.wire.clock.StepClock` has the
-    formulas.
+    Attributes:
+        at_ns: a reading of CLOCK_MONOTONIC of the receiver's host.
+        step_ns: the step's time at that moment.
+        rate_ppb: how much faster the step's clock runs than the receiver's CLOCK_MONOTONIC.
     """
 
     at_ns: Nanoseconds
@@ -378,11 +481,16 @@ class HostClock(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Connect(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """When each subscriber opens a new connection; one that is disconnected in such a step connects again.
+    """When each subscriber opens a new connection; section 7.
 
-    The subscriber ``first`` is due at ``at_ns`` on the step's clock, which ``clock`` gives, and the next ones follow at
-    ``rate`` a second (null: all at once). 0: all keep their connections. A subscriber that is not ready ``within_s``
-    after it was due stops trying. Publishers send a probe every ``probe_s``.
+    Attributes:
+        clock: the step's clock, as in ``start``. For publishers: without meaning.
+        at_ns: when the subscriber ``first`` is due to connect, on the step's clock; 0: subscribers keep their
+            connections.
+        first: the first subscriber of the step.
+        rate: subscribers that are due per second, in the order of their ids; null: all are due at ``at_ns``.
+        within_s: how long after that a subscriber tries.
+        probe_s: to publishers: the longest interval between two probes.
     """
 
     clock: HostClock
@@ -398,16 +506,27 @@ class Connect(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class Configure(EpochCommand, frozen=True, tag="configure", kw_only=True):
-    """Settings of the next epoch; closes the ledger of the last. Answered by ``ack``, and by ``ready`` if ``probe``.
+    """The settings of the next epoch; it closes the ledger of the last.
 
-    ``publishers`` lists the publishers that a subscriber reads from (empty for a publisher). ``progress_s`` 0 asks for
-    no progress. ``group`` is the consumer group of a subscriber, "" for none. ``payload_share``: random characters in a
-    JSON payload, of 10,000. ``cohort``: whether the clients belong to the step's cohort, whose latencies the relay sums
-    separately. ``system`` has the settings of the system under test and the address of its data. ``load`` is a rate
-    that changes (:mod:`hydra.wire.load_schedule`): seconds since the start and messages/s of this publisher; if it is
-    empty, ``settings.rate`` holds all the time. ``course_s`` is the interval of ``course`` in seconds, 0 for none.
-    ``spells`` are impairments: times in which a subscriber reads slowly or has no connection. ``traffic`` is absent if
-    it is ``ONE_TOPIC``, ``connect`` unless the step measures connecting.
+    With ``probe`` it is answered by ``ready``, too.
+
+    Attributes:
+        settings: those that all systems have, below.
+        publishers: the publishers to listen to: all or some, which may differ between subscribers; empty for a
+            publisher.
+        probe: whether clients must prove their readiness.
+        progress_s: between ``progress`` messages; 0: none.
+        group: the consumer group of all subscribers, in which each message goes to at least one of them; publishers
+            receive it, too; ``""``: none.
+        payload_share: how many of 10,000 characters of a JSON payload are random.
+        cohort: these clients belong to the step's cohort, whose latencies the relay adds up separately; clients ignore
+            it.
+        load: to publishers only: a rate that changes, as at most 8192 pairs of seconds and messages/s, section 6.
+        course_s: between ``course`` messages; 0: none.
+        spells: to subscribers only: planned impairments, section 7.
+        system: the system's settings, and where its data goes.
+        traffic: absent: one topic, no keys, sizes of ``settings``.
+        connect: absent unless the step measures connecting.
     """
 
     acknowledged: ClassVar[bool] = True
@@ -443,9 +562,11 @@ class Configure(EpochCommand, frozen=True, tag="configure", kw_only=True):
 
 
 class Start(EpochCommand, frozen=True, tag="start", kw_only=True):
-    """The step's window, on the step's clock.
+    """The step's window. A publisher sends from ``start_at_ns`` and stops by itself at ``stop_at_ns``.
 
-    A publisher sends from ``start_at_ns`` and stops by itself at ``stop_at_ns``.
+    Attributes:
+        start_at_ns, stop_at_ns: the window on the step's clock.
+        clock: the step's clock as the receiver's host reads it.
     """
 
     acknowledged: ClassVar[bool] = True
@@ -456,14 +577,23 @@ class Start(EpochCommand, frozen=True, tag="start", kw_only=True):
 
 
 class Stop(EpochCommand, frozen=True, tag="stop", kw_only=True):
-    """The window has ended, perhaps early. A publisher answers with its ``report``, a subscriber with ``ack``."""
+    """The window has ended. A publisher answers with its ``report``.
+
+    Attributes:
+        stop_at_ns: the window's end, possibly earlier than in ``start``.
+    """
 
     acknowledged: ClassVar[bool] = True
     stop_at_ns: Nanoseconds
 
 
 class PublisherTotal(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The messages that one publisher sent in the epoch: sequences 0 … sent − 1, without ``unacknowledged``."""
+    """What a publisher sent.
+
+    Attributes:
+        sent: the sequences are 0 … ``sent`` − 1.
+        unacknowledged: those without an acknowledgement.
+    """
 
     publisher: Id
     sent: Count
@@ -471,10 +601,14 @@ class PublisherTotal(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
 
 class Finish(EpochCommand, frozen=True, tag="finish", kw_only=True):
-    """The messages to expect; a subscriber drains, then reports.
+    """To subscribers: the messages to expect. A subscriber drains, then reports.
 
-    The drain lasts at most ``drain_max_s``, or until ``quiet_s`` pass without a message. ``system`` states where
-    the data ends, in systems that know it.
+    Attributes:
+        publishers: the same publishers as in the subscriber's ``configure``; all ranges together have at most 262,144
+            bytes, for which the controller joins the last ranges of each publisher into one.
+        drain_max_s: how long the drain lasts at most.
+        quiet_s: how long without a message the drain waits for more.
+        system: where the data ends, in systems that know.
     """
 
     refusable: ClassVar[bool] = True
@@ -485,16 +619,27 @@ class Finish(EpochCommand, frozen=True, tag="finish", kw_only=True):
 
 
 class Ping(_FromController, frozen=True, tag="ping", kw_only=True):
-    """Keeps a client alive; ``reply`` asks for an ``ack`` that echoes ``time_ns``."""
+    """Keeps a connection alive.
+
+    A relay answers without its clients, and sends the answers that it is combining before its own.
+
+    Attributes:
+        time_ns: opaque; the ``ack`` echoes it.
+        reply: whether it requests an immediate ``ack``, also during a step.
+    """
 
     time_ns: Nanoseconds
     reply: bool = False
 
 
 class Watch(_FromController, frozen=True, tag="watch", kw_only=True):
-    """To a relay or server: read the group's threads every ``every_s``, and the host's counters too if ``host``.
+    """To relays and servers; clients ignore it: read the group's busiest threads and connections.
 
-    0 ends the watch; it also ends if the controller does not resend it for a while. Other receivers ignore it.
+    They read now and at this interval (section 4, *Load*).
+
+    Attributes:
+        every_s: the interval; 0 ends the watch.
+        host: whether to read this host's counters, too.
     """
 
     epoch: Epoch
@@ -503,10 +648,16 @@ class Watch(_FromController, frozen=True, tag="watch", kw_only=True):
 
 
 class Look(_FromController, frozen=True, tag="look", kw_only=True):
-    """To a relay or server: send the beginnings of these files of the kernel. Other receivers ignore it.
+    """To relays and servers; clients ignore it: send the beginnings of these files of the kernel.
 
-    ``patterns`` are paths below ``/proc`` and ``/sys`` with the wildcards of a shell; at most ``most_bytes`` of each
-    file are read. The answer repeats ``number``.
+    The answer is ``texts``, at once, each time. A client that does not know ``look`` ignores it; the facts of its host
+    are then not known.
+
+    Attributes:
+        number: the answer repeats it.
+        patterns: paths below ``/proc/`` and ``/sys/`` with the wildcards of ``glob(7)``; a pattern that begins
+            otherwise, or has a part ``..``, matches nothing.
+        most_bytes: the most bytes of each file.
     """
 
     number: Id
@@ -515,9 +666,11 @@ class Look(_FromController, frozen=True, tag="look", kw_only=True):
 
 
 class Join(_FromController, frozen=True, tag="join", kw_only=True):
-    """To a server: what it must know about the other servers before it starts, in the format of its system.
+    """To a server, section 11.
 
-    ``start`` counts the starts of this server; a start above 1 follows a ``halt``.
+    Attributes:
+        system: what it must know of the other servers, in the form of its system.
+        start: counts the starts of this server; a start above 1 follows a ``halt``.
     """
 
     system: SystemObject = None
@@ -528,18 +681,33 @@ HALT: Final = "halt"
 
 
 class Halt(_FromController, frozen=True, tag=HALT, kw_only=True):
-    """To a server: kill its start number ``start`` by SIGKILL, and keep its data; an ``ack`` of this epoch answers."""
+    """To a server, section 11: kill the server by SIGKILL, and keep its data; an ``ack`` of this epoch answers.
+
+    Attributes:
+        start: the number of the start to end.
+    """
 
     epoch: Epoch
     start: Count
 
 
 class Quit(_FromController, frozen=True, tag="quit", kw_only=True):
-    """Exit now and leave nothing behind."""
+    """Exit now with code 0, leaving nothing behind.
+
+    A relay passes it on to these clients, or to the whole group including clients that have not joined yet, and ends
+    when all have ended.
+    """
 
 
 class Evict(_FromController, frozen=True, tag="evict", kw_only=True):
-    """To a relay: kill these clients, except those whose incarnation is above ``incarnation`` (null: kill all)."""
+    """To a relay: kill these clients (SIGKILL in any state), except higher incarnations.
+
+    They count as dead and are replaced. For those that had ended before and were not replaced, the relay sends the
+    ``child_exit`` again, which may have been lost.
+
+    Attributes:
+        incarnation: the highest incarnation to kill; null: any.
+    """
 
     incarnation: Id | None = None
 

@@ -31,7 +31,12 @@ def test_a_page_that_names_another_table_is_refused() -> None:
 def test_every_table_of_columns_and_warnings_is_shown_once() -> None:
     shown = [mark for mark in SCRIPT["marks"]() if not mark.startswith("settings")]
     assert sorted(shown) == sorted(
-        ["exit codes: all", *(f"columns: {n}" for n in SCRIPT["columns"]()), *(f"events: {n}" for n in WARNINGS)]
+        [
+            "exit codes: all",
+            *(f"columns: {n}" for n in SCRIPT["columns"]()),
+            *(f"events: {n}" for n in WARNINGS),
+            *(f"messages: {n}" for n in ("from clients", "from the controller", "columns of a batch")),
+        ]
     )
 
 
