@@ -161,8 +161,8 @@ BATCH_COLUMNS: Final = (
     *_sum("latency", "the histograms of this batch's clients outside the cohort"),
     *_sum("cohort_latency", "the histograms of the clients whose last `configure` had `cohort`"),
     *(
-        replace(column, name=f"hot_{column.name}", noun="", sql="", topics=True)
-        for column in _numbers(HotTopicCounts, "client", "of `hot`")
+        replace(column, name=f"hot_{column.name}", sql="", topics=True)
+        for column in _numbers(HotTopicCounts, "client", "of `hot`; 0 without", "hot.")
     ),
     *_sum("hot_latency", "the histograms in `hot` of this batch's clients outside the cohort", topics=True),
 )

@@ -100,8 +100,6 @@ def _values(
     computed: dict[str, Iterable[Any]] = {name: [len(each) for each in found] for name, found in several.items()}
     computed |= zip(_LATENCIES, zip(*[_summary(r.latency) for r in bodies], strict=True), strict=True)
     computed["lag_bins_us"] = _lags(bodies)
-    computed["hot_expected"] = [r.hot.expected if r.hot else 0 for r in bodies]
-    computed["hot_missing"] = [r.hot.missing if r.hot else 0 for r in bodies]
     for name, histograms in (
         ("latency", [report.latency for client, report in reports if client not in cohort]),
         ("cohort_latency", [report.latency for client, report in reports if client in cohort]),
@@ -111,6 +109,8 @@ def _values(
     for column in BATCH_COLUMNS:
         if column.name in computed:
             yield computed[column.name]
+        elif column.topics:
+            yield [attrgetter(column.noun)(r) if r.hot else 0 for r in bodies]
         elif not column.lengths:
             values = list(map(attrgetter(column.noun), ledgers if column.of == "ledger" else bodies))
             yield [column.choices.index(value) for value in values] if column.choices else values

@@ -200,7 +200,8 @@ def _check_histogram(name: str, bounds: Ints, counts: Ints) -> None:
 
 _GROUP: Final = 100
 """Clients in a batch that :func:`table_of` makes: the reports of this many fit into one."""
-_USAGE: Final = "usage."
+_PARTS: Final = {"usage.": ProcessUsage, "hot.": HotTopicCounts}
+"""The parts of a report that are not ledgers, by the beginning of the names of their attributes."""
 _TOLD: Final = {
     of: [c for c in BATCH_COLUMNS if c.of == of and c.noun and not c.lengths] for of in ("client", "ledger")
 }
@@ -356,17 +357,19 @@ class SubscriberTable:
         lags = self.lag_bins_us[LAG_BINS * row : LAG_BINS * (row + 1)].tolist()
         absent = self.absent_offsets[row : row + 2]
         told = self.system[slice(*self.system_offsets[row : row + 2])].tobytes()
-        has_topics = bool(self.hot_expected.any())
         numbers = self._told("client", row)
-        usage = {noun: numbers.pop(noun) for noun in list(numbers) if noun.startswith(_USAGE)}
+        usage, hot = (
+            part(**{noun.removeprefix(within): numbers.pop(noun) for noun in list(numbers) if noun.startswith(within)})
+            for within, part in _PARTS.items()
+        )
         return SubscriberReport(
             ledgers=self.ledgers(row),
             latency=Histogram(),
-            usage=ProcessUsage(**{noun.removeprefix(_USAGE): value for noun, value in usage.items()}),
+            usage=usage,
             absent=[(a, b) for a, b in self.absent.reshape(-1, 2)[slice(*absent)].tolist()],
             lag_bins_us=[] if all(x == NULL for x in lags) else [None if x == NULL else x for x in lags],
             system=msgspec.json.decode(told) if told else None,
-            hot=HotTopicCounts(int(self.hot_expected[row]), int(self.hot_missing[row])) if has_topics else None,
+            hot=hot if self.hot_expected.any() else None,
             **numbers,
         )
 

@@ -18,7 +18,6 @@ constexpr std::size_t kWord = 8;
 // ledgers and `system`; words of a ledger besides its numbers: the lengths of its ranges and bitmap.
 constexpr std::size_t kWordsBesideRow = 5 + kLagBins + 3;
 constexpr std::size_t kWordsBesideLedger = 2;
-constexpr std::size_t kWordsOfHotTopics = 2;
 
 static_assert(std::endian::native == std::endian::little, "columns are written as they lie in memory");
 
@@ -29,7 +28,7 @@ class ColumnWriter {
 
     template <typename T>
         requires(sizeof(T) == kWord)
-    void words(const char* name, const std::vector<T>& values) {
+    void words(const std::string& name, const std::vector<T>& values) {
         into_.columns.push_back({name, values.size()});
         into_.payload.append(reinterpret_cast<const char*>(values.data()), values.size() * kWord);
     }
@@ -99,9 +98,9 @@ std::size_t width() {
 }
 
 // Writes a column for each scalar of the rows: whole numbers, choices and fractions, in the order of the
-// description.
+// description. The prefix stands before each name.
 template <typename T>
-void write_scalars(ColumnWriter& columns, const std::vector<const T*>& rows) {
+void write_scalars(ColumnWriter& columns, const std::vector<const T*>& rows, const std::string& prefix = "") {
     std::vector<Scalars> found;
     for (const T* row : rows) {
         found.push_back(scalars(*row));
@@ -113,7 +112,7 @@ void write_scalars(ColumnWriter& columns, const std::vector<const T*>& rows) {
             for (const Scalars& row : found) {
                 values.push_back((row.*member)[i].second);
             }
-            columns.words((names.*member)[i].first, values);
+            columns.words(prefix + (names.*member)[i].first, values);
         }
     };
     write(&Scalars::numbers);
@@ -209,14 +208,12 @@ void write_ledgers(ColumnWriter& columns, const Rows& rows) {
 
 template <std::ranges::range Rows>
 void write_hot_topics(ColumnWriter& columns, const Rows& rows) {
-    Words expected;
-    Words missing;
+    static const HotTopics none;
+    std::vector<const HotTopics*> counts;
     for (const SubscriberReport& report : rows) {
-        expected.push_back(report.hot ? word(report.hot->expected) : 0);
-        missing.push_back(report.hot ? word(report.hot->missing) : 0);
+        counts.push_back(report.hot ? &*report.hot : &none);
     }
-    columns.words("hot_expected", expected);
-    columns.words("hot_missing", missing);
+    write_scalars(columns, counts, "hot_");
 }
 
 template <std::ranges::range Rows>
@@ -238,7 +235,7 @@ std::size_t batch_bytes(const SubscriberReport& report) {
     std::size_t words =
         width<SubscriberReport>() + width<Usage>() + kWordsBesideRow + 2 * report.absent.size();
     std::size_t bytes = system_text(report).size();
-    words += report.hot ? kWordsOfHotTopics : 0;
+    words += report.hot ? width<HotTopics>() : 0;
     for (const LedgerCounts& ledger : report.ledgers) {
         words += width<LedgerCounts>() + kWordsBesideLedger + 2 * ledger.missing_ranges.size();
         bytes += ledger.received_bits.size() / 4 * 3;
