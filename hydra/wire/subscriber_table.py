@@ -375,7 +375,7 @@ class SubscriberTable:
 
     def _told(self, of: str, at: int) -> dict[str, Any]:
         """The numbers of one client or ledger, by the names of their attributes."""
-        found = ((column, getattr(self, column.name)[at].item()) for column in _TOLD[of])
+        found = ((column, self._columns[column.name][at].item()) for column in _TOLD[of])
         return {column.noun: column.choices[x] if column.choices else x for column, x in found}
 
 
