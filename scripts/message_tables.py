@@ -66,10 +66,16 @@ def sections(name: str) -> Iterator[Section]:
 def columns() -> Section:
     """The columns of a batch; those side by side that share all but their names share a row."""
     rows = []
-    for (items, text), its in groupby(BATCH_COLUMNS, lambda column: (_items(column), column.text)):
+    for (items, text), its in groupby(BATCH_COLUMNS, lambda column: (_items(column), _meaning(column))):
         names = [f"`{column.name}`" for column in its]
         rows.append((", ".join(names), f"{items} each" if len(names) > 1 else items, text))
     return Section("", [("column", "items", "meaning"), *rows])
+
+
+def _meaning(column: BatchColumn) -> str:
+    """The text of a column; of one with choices, the numbers that stand for them."""
+    words = [f"{n} {str(choice).lower()}" for n, choice in enumerate(column.choices)]
+    return ", ".join(words) or column.text
 
 
 def _items(column: BatchColumn) -> str:
