@@ -31,7 +31,8 @@ from hydra.model.settings import MOST_KEYS, MOST_TOPICS
 from hydra.wire import compact_encoding
 from hydra.wire.report_validation import check_connections, check_counters, check_histogram, check_report, check_thread
 
-VERSION: Final = 2
+VERSION: Final = 3
+"""The version of the protocol, which ``hello`` and ``welcome`` state."""
 MAX_MESSAGE_BYTES: Final = 512 * 1024
 """Longest message that either side accepts; a longer one is rejected and counted."""
 PROBE_EPOCH: Final = 0
@@ -53,11 +54,14 @@ MAX_TEXT_BYTES: Final = 256 * 1024
 Id = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
 Epoch = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+Version = Annotated[int, msgspec.Meta(ge=VERSION, le=VERSION)]
 Nanoseconds = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 RatePpb = Annotated[int, msgspec.Meta(ge=-10_000_000, le=10_000_000)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 ShortText = Annotated[str, msgspec.Meta(max_length=4096)]
 Seq = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+Number = Annotated[int, msgspec.Meta(ge=1, le=2**32 - 1)]
+"""The number of a command among those of its epoch."""
 SystemObject = dict[str, Any] | None
 """An object of the system under test, which only the code of that system interprets."""
 
@@ -79,7 +83,6 @@ one. ``merge``: combines different messages of many clients. ``own``: the relay 
 
 class _Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", kw_only=True):
     relay: ClassVar[Treatment] = "own"
-    v: Annotated[int, msgspec.Meta(ge=VERSION, le=VERSION)] = VERSION
 
 
 class _FromClient(_Message, frozen=True, kw_only=True):
@@ -95,6 +98,12 @@ class EpochReply(_FromClient, frozen=True, kw_only=True):
     epoch: Epoch
 
 
+class CommandReply(EpochReply, frozen=True, kw_only=True):
+    """A client's answer to the command of this ``number`` in this epoch; 0: it answers no command of an epoch."""
+
+    number: Id = 0
+
+
 class _FromController(_Message, frozen=True, kw_only=True):
     """``ids`` empty means every client of the connection."""
 
@@ -105,13 +114,14 @@ class EpochCommand(_FromController, frozen=True, kw_only=True):
     """A command to the clients in an epoch.
 
     A relay resends it to each client that has not answered: with an ``ack`` if the command is ``acknowledged``, with an
-    ``error`` if it is ``refusable``, or with a report.
+    ``error``, or with a report. The answer repeats ``number``, which tells this command from the
+    others of its epoch; a resent command keeps it. What one command says to different clients has one number.
     """
 
     relay: ClassVar[Treatment] = "pass"
     acknowledged: ClassVar[bool] = False
-    refusable: ClassVar[bool] = False
     epoch: Epoch
+    number: Number
 
 
 # --- client → controller -------------------------------------------------------------------------------------------
@@ -123,6 +133,7 @@ class Hello(_FromClient, frozen=True, tag="hello", kw_only=True):
     A relay sends it to the controller for all clients of its group; a server to the controller; a client to its relay.
     """
 
+    v: Version = VERSION
     role: GroupRole
     group: ShortText
     incarnation: Id
@@ -143,7 +154,7 @@ class Joined(_FromClient, frozen=True, tag="joined", kw_only=True):
     pids: list[Id]
 
 
-class Ready(EpochReply, frozen=True, tag="ready", kw_only=True):
+class Ready(CommandReply, frozen=True, tag="ready", kw_only=True):
     """A publisher is configured and bound; ``endpoint`` is its data endpoint ("" if the system has none).
 
     A subscriber has received a probe of every publisher since ``configure``. A server, with epoch 0, will listen at
@@ -154,7 +165,7 @@ class Ready(EpochReply, frozen=True, tag="ready", kw_only=True):
     endpoint: ShortText = ""
 
 
-class Ack(EpochReply, frozen=True, tag="ack", kw_only=True):
+class Ack(CommandReply, frozen=True, tag="ack", kw_only=True):
     """The command of this epoch took effect. ``time_ns`` is the client's clock, ``echo`` the time in the ping."""
 
     relay: ClassVar[Treatment] = "gather"
@@ -171,7 +182,7 @@ class Progress(EpochReply, frozen=True, tag="progress", kw_only=True):
     time_ns: Nanoseconds
 
 
-class Report(EpochReply, frozen=True, tag="report", kw_only=True):
+class Report(CommandReply, frozen=True, tag="report", kw_only=True):
     """One client's account of an epoch, with exactly one of the two bodies. Resent if the command is repeated."""
 
     relay: ClassVar[Treatment] = "merge"
@@ -179,7 +190,7 @@ class Report(EpochReply, frozen=True, tag="report", kw_only=True):
     subscriber: SubscriberReport | None = None
 
 
-class Reports(EpochReply, frozen=True, tag="reports", kw_only=True):
+class Reports(CommandReply, frozen=True, tag="reports", kw_only=True):
     """The reports of several clients of a connection, in the order of ``ids``; equivalent to one ``report`` each."""
 
     relay: ClassVar[Treatment] = "merge"
@@ -190,7 +201,7 @@ class Reports(EpochReply, frozen=True, tag="reports", kw_only=True):
         """The equivalent messages, one for each client."""
         bodies: dict[str, Any] = {"publisher": self.publisher, "subscriber": self.subscriber}
         return [
-            Report(ids=[client], seq=self.seq, epoch=self.epoch, **{role: body})
+            Report(ids=[client], seq=self.seq, epoch=self.epoch, number=self.number, **{role: body})
             for role, theirs in bodies.items()
             for client, body in zip(self.ids, theirs or (), strict=False)
         ]
@@ -227,7 +238,7 @@ class TimeSeries(EpochReply, frozen=True, tag="course", kw_only=True):
     cohort: Annotated[list[SecondCounts], msgspec.Meta(max_length=MAX_SECONDS)] = []
 
 
-class Error(EpochReply, frozen=True, tag="error", kw_only=True):
+class Error(CommandReply, frozen=True, tag="error", kw_only=True):
     """The clients cannot obey a command; they exit afterwards if the error is ``fatal``."""
 
     relay: ClassVar[Treatment] = "gather"
@@ -288,6 +299,7 @@ class Welcome(_FromController, frozen=True, tag="welcome", kw_only=True):
     With ids, it answers a relay's ``joined``: the controller knows these clients now.
     """
 
+    v: Version = VERSION
     run: str
     silence_s: Seconds
 
@@ -411,7 +423,6 @@ class Configure(EpochCommand, frozen=True, tag="configure", kw_only=True):
     """
 
     acknowledged: ClassVar[bool] = True
-    refusable: ClassVar[bool] = True
     settings: SharedSettings
     publishers: list[PublisherEndpoint]
     probe: bool
@@ -477,7 +488,6 @@ class Finish(EpochCommand, frozen=True, tag="finish", kw_only=True):
     the data ends, in systems that know it.
     """
 
-    refusable: ClassVar[bool] = True
     publishers: list[PublisherTotal]
     drain_max_s: Seconds
     quiet_s: Seconds = 0.5
@@ -524,13 +534,11 @@ class Join(_FromController, frozen=True, tag="join", kw_only=True):
     start: Count = 1
 
 
-HALT: Final = "halt"
-
-
-class Halt(_FromController, frozen=True, tag=HALT, kw_only=True):
-    """To a server: kill its start number ``start`` by SIGKILL, and keep its data; an ``ack`` of this epoch answers."""
+class Halt(_FromController, frozen=True, tag="halt", kw_only=True):
+    """To a server: kill its start ``start`` by SIGKILL, and keep its data; an ``ack`` of ``number`` answers."""
 
     epoch: Epoch
+    number: Number
     start: Count
 
 
@@ -562,7 +570,7 @@ FromClient = (
 FromController = Welcome | Configure | Start | Stop | Finish | Ping | Watch | Look | Join | Halt | Quit | Evict
 
 
-def name_of(command: EpochCommand | type[EpochCommand]) -> str:
+def name_of(command: FromController | EpochCommand | type[EpochCommand]) -> str:
     """The command's ``type`` on the wire, which an ``ack`` repeats."""
     return str(command.__struct_config__.tag)
 
