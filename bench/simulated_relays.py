@@ -138,20 +138,20 @@ class Relays:
                 pids = [_PID + client for client in relay.ids]
                 relay.link.send(Joined(ids=relay.ids, seq=1, incarnations=[0] * len(pids), pids=pids))
             case Ping() if message.reply:
-                relay.link.acknowledge(0, "ping", echo=message.time_ns)
+                relay.link.answer(message)
             case Watch():
                 relay.watcher.take(message)
             case Configure():
                 self._configured(relay, message, named)
             case Start():
                 relay.window = message
-                relay.link.acknowledge(message.epoch, "start", named)
+                relay.link.acknowledge(message, named)
             case Stop():
                 relay.due_s.clear()
                 if relay.role == "publisher":
                     self._report_sent(relay, message)
                 else:
-                    relay.link.acknowledge(message.epoch, "stop", named)
+                    relay.link.acknowledge(message, named)
             case Finish():
                 self._report(relay, message.epoch, named)
             case Quit():
@@ -162,10 +162,12 @@ class Relays:
     def _configured(self, relay: Relay, message: Configure, named: Sequence[int]) -> None:
         relay.window = None
         self._commands += 1
-        relay.link.acknowledge(message.epoch, "configure", named)
+        relay.link.acknowledge(message, named)
         if relay.role == "publisher" or message.probe:
             endpoint = "tcp://127.0.0.1:9" if relay.role == "publisher" else ""
-            relay.link.send(Ready(ids=list(named), seq=1, epoch=message.epoch, endpoint=endpoint))
+            relay.link.send(
+                Ready(ids=list(named), seq=1, epoch=message.epoch, number=message.number, endpoint=endpoint)
+            )
         if message.progress_s:
             relay.every_s = message.progress_s
             again = set(named)
@@ -206,7 +208,7 @@ class Relays:
             usage=ProcessUsage(),
         )
         for client in relay.ids:
-            relay.link.send(Report(ids=[client], seq=1, epoch=stop.epoch, publisher=report))
+            relay.link.send(Report(ids=[client], seq=1, epoch=stop.epoch, number=stop.number, publisher=report))
 
     def _report(self, relay: Relay, epoch: int, named: Sequence[int]) -> None:
         at = 0

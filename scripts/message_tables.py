@@ -14,7 +14,7 @@ import msgspec
 
 from hydra.model import Histogram, SequenceRange, SharedSettings
 from hydra.model.batch_columns import BATCH_COLUMNS, BatchColumn
-from hydra.wire.messages import EpochCommand, FromClient, FromController, SystemObject
+from hydra.wire.messages import FromClient, FromController, SystemObject
 
 NAMED: Final = {
     Histogram: "histogram",
@@ -26,7 +26,7 @@ NAMED: Final = {
     Any: "value",
 }
 """Types that the page explains under these names."""
-_OF_CONNECTION: Final = ("v", "ids", "seq")
+_OF_CONNECTION: Final = ("ids", "seq")
 """Fields that all messages of a direction have, which the page explains once."""
 _RELAYS: Final = {
     "own": "",
@@ -109,12 +109,7 @@ def _with_parts(kind: Any, heading: str, shown: set[type]) -> Iterator[Section]:
 def _about(kind: Any) -> str:
     """The docstring of a class up to its fields, and what relays do with the message."""
     text = " ".join(inspect.cleandoc(kind.__doc__ or "").partition("Attributes:")[0].split())
-    answers = [word for word in ("acknowledged", "refusable") if issubclass(kind, EpochCommand) and getattr(kind, word)]
-    answered = {"acknowledged": "`ack`", "refusable": "`error`"}
-    said = [text, _RELAYS[getattr(kind, "relay", "own")]]
-    if answers:
-        said.append(f"It can be answered with {' or '.join(map(answered.__getitem__, answers))}.")
-    whole = " ".join(filter(None, said)).replace("``", "`")
+    whole = f"{text} {_RELAYS[getattr(kind, 'relay', 'own')]}".strip().replace("``", "`")
     return whole if whole[1:2].isupper() else whole[0].lower() + whole[1:]
 
 
@@ -173,7 +168,7 @@ def _said(hint: Any, name: str, parts: list[type]) -> str:
         items = within or get_type_hints(hint).values()
         return f"[{', '.join(_said(each, name, parts) for each in items)}]"
     if hint is float:
-        return "seconds" if name.endswith("_s") else "number"
+        return "seconds" if name.endswith("_s") else "fraction"
     if hint is int:
         return "ns" if name.endswith("_ns") else "bytes" if name.endswith("bytes") else "count"
     parts.append(hint)
@@ -184,7 +179,9 @@ def _limited(hint: Any, limit: msgspec.Meta, name: str, parts: list[type]) -> st
     """A type with limits that have no name."""
     if limit.max_length is not None:
         return f"{_said(hint, name, parts)}, at most {limit.max_length:,}"
-    kind = "integer" if hint is int else "number"
+    kind = "integer" if hint is int else "fraction"
+    if limit.le is not None and limit.ge == limit.le:
+        return f"{kind}, {limit.ge}"
     if limit.le is None or limit.le == _LARGEST:
         return f"{kind} ≥ {limit.ge:g}" if limit.le is None else f"{kind} {limit.ge} … 2⁶³ − 1"
     if limit.gt is not None:

@@ -13,6 +13,7 @@ HOUSE = Path(__file__).resolve().parents[1] / "hydra"
 Sources = Mapping[str, str]
 """Module name → its text."""
 _IMPORT = re.compile(r"^[ \t]*((?:import|from\s+[\w.]+\s+import)\s+(?:\([^)]*\)|[^\n]*))", re.MULTILINE)
+_FOR_TYPES = re.compile(r"^if TYPE_CHECKING:\n(?:[ \t]+[^\n]*\n|\n)+", re.MULTILINE)
 _parsed = cache(ast.parse)
 
 
@@ -43,6 +44,28 @@ def imports(module: str, text: str, known: Sources) -> Iterator[tuple[int, str]]
             for alias in node.names:
                 inner = f"{origin}.{alias.name}"
                 yield line, inner if inner in known else origin
+
+
+def at_run_time(known: Sources) -> Sources:
+    """The texts without the imports that only type checkers see."""
+    return {module: _FOR_TYPES.sub("", text) for module, text in known.items()}
+
+
+def reached(program: str, known: Sources) -> set[str]:
+    """A module and all modules of hydra that its process may import, those that a function imports included."""
+    found, to_see = set[str](), {program}
+    while to_see:
+        module = to_see.pop()
+        found.add(module)
+        used = {name for _, name in imports(module, known[module], known) if name in known}
+        # A package's own module is imported with everything in it.
+        to_see |= (used | {package for name in used | {module} for package in _packages(name)}) - found
+    return found
+
+
+def _packages(module: str) -> Iterator[str]:
+    while module := module.rpartition(".")[0]:
+        yield module
 
 
 def third_parties(known: Sources, module: str) -> set[str]:

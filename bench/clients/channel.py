@@ -165,7 +165,7 @@ class ControlledClients:
         epoch = self._epoch
         controller.roster.begin(epoch)
         answers = controller.roster.answers
-        configure = Configure(epoch=epoch, settings=shared, publishers=[], probe=True, system=system)
+        configure = Configure(epoch=epoch, number=1, settings=shared, publishers=[], probe=True, system=system)
         controller.tell([PUBLISHER], configure)
         self._await(lambda: PUBLISHER in answers.ready, "the publisher")
         endpoint = PublisherEndpoint(PUBLISHER, answers.endpoints[PUBLISHER])
@@ -175,13 +175,15 @@ class ControlledClients:
         start_ns = time.monotonic_ns() + offset + _LEAD_NS
         stop_ns = start_ns + int(seconds * 1e9)
         clock = HostClock(at_ns=0, step_ns=offset)
-        controller.tell(everyone, Start(epoch=epoch, start_at_ns=start_ns, stop_at_ns=stop_ns, clock=clock))
+        controller.tell(everyone, Start(epoch=epoch, number=2, start_at_ns=start_ns, stop_at_ns=stop_ns, clock=clock))
         self._await(lambda: time.monotonic_ns() + offset > stop_ns, "the window")
-        controller.tell(everyone, Stop(epoch=epoch, stop_at_ns=stop_ns))
+        controller.tell(everyone, Stop(epoch=epoch, number=3, stop_at_ns=stop_ns))
         self._await(lambda: PUBLISHER in answers.publisher_reports, "the publisher's report")
         sender = answers.publisher_reports[PUBLISHER]
         total = PublisherTotal(publisher=PUBLISHER, sent=sender.sent, unacknowledged=sender.unacknowledged)
-        controller.tell(self._ids, Finish(epoch=epoch, publishers=[total], drain_max_s=_DRAIN_S, system=end()))
+        controller.tell(
+            self._ids, Finish(epoch=epoch, number=4, publishers=[total], drain_max_s=_DRAIN_S, system=end())
+        )
         self._await(lambda: len(answers.subscriber_reports.ids) == len(self._ids), "the reports")
         return _figures(answers.subscriber_reports.table(), sender, seconds)
 

@@ -279,7 +279,7 @@ class _Clients:
         window = _window(epoch, seconds)
         end_ns = window.stop_at_ns - window.clock.step_ns
         self._await(lambda: time.monotonic_ns() > end_ns, "the end of the window", window)
-        stop = Stop(epoch=epoch, stop_at_ns=window.stop_at_ns)
+        stop = Stop(epoch=epoch, number=3, stop_at_ns=window.stop_at_ns)
         self._await(lambda: answers.publisher_reports, "the publisher's report", stop)
         return answers.publisher_reports[_FIRST]
 
@@ -296,6 +296,7 @@ class _Clients:
         self._await(self._configured(answers), "the configuration", _window(log.epoch, 0.0))
         finish = Finish(
             epoch=log.epoch,
+            number=4,
             publishers=[PublisherTotal(publisher=_FIRST, sent=log.records)],
             drain_max_s=60.0,
             system={"end_offsets": {0: log.records}},
@@ -309,7 +310,7 @@ class _Clients:
         return self._controller.roster.answers
 
     def _configured(self, answers: EpochReplies) -> Callable[[], bool]:
-        return lambda: len(answers.acked("configure")) == len(self._ids)
+        return lambda: len(answers.acked(1)) == len(self._ids)
 
     def _await(self, condition: Callable[[], object], what: str, command: FromController | None = None) -> None:
         if command is not None:
@@ -333,7 +334,9 @@ def _configure(
     kafka: Mapping[str, Any], epoch: int, publishers: list[PublisherEndpoint], messages: int | None = None
 ) -> Configure:
     settings = replace(_SHARED, messages=messages)
-    return Configure(epoch=epoch, settings=settings, publishers=publishers, probe=False, system={**OWN, **kafka})
+    return Configure(
+        epoch=epoch, number=1, settings=settings, publishers=publishers, probe=False, system={**OWN, **kafka}
+    )
 
 
 def _window(epoch: int, seconds: float) -> Start:
@@ -341,7 +344,7 @@ def _window(epoch: int, seconds: float) -> Start:
     offset = wall_offset_ns()
     begin = time.monotonic_ns() + offset + 50_000_000
     clock = HostClock(at_ns=0, step_ns=offset)
-    return Start(epoch=epoch, start_at_ns=begin, stop_at_ns=begin + int(seconds * 1e9), clock=clock)
+    return Start(epoch=epoch, number=2, start_at_ns=begin, stop_at_ns=begin + int(seconds * 1e9), clock=clock)
 
 
 def _cpu_us(usage: ProcessUsage, messages: int) -> float:

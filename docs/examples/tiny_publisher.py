@@ -23,6 +23,7 @@ from tiny_parts import REPEAT_S
 from tiny_step import RefusedError, Step
 
 DISMISSED, USAGE, STRANDED, RELAY_DIED = 0, 2, 4, 5
+VERSION = 3  # of the protocol
 NEEDED = ("HYDRA_CONTROL", "HYDRA_CONTROL_SERVER_KEY", "HYDRA_CONTROL_CLIENT_KEY", "HYDRA_CONTROL_CLIENT_SECRET")
 
 
@@ -41,6 +42,7 @@ class Client:
         self.line.linger, self.line.sndhwm, self.line.maxmsgsize = 1000, 0, 1 << 20
         self.line.connect(os.environ["HYDRA_CONTROL"])
         self.hello = {
+            "v": VERSION,
             "role": "publisher",
             "group": group,
             "incarnation": 0,
@@ -58,7 +60,7 @@ class Client:
     def say(self, kind: str, **fields: Any) -> None:
         """Sends a message."""
         self.seq += 1
-        message = {"type": kind, "v": 2, "ids": [self.id], "seq": self.seq, **fields}
+        message = {"type": kind, "ids": [self.id], "seq": self.seq, **fields}
         self.line.send(json.dumps(message, separators=(",", ":")).encode())
 
     def run(self) -> NoReturn:
@@ -87,7 +89,7 @@ class Client:
             kind, ids = message["type"], message.get("ids", [])
         except (ValueError, KeyError, TypeError):
             return
-        if message.get("v") != 2 or (ids and not any(self.is_meant(item) for item in ids)):
+        if (ids and not any(self.is_meant(item) for item in ids)) or message.get("v", VERSION) != VERSION:
             return
         self.heard_s = time.monotonic()
         if kind == "welcome":
@@ -108,27 +110,27 @@ class Client:
 
     def obey(self, kind: str, message: dict[str, Any]) -> None:
         """A command of a step, which may come twice: section 4."""
-        step, epoch = self.step, message["epoch"]
+        step, epoch, number = self.step, message["epoch"], message["number"]
         if kind == "configure" and epoch >= step.epoch:
             try:
                 step.configure(message)
             except (RefusedError, OSError, zmq.ZMQError) as e:
                 step.forget()
-                self.say("error", epoch=epoch, message=str(e)[:4096], fatal=False)
+                self.say("error", epoch=epoch, number=number, message=str(e)[:4096], fatal=False)
                 return
-            self.acknowledge(epoch, kind)
-            self.say("ready", epoch=epoch, endpoint=step.endpoint)
+            self.acknowledge(epoch, number, kind)
+            self.say("ready", epoch=epoch, number=number, endpoint=step.endpoint)
         elif epoch != step.epoch or not step.configured:
             return
         elif kind == "start":
             step.start(message)
-            self.acknowledge(epoch, kind)
+            self.acknowledge(epoch, number, kind)
         elif kind == "stop":
-            step.stop(message["stop_at_ns"])  # its answer is the report
+            step.stop(message)  # its answer is the report
 
-    def acknowledge(self, epoch: int, command: str) -> None:
-        """Says that a command was obeyed."""
-        self.say("ack", epoch=epoch, command=command, time_ns=time.monotonic_ns(), echo=0)
+    def acknowledge(self, epoch: int, number: int, command: str) -> None:
+        """Says that the command of this number was obeyed."""
+        self.say("ack", epoch=epoch, number=number, command=command, time_ns=time.monotonic_ns(), echo=0)
 
     def is_meant(self, item: int | list[int]) -> bool:
         """Whether an item of ``ids``, an id or a range of them, holds this client's."""

@@ -88,13 +88,14 @@ class Step:
         self.sending, self.next_progress_ns = True, self.start_ns
         self.repeated = []
 
-    def stop(self, stop_at_ns: int) -> None:
+    def stop(self, message: dict[str, Any]) -> None:
         """Ends the window, perhaps earlier; has the report sent, once more if it was sent already."""
         if self.begun is None:
             return
-        self.stop_ns, self.stopped = min(self.stop_ns, stop_at_ns), True
+        self.stop_ns, self.stopped = min(self.stop_ns, message["stop_at_ns"]), True
+        self.stop_number = message["number"]
         if self.report is not None:
-            self.say("report", **self.report)
+            self.say("report", number=self.stop_number, **self.report)
 
     # --- what is due -----------------------------------------------------------------------------------------------
 
@@ -208,7 +209,7 @@ class Step:
             "ack_latency": histogram([]),
         }
         self.report = {"epoch": self.epoch, "publisher": body, "subscriber": None}
-        self.say("report", **self.report)
+        self.say("report", number=self.stop_number, **self.report)
         self.repeated = [Repeated(self.mark, 60.0, ends_s=60.0)]
 
     # --- clock and socket ------------------------------------------------------------------------------------------

@@ -104,6 +104,7 @@ def _window(controller: Controller, epoch: int, role: Role, clients: int, messag
     end_ns = begin_ns + window_ns
     configure = Configure(
         epoch=epoch,
+        number=1,
         settings=SharedSettings(rate="max", burst=100, message_size=message_size),
         publishers=[] if role == "publisher" else [PublisherEndpoint(_ELSEWHERE, "null")],
         probe=False,
@@ -112,14 +113,14 @@ def _window(controller: Controller, epoch: int, role: Role, clients: int, messag
     clock = HostClock(at_ns=0, step_ns=ahead_ns)
     window = (begin_ns + ahead_ns, end_ns + ahead_ns)
     controller.tell(everybody, configure)
-    controller.tell(everybody, Start(epoch=epoch, start_at_ns=window[0], stop_at_ns=window[1], clock=clock))
+    controller.tell(everybody, Start(epoch=epoch, number=2, start_at_ns=window[0], stop_at_ns=window[1], clock=clock))
     controller.wait_until(lambda: time.monotonic_ns() > end_ns, _WITHIN_S)
-    controller.tell(everybody, Stop(epoch=epoch, stop_at_ns=window[1]))
+    controller.tell(everybody, Stop(epoch=epoch, number=3, stop_at_ns=window[1]))
     if role == "publisher":
         _await(controller, lambda: len(answers.publisher_reports) == clients)
         return sum(report.sent for report in answers.publisher_reports.values())
     sent = PublisherTotal(publisher=_ELSEWHERE, sent=_MOST)
-    controller.tell(everybody, Finish(epoch=epoch, publishers=[sent], drain_max_s=0.5, quiet_s=0.1))
+    controller.tell(everybody, Finish(epoch=epoch, number=4, publishers=[sent], drain_max_s=0.5, quiet_s=0.1))
     _await(controller, lambda: len(answers.subscriber_reports.ids) == clients)
     return int(answers.subscriber_reports.table().in_window.sum())
 

@@ -10,6 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
+import msgspec
+
 from hydra.control.control_client import ControlClient
 from hydra.errors import HydraError
 from hydra.model import PublisherReport, SubscriberReport
@@ -24,7 +26,6 @@ from hydra.wire.messages import (
     Report,
     Start,
     Stop,
-    name_of,
 )
 
 
@@ -103,22 +104,23 @@ class StepLoop(ABC):
             try:
                 self._prepare(command)
             except (HydraError, OSError, ValueError) as e:
-                self._complain(str(e))
+                self._complain(str(e), command.number)
                 return
         self._command = command  # a second one of the same epoch differs only in its probes
-        self._acknowledge(command)
+        self._control.acknowledge(command)
         endpoint = self._endpoint()
         if endpoint is not None:
-            self._control.send(Ready(ids=[self._id], seq=1, epoch=self._epoch, endpoint=endpoint))
+            self._control.send(
+                Ready(ids=[self._id], seq=1, epoch=self._epoch, number=command.number, endpoint=endpoint)
+            )
 
-    def _acknowledge(self, command: EpochCommand) -> None:
-        self._control.acknowledge(command.epoch, name_of(command))
+    def _complain(self, why: str, number: int = 0) -> None:
+        """Sends an error, as the answer to the command of this number; 0: to none."""
+        self._control.send(Error(ids=[self._id], seq=1, epoch=self._epoch, number=number, message=why[:4000]))
 
-    def _complain(self, why: str) -> None:
-        self._control.send(Error(ids=[self._id], seq=1, epoch=self._epoch, message=why[:4000]))
-
-    def _say_report(self, publisher: PublisherReport | None = None, subscriber: SubscriberReport | None = None) -> None:
-        self._report = Report(ids=[self._id], seq=1, epoch=self._epoch, publisher=publisher, subscriber=subscriber)
+    def _send_report(self, report: Report, command: Stop | Finish) -> None:
+        """Sends the client's report as the answer to this command."""
+        self._report = msgspec.structs.replace(report, number=command.number)
         self._control.send(self._report)
 
 
@@ -136,12 +138,12 @@ class PublisherLoop(StepLoop):
     def _heed(self, command: EpochCommand) -> None:
         if isinstance(command, Start) and self._command is not None:
             self._start(self._command, command)
-            self._acknowledge(command)
+            self._control.acknowledge(command)
         elif isinstance(command, Stop):
             if self._report is not None:
-                self._control.send(self._report)
+                self._send_report(self._report, command)
             elif (report := self._stop(command)) is not None:
-                self._say_report(publisher=report)
+                self._send_report(Report(ids=[self._id], seq=1, epoch=self._epoch, publisher=report), command)
 
 
 class SubscriberStep(Protocol):
@@ -170,6 +172,7 @@ class SubscriberLoop(StepLoop, Generic[S]):
     def __init__(self, client: int, control: ControlClient) -> None:
         super().__init__(client, control)
         self._step: S | None = None  # the configured step
+        self._finish: Finish | None = None  # the last one of this step
 
     def _heed(self, command: EpochCommand) -> None:
         step = self._step
@@ -178,16 +181,23 @@ class SubscriberLoop(StepLoop, Generic[S]):
         match command:
             case Start():
                 step.start(command)
-                self._acknowledge(command)
+                self._control.acknowledge(command)
             case Stop():
                 step.stop(command.stop_at_ns)
-                self._acknowledge(command)
+                self._control.acknowledge(command)
             case Finish() if self._report is not None:
-                self._control.send(self._report)
+                self._send_report(self._report, command)
             case Finish():
                 try:
                     step.finish(command)
                 except ValueError as e:
-                    self._complain(str(e))
+                    self._complain(str(e), command.number)
+                else:
+                    self._finish = command
             case _:
                 pass
+
+    def _report_step(self, report: SubscriberReport) -> None:
+        """Sends the report of the step, which ``finish`` has asked for."""
+        if self._finish is not None:
+            self._send_report(Report(ids=[self._id], seq=1, epoch=self._epoch, subscriber=report), self._finish)

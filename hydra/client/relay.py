@@ -213,9 +213,7 @@ class _Relay:
                 self._control.send(texts_for(message, self._control.identity.ids))
             elif isinstance(message, Ping):
                 if message.reply:
-                    # The answer to the next command must follow all answers until now.
-                    self._relaying.send_gathered(time.monotonic_ns(), at_once=True)
-                    self._control.acknowledge(0, "ping", echo=message.time_ns)
+                    self._control.answer(message)
             else:
                 self._relaying.obey(message, time.monotonic_ns())
         return self._control.introduce()

@@ -15,7 +15,6 @@ from hydra.client.relayed_replies import (
     BATCHED_WITHIN_NS,
     RESEND_EVERY_NS,
     CommandReplies,
-    Kind,
     PendingRegistrations,
     ReplyAggregator,
     ReportBatch,
@@ -37,7 +36,6 @@ from hydra.wire.messages import (
     FromController,
     Hello,
     Joined,
-    Ping,
     Quit,
     Ready,
     Report,
@@ -56,20 +54,19 @@ _JOINED_AT_ONCE: Final = 10_000
 TIME_SERIES_WITHIN_NS: Final = 500_000_000
 """How long the first time series of a client waits for those of others, ns."""
 _QUIT: Final = encode(Quit())
-_REFUSABLE: Final[list[Kind]] = [kind for kind in EpochCommand.__subclasses__() if kind.refusable]
 
 
 class AckKey(NamedTuple):
     """The fields of an ``ack`` that gathered clients share; without their clocks."""
 
-    epoch: int
+    number: int
     command: str
 
 
 class ReadyKey(NamedTuple):
     """The fields of a ``ready`` that gathered clients share."""
 
-    epoch: int
+    number: int
     endpoint: str
 
 
@@ -77,6 +74,7 @@ class ErrorKey(NamedTuple):
     """The fields of an ``error`` that gathered clients share."""
 
     epoch: int
+    number: int
     message: str
     fatal: bool
 
@@ -127,10 +125,6 @@ class RelayState:
         """Whether all clients have to quit, including those that join later."""
         self._gone: dict[int, ChildExit] = {}
         self._commands = CommandReplies(role)
-        # For each client that got a second command of a kind: the number of the ping that was sent between the two.
-        # Until the client answers that ping, an answer of this kind may belong to the first command.
-        self._fences: dict[tuple[Kind, int], int] = {}
-        self._pings = 0
         self._unready: set[int] = set()
         self._acknowledged: ReplyAggregator[AckKey] = ReplyAggregator()
         self._is_ready: ReplyAggregator[ReadyKey] = ReplyAggregator()
@@ -143,7 +137,7 @@ class RelayState:
         self._course_ns: int | None = None
         # Answers in this epoch, by client, for a controller that asks again.
         self._endpoints: dict[int, str] = {}
-        self._failures: dict[tuple[Kind, int], ErrorKey] = {}
+        self._failures: dict[tuple[int, int], ErrorKey] = {}  # by the command's number and client
         self._reports: dict[int, Report] = {}
 
     # --- from the controller ---------------------------------------------------------------------------------------
@@ -179,14 +173,8 @@ class RelayState:
             self._forget_epoch(now_ns)
         if isinstance(command, Configure) and command.epoch == self._commands.epoch:
             self._configured(command, given.new)
-        for client in given.new:
-            self._failures.pop((type(command), client), None)
-        if given.changed:
-            self._pings += 1
-            self._fences.update(dict.fromkeys([(type(command), client) for client in given.changed], self._pings))
-            self._tell(Ping(time_ns=self._pings, reply=True), given.changed)
         self._tell(command, given.tell)
-        self._repeat(type(command), given.answered, now_ns)
+        self._repeat(command, given.answered, now_ns)
 
     def _configured(self, command: Configure, clients: Iterable[int]) -> None:
         """Prepares for a configuration that these clients have not had before."""
@@ -198,21 +186,20 @@ class RelayState:
 
     def _forget_epoch(self, now_ns: int) -> None:
         # Errors are sent nevertheless: an error may be the reason why a client is about to end.
-        self._say_failed(now_ns, at_once=True)
+        self._send_failures(now_ns, at_once=True)
         for waiting in (self._acknowledged, self._is_ready, self._batching):
             waiting.clear()
         self._courses = (TimeSeriesSum(), TimeSeriesSum())
         self._course_ns = None
-        self._fences.clear()
         for some in (self._cohort, self._unready, self._failed_before):
             some.clear()
         for kept in (self._endpoints, self._failures, self._reports):
             kept.clear()
 
-    def _repeat(self, kind: Kind, clients: Sequence[int], now_ns: int) -> None:
+    def _repeat(self, command: EpochCommand, clients: Sequence[int], now_ns: int) -> None:
         """Sends the answers again, for a command that the controller repeated to clients that had answered it."""
-        epoch = self._commands.epoch
-        failed = {client: self._failures[kind, client] for client in clients if (kind, client) in self._failures}
+        kind, number = type(command), command.number
+        failed = {client: self._failures[number, client] for client in clients if (number, client) in self._failures}
         for client, failure in failed.items():
             self._failed.add(failure, [client], now_ns)
         answered = [client for client in clients if client not in failed]
@@ -223,10 +210,10 @@ class RelayState:
             if kind is Stop and client in self._reports:
                 self._ends.to_controller(self._reports[client])
             elif kind is Configure and client in self._endpoints:
-                self._is_ready.add(ReadyKey(epoch, self._endpoints[client]), [client], now_ns)
+                self._is_ready.add(ReadyKey(number, self._endpoints[client]), [client], now_ns)
         acknowledged = [client for client in answered if kind is not Stop or client not in self._reports]
         if acknowledged:
-            self._acknowledged.add(AckKey(epoch, name_of(kind)), acknowledged, now_ns)
+            self._acknowledged.add(AckKey(number, name_of(kind)), acknowledged, now_ns)
 
     def _dismiss(self, message: Quit, now_ns: int) -> None:
         if not message.ids:
@@ -314,9 +301,6 @@ class RelayState:
 
     def _left(self, connection: ClientConnection) -> None:
         connection.living = False
-        if self._fences:
-            gone = set(connection.ids)
-            self._fences = {of: number for of, number in self._fences.items() if of[1] not in gone}
         for client in connection.ids:
             del self._carrier[client]
             self._endpoints.pop(client, None)
@@ -326,42 +310,25 @@ class RelayState:
         self._leaving.pop(connection.name, None)
 
     def _answered(self, ack: Ack, now_ns: int) -> None:
-        if ack.command == "ping":
-            self._fences = {of: n for of, n in self._fences.items() if of[1] not in ack.ids or n > ack.echo}
-            return
-        kind = ACKNOWLEDGED.get(ack.command)
-        ids = ack.ids
-        if kind is not None and ack.epoch == self._commands.epoch:
-            ids = self._unfenced(kind, ids)
-            self._commands.answered(kind, ids)
-        if ids:
-            self._acknowledged.add(AckKey(ack.epoch, ack.command), ids, now_ns)
+        if ack.epoch == self._commands.epoch and (ids := self._commands.answered(ack.number, ack.ids)):
+            self._acknowledged.add(AckKey(ack.number, ack.command), ids, now_ns)
 
     def _proven(self, ready: Ready, now_ns: int) -> None:
-        ids = ready.ids
-        if ready.epoch == self._commands.epoch:
-            ids = self._unfenced(Configure, ids)
-            self._endpoints.update(dict.fromkeys(ids, ready.endpoint))
-            self._unready.difference_update(ids)
+        if ready.epoch != self._commands.epoch:
+            return
+        ids = self._commands.timely(ready.number, ready.ids)
+        self._endpoints.update(dict.fromkeys(ids, ready.endpoint))
+        self._unready.difference_update(ids)
         if ids:
-            self._is_ready.add(ReadyKey(ready.epoch, ready.endpoint), ids, now_ns)
-
-    def _unfenced(self, kind: Kind, clients: list[int]) -> list[int]:
-        """The clients of these whose answers to this kind of command certainly belong to the latest command."""
-        return [client for client in clients if (kind, client) not in self._fences] if self._fences else clients
+            self._is_ready.add(ReadyKey(ready.number, ready.endpoint), ids, now_ns)
 
     def _complained(self, error: Error, now_ns: int) -> None:
-        failed = ErrorKey(error.epoch, error.message, error.fatal)
+        failed = ErrorKey(error.epoch, error.number, error.message, error.fatal)
         ids = error.ids
-        if error.epoch == self._commands.epoch:
-            for kind in _REFUSABLE:
-                ids = self._unfenced(kind, ids)
-            for client in ids:
-                for kind in _REFUSABLE:
-                    if self._commands.waits(kind, client):
-                        self._failures[kind, client] = failed
-                        self._commands.answered(kind, [client])
-                        self._unready.discard(client)
+        if error.epoch == self._commands.epoch and error.number:
+            ids = self._commands.answered(error.number, ids)
+            self._failures.update(dict.fromkeys([(error.number, client) for client in ids], failed))
+            self._unready.difference_update(ids)
         if not ids:
             return
         if failed in self._failed_before:
@@ -374,18 +341,16 @@ class RelayState:
         if report.epoch != self._commands.epoch:
             return
         (client,) = report.ids
-        if (Stop if report.subscriber is None else Finish, client) in self._fences:
+        asked = self._commands.waits(report.number, client)
+        if not self._commands.answered(report.number, [client]):
             return
         if report.subscriber is None:
-            self._commands.answered(Stop, [client])
             self._reports[client] = report
             self._send_time_series()
             self._ends.to_controller(report)
         else:
-            asked = self._commands.waits(Finish, client)
-            self._commands.answered(Finish, [client])
             # The client failed at first and has reported since: the report counts.
-            self._failures.pop((Finish, client), None)
+            self._failures.pop((report.number, client), None)
             new = self._batching.add(report.epoch, client, report.subscriber, self._cohort, now_ns)
             self._send_batches(self._batching.of([client]) if asked and not new else new)
 
@@ -411,7 +376,7 @@ class RelayState:
         epoch = self._commands.epoch
         if joining := self._joined.take(now_ns, complete=len(self._carrier) == len(self._ids)):
             self._tell_joined(joining)
-        self.send_gathered(now_ns)
+        self._send_gathered(now_ns)
         if self._course_ns is not None and now_ns >= self._course_ns:
             self._send_time_series()
         batch_ns = self._batching.next_ns()
@@ -428,19 +393,18 @@ class RelayState:
         others = (self._course_ns, *others)
         return min((due_ns for due_ns in (*gathered, *others) if due_ns is not None), default=None)
 
-    def send_gathered(self, now_ns: int, *, at_once: bool = False) -> None:
-        """Sends the answers that have waited long enough or are complete; ``at_once``: sends all."""
+    def _send_gathered(self, now_ns: int) -> None:
+        """Sends the answers that have waited long enough or are complete."""
         epoch = self._commands.epoch
-        for (of, command), ids in self._acknowledged.take(now_ns, lambda it: at_once or self._all_acknowledged(it)):
-            self._ends.to_controller(Ack(ids=ids, seq=1, epoch=of, command=command, time_ns=now_ns))
-        proven = not self._unready
-        for (of, endpoint), ids in self._is_ready.take(now_ns, lambda it: at_once or (it.epoch == epoch and proven)):
-            self._ends.to_controller(Ready(ids=ids, seq=1, epoch=of, endpoint=endpoint))
-        self._say_failed(now_ns, at_once=at_once)
+        for (number, command), ids in self._acknowledged.take(now_ns, self._all_acknowledged):
+            self._ends.to_controller(Ack(ids=ids, seq=1, epoch=epoch, number=number, command=command, time_ns=now_ns))
+        for (number, endpoint), ids in self._is_ready.take(now_ns, lambda _: not self._unready):
+            self._ends.to_controller(Ready(ids=ids, seq=1, epoch=epoch, number=number, endpoint=endpoint))
+        self._send_failures(now_ns)
 
-    def _say_failed(self, now_ns: int, *, at_once: bool) -> None:
-        for (of, text, fatal), ids in self._failed.take(now_ns, lambda _: at_once):
-            self._ends.to_controller(Error(ids=ids, seq=1, epoch=of, message=text, fatal=fatal))
+    def _send_failures(self, now_ns: int, *, at_once: bool = False) -> None:
+        for (epoch, number, text, fatal), ids in self._failed.take(now_ns, lambda _: at_once):
+            self._ends.to_controller(Error(ids=ids, seq=1, epoch=epoch, number=number, message=text, fatal=fatal))
 
     def end(self, now_ns: int) -> None:
         """Sends all that waits; all clients have ended."""
@@ -448,7 +412,7 @@ class RelayState:
 
     def _all_acknowledged(self, said: AckKey) -> bool:
         kind = ACKNOWLEDGED.get(said.command)
-        return kind is not None and said.epoch == self._commands.epoch and not self._commands.awaited(kind)
+        return kind is not None and not self._commands.awaited(kind)
 
     def _tell_joined(self, clients: Sequence[int]) -> None:
         for at in range(0, len(clients), _JOINED_AT_ONCE):
@@ -469,7 +433,7 @@ class RelayState:
         """The clients among these that are connected; an empty list stands for all."""
         return [client for client in ids or self._ids if client in self._carrier]
 
-    def _tell(self, command: EpochCommand | Ping, clients: Iterable[int]) -> None:
+    def _tell(self, command: EpochCommand, clients: Iterable[int]) -> None:
         carried: dict[bytes, list[int]] = {}
         for client in clients:
             carried.setdefault(self._carrier[client].name, []).append(client)

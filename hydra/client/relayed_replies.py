@@ -31,13 +31,11 @@ class PendingCommand:
 class CommandTargets:
     """The clients that get a command, and those that have answered it.
 
-    ``new`` are the clients in ``tell`` whose last command of this kind was not this one. ``changed`` are those in
-    ``new`` that had another command of its kind: an answer to that command may still be on its way.
+    ``new`` are the clients in ``tell`` whose last command of this kind was not this one.
     """
 
     tell: list[int]
     new: list[int] = field(default_factory=list)
-    changed: list[int] = field(default_factory=list)
     answered: list[int] = field(default_factory=list)
 
 
@@ -53,6 +51,7 @@ class CommandReplies:
         self._role = role
         self._told: list[PendingCommand] = []
         self._latest: dict[Kind, dict[int, PendingCommand]] = {}
+        self._kinds: dict[int, Kind] = {}
 
     def give(self, command: EpochCommand, clients: Iterable[int], now_ns: int) -> CommandTargets:
         """Records a command to these clients.
@@ -64,9 +63,11 @@ class CommandReplies:
             self.epoch = command.epoch
             self._told.clear()
             self._latest.clear()
+            self._kinds.clear()
         if command.epoch != self.epoch:
             return CommandTargets(list(clients))
         told = self._entry(command, now_ns)
+        self._kinds[command.number] = type(command)
         latest = self._latest.setdefault(type(command), {})
         given = CommandTargets([])
         for client in clients:
@@ -79,7 +80,6 @@ class CommandReplies:
                 continue
             if before is not None:
                 before.waiting.discard(client)
-                given.changed.append(client)
             latest[client] = told
             told.waiting.add(client)
             given.tell.append(client)
@@ -88,12 +88,18 @@ class CommandReplies:
             told.due_ns = now_ns + RESEND_EVERY_NS
         return given
 
-    def answered(self, kind: Kind, clients: Iterable[int]) -> None:
-        """Records that these clients have answered their command of this kind."""
-        latest = self._latest.get(kind, {})
-        for client in clients:
+    def timely(self, number: int, clients: Iterable[int]) -> list[int]:
+        """The clients whose answers to the command of this number count: they have had no later one of its kind."""
+        latest = self._latest_like(number)
+        return [c for c in clients if (told := latest.get(c)) is None or told.command.number == number]
+
+    def answered(self, number: int, clients: Iterable[int]) -> list[int]:
+        """Records these clients' answers to the command of this number; returns those that count."""
+        latest, timely = self._latest_like(number), self.timely(number, clients)
+        for client in timely:
             if client in latest:
                 latest[client].waiting.discard(client)
+        return timely
 
     def left(self, clients: Iterable[int]) -> None:
         """Discards clients that have ended: they will not answer, and their replacements have had no command."""
@@ -106,10 +112,10 @@ class CommandReplies:
         """Whether a command of this kind is still without an answer from a client."""
         return any(told.waiting for told in self._of(kind))
 
-    def waits(self, kind: Kind, client: int) -> bool:
-        """Whether this client has not answered its command of this kind."""
-        told = self._latest.get(kind, {}).get(client)
-        return told is not None and client in told.waiting
+    def waits(self, number: int, client: int) -> bool:
+        """Whether this client has the command of this number and has not answered it."""
+        told = self._latest_like(number).get(client)
+        return told is not None and told.command.number == number and client in told.waiting
 
     def next_ns(self) -> int | None:
         """When the next command has to be resent; None if all clients have answered all commands."""
@@ -141,6 +147,10 @@ class CommandReplies:
                 return told
         self._told.append(PendingCommand(plain, now_ns))
         return self._told[-1]
+
+    def _latest_like(self, number: int) -> dict[int, PendingCommand]:
+        """Each client's last command of the kind that the command of this number has."""
+        return self._latest.get(self._kinds[number], {}) if number in self._kinds else {}
 
     def _of(self, kind: Kind) -> Iterator[PendingCommand]:
         return (told for told in self._told if isinstance(told.command, kind))

@@ -28,7 +28,7 @@ from hydra.client.supervised_process import SupervisedProcess, tail
 from hydra.control import curve_security
 from hydra.control.control_client import ClientIdentity, ControlClient, ProcessLocation
 from hydra.errors import EXIT_FAILED, HydraError, ServerError
-from hydra.wire.messages import HALT, Error, Halt, Join, Look, Quit, Ready, Watch
+from hydra.wire.messages import Error, Halt, Join, Look, Quit, Ready, Watch
 from hydra.wire.protocol_constants import (
     CPUS_VARIABLE,
     EXIT_DISMISSED,
@@ -152,7 +152,7 @@ class _Node:
             if isinstance(message, Halt) and server is not None and message.start == starts:
                 server.kill()
                 is_halted = True
-                control.acknowledge(message.epoch, HALT)
+                control.acknowledge(message)
             if isinstance(message, Join) and (server is None or is_halted) and message.start == starts + 1:
                 if server is not None:
                     server.abandon()

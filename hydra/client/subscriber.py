@@ -67,13 +67,14 @@ class TransportSubscriber(SubscriberLoop["_Receiving"]):
 
     def _work(self) -> float:
         step = self._step
-        if step is None or self._report is not None:
+        command = self._command
+        if step is None or command is None or self._report is not None:
             return math.inf
-        wait_s = 0.0 if self._connection is None else self._connect(self._connection, step)
+        wait_s = 0.0 if self._connection is None else self._connect(self._connection, step, command)
         if not wait_s:
             wait_s = step.work()
         if step.newly_ready():
-            self._control.send(Ready(ids=[self._id], seq=1, epoch=step.epoch))
+            self._control.send(Ready(ids=[self._id], seq=1, epoch=step.epoch, number=command.number))
         if step.progress_due():
             self._control.send(
                 Progress(ids=[self._id], seq=1, epoch=step.epoch, messages=step.messages, time_ns=step.told_ns)
@@ -82,11 +83,11 @@ class TransportSubscriber(SubscriberLoop["_Receiving"]):
             self._send_time_series(step)
         if step.drained():
             self._send_time_series(step)
-            self._say_report(subscriber=self._with_connection(step.report()))
+            self._report_step(self._with_connection(step.report()))
             return math.inf
         return wait_s
 
-    def _connect(self, connection: SubscriberConnection, step: _Receiving) -> float:
+    def _connect(self, connection: SubscriberConnection, step: _Receiving, command: Configure) -> float:
         """Connects if it is due; returns the seconds until there is more to do, 0 if the subscriber is connected."""
         now_ns = time.monotonic_ns()
         if connection.connected and self._connecting is not None and self._connecting.lost():
@@ -100,11 +101,9 @@ class TransportSubscriber(SubscriberLoop["_Receiving"]):
             return wait_s
         if now_ns < connection.next_ns:
             return min(wait_s, max((connection.next_ns - now_ns) / 1e9, _SOON_S))
-        if self._command is None:
-            return wait_s
         limit_s = connection.begin(now_ns)
         try:
-            phases = self._opened(self._command, limit_s)
+            phases = self._opened(command, limit_s)
         except (HydraError, OSError):
             # The report counts the attempt.
             connection.fail(time.monotonic_ns())

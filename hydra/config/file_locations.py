@@ -1,4 +1,4 @@
-"""Locations of the files that are installed with Hydra and its systems, and of Hydra's folders for its user."""
+"""Locations of the files that are installed with Hydra and its systems."""
 
 from __future__ import annotations
 
@@ -20,16 +20,6 @@ def conf_dir() -> Path:
     package = Path(__file__).resolve().parents[1]
     installed = package / "conf"
     return installed if (installed / "hydra.toml").is_file() else package.parent / "conf"
-
-
-def cache_folder() -> Path:
-    """The folder for files that can be made again: ``$XDG_CACHE_HOME/hydra``, or ``~/.cache/hydra``."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "hydra"
-
-
-def state_folder() -> Path:
-    """The folder for files that outlive a run: ``$XDG_STATE_HOME/hydra``, or ``~/.local/state/hydra``."""
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "hydra"
 
 
 def scenarios() -> list[str]:

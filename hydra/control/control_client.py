@@ -22,14 +22,17 @@ from hydra.wire.clock import boot_id, network_namespace, time_namespace
 from hydra.wire.messages import (
     MAX_MESSAGE_BYTES,
     Ack,
+    EpochCommand,
     FromClient,
     FromController,
+    Halt,
     Hello,
     Ping,
     ProtocolError,
     Welcome,
     decode_from_controller,
     encode,
+    name_of,
 )
 from hydra.wire.protocol_constants import RESEND_EVERY_S
 
@@ -272,7 +275,7 @@ class ControlClient:
             self.welcomed = True
             self._silence_ns = int(message.silence_s * 1e9)
         elif isinstance(message, Ping) and message.reply and not self._relays:
-            self.acknowledge(0, "ping", echo=message.time_ns)
+            self.answer(message)
         return message
 
     def wait_beside(self, socket: zmq.Socket[bytes], timeout_s: float) -> bool:
@@ -303,10 +306,17 @@ class ControlClient:
             self.send(self._hello)
         return (self._hello_due_ns - now_ns) / 1e9
 
-    def acknowledge(self, epoch: int, command: str, ids: Sequence[int] = (), *, echo: int = 0) -> None:
+    def acknowledge(self, command: EpochCommand | Halt, ids: Sequence[int] = ()) -> None:
         """Acknowledges a command for these clients, or for all clients of this connection."""
-        named = list(ids or self.identity.ids)
-        self.send(Ack(ids=named, seq=1, epoch=epoch, command=command, time_ns=time.monotonic_ns(), echo=echo))
+        named, now_ns = list(ids or self.identity.ids), time.monotonic_ns()
+        self.send(
+            Ack(ids=named, seq=1, epoch=command.epoch, number=command.number, command=name_of(command), time_ns=now_ns)
+        )
+
+    def answer(self, ping: Ping) -> None:
+        """Answers a ping with this host's time."""
+        ids, now_ns = list(self.identity.ids), time.monotonic_ns()
+        self.send(Ack(ids=ids, seq=1, epoch=0, command=name_of(ping), time_ns=now_ns, echo=ping.time_ns))
 
     def gone(self) -> str:
         """Why the controller counts as dead, as a part of a sentence; "" if it does not.

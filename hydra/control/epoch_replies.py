@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import count
 from mmap import mmap
 from typing import Final
 
 from pyroaring import BitMap
 
-from hydra.control.id_bitmaps import bitmap, runs
+from hydra.control.id_bitmaps import runs
 from hydra.model import PublisherReport
 from hydra.wire.messages import Progress
 from hydra.wire.protocol_constants import RESEND_EVERY_S
@@ -81,24 +82,21 @@ class EpochReplies:
     sent: TimeSeriesSum = field(default_factory=TimeSeriesSum)
     received: TimeSeriesSum = field(default_factory=TimeSeriesSum)
     cohort_received: TimeSeriesSum = field(default_factory=TimeSeriesSum)
-    _acks: dict[str, BitMap] = field(default_factory=dict)
+    _acks: dict[int, BitMap] = field(default_factory=dict)
+    _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
-    def acknowledge(self, command: str, clients: BitMap) -> None:
-        """Records that these clients have acknowledged this command."""
-        acked = self._acks.setdefault(command, BitMap())
+    def next_number(self) -> int:
+        """The number of the next command of this epoch."""
+        return next(self._numbers)
+
+    def acknowledge(self, number: int, clients: BitMap) -> None:
+        """Records that these clients have acknowledged the command of this number."""
+        acked = self._acks.setdefault(number, BitMap())
         acked |= clients
 
-    def acked(self, command: str) -> BitMap:
-        """The clients that acknowledged this command."""
-        return self._acks.get(command, BitMap())
-
-    def configured(self) -> BitMap:
-        """The publishers that have applied their settings and reported their endpoints."""
-        return self.acked("configure") & self.ready
-
-    def forget(self, command: str, clients: Iterable[int]) -> None:
-        """Drops these clients' acknowledgements, before they get the command again."""
-        self._acks[command] = self.acked(command) - bitmap(clients)
+    def acked(self, number: int) -> BitMap:
+        """The clients that acknowledged the command of this number."""
+        return self._acks.get(number, BitMap())
 
 
 def _apart(payload: bytes) -> bytes | mmap:

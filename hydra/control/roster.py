@@ -185,14 +185,6 @@ class Roster:
         estimate = self.timekeeper.estimate(host)
         return None if estimate is None else estimate.line(now_ns)
 
-    def answered_ping(self, time_ns: int) -> BitMap:
-        """The clients whose connection has answered a ping of that time or later, so earlier messages are here."""
-        found = BitMap()
-        for connection in self._by_group.values():
-            if connection.echo_ns >= time_ns:
-                found |= connection.present
-        return found
-
     def identities(self, ids: Iterable[int]) -> Iterator[tuple[bytes, BitMap]]:
         """Each connection of some of these clients, with those of them that are connected."""
         clients = bitmap(ids)
@@ -315,7 +307,6 @@ class Roster:
             case ChildExit():
                 self._child_exit(connection, message, ids)
             case Ack(command="ping"):
-                connection.echo_ns = max(connection.echo_ns, message.echo)
                 self.timekeeper.heard(connection.identity, message.echo, message.time_ns, received_ns)
             case HostReadings():
                 self.watch.heard(connection.identity, message, received_ns)
@@ -334,7 +325,7 @@ class Roster:
         answers = self.answers
         match message:
             case Ack():
-                answers.acknowledge(message.command, ids)
+                answers.acknowledge(message.number, ids)
             case Ready():
                 answers.ready |= ids
                 if connection.hello.role != "subscriber":

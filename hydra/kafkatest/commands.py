@@ -263,7 +263,7 @@ def kafka_clean(bootstrap: str, properties_: tuple[str, ...], file: Path | None,
     spec = spec_of(load_scenario("kafka-fixed", given))
 
     # Imported late, as it loads the libraries of Kafka's clients.
-    from hydra.config.file_locations import state_folder
+    from hydra.config.user_folders import state_folder
     from hydra.kafkatest.topic_registry import FOLDER, TopicRegistry, clean
     from hydra.kafkatest.topics import Topics
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import psutil
 
-from hydra.config.file_locations import state_folder
+from hydra.config.user_folders import state_folder
 from hydra.errors import ServerError
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.jars import locked

@@ -1,51 +1,12 @@
-"""Resources of clients and brokers, measured in /proc on one machine (docs/limits.md) and rounded up.
-
-The more brokers share a machine, the smaller are their heaps.
-"""
+"""Resources of clients and brokers, measured in /proc on one machine (docs/limits.md) and rounded up."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
+from hydra.kafkatest.broker_memory import memory_bytes
 from hydra.system import Footprint, ServerFootprint
-
-MEGABYTE: Final = 1 << 20
-ALONE_MB: Final = 1024
-"""The heap of a broker that has a machine for itself."""
-LEAST_MB: Final = 256
-ALL_MB: Final = 3072
-"""The sum of the heaps of a machine's brokers, if each broker then has at least ``LEAST_MB``."""
-OVERHEAD_MB: Final = 260
-"""The most memory that Java needs besides the heap: code, threads, network buffers (docs/limits.md)."""
-
-
-def heap_mb(sharing: int) -> int:
-    """The heap (MB) of each of ``sharing`` brokers on one machine."""
-    return min(ALONE_MB, max(LEAST_MB, ALL_MB // sharing // 32 * 32))
-
-
-def memory_bytes(sharing: int) -> int:
-    """The most memory (bytes) of each of ``sharing`` brokers on one machine."""
-    return (heap_mb(sharing) + OVERHEAD_MB) * MEGABYTE
-
-
-def heap_options(sharing: int) -> list[str]:
-    """Java's options for the heap of each of ``sharing`` brokers on one machine."""
-    heap = heap_mb(sharing)
-    return [f"-Xms{heap // 2}m", f"-Xmx{heap}m"]
-
-
-def shortage(brokers: int, available_bytes: int) -> str:
-    """Why this number of brokers does not fit into a machine's memory, "" if it does."""
-    needed = brokers * memory_bytes(brokers)
-    if needed <= available_bytes:
-        return ""
-    return (
-        f"{brokers} brokers × ({heap_mb(brokers)} MB heap + {OVERHEAD_MB} MB) = {needed / 1e9:.1f} GB and the page"
-        f" cache on top, and {available_bytes / 1e9:.1f} GB of memory are free"
-    )
-
 
 _BROKER_KNOWN: Final = Footprint(threads=1, files=3, memory_bytes=30_000)
 """librdkafka's resources for each broker that it knows: a thread, the pipe that wakes it, a connection."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from hydra.config.file_locations import cache_folder
+from hydra.config.user_folders import cache_folder
 from hydra.errors import MissingDependencyError
 
 JAVA_AT_LEAST: Final = 17

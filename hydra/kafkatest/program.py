@@ -28,10 +28,10 @@ from hydra.client.server_interface import accepts, free_ports
 from hydra.client.supervised_process import SupervisedProcess
 from hydra.client.tls import ServerTls
 from hydra.client.transport import read_system
-from hydra.config.file_locations import cache_folder
+from hydra.config.user_folders import cache_folder
 from hydra.errors import ServerError
+from hydra.kafkatest.broker_memory import heap_options
 from hydra.kafkatest.control_messages import KafkaJoin
-from hydra.kafkatest.footprints import heap_options
 from hydra.kafkatest.jars import Jars, Java, building, conf_folder, fetch, find_java, locked
 from hydra.kafkatest.nodes import Node, parse, settings, sharing
 

@@ -1,4 +1,7 @@
-"""The settings of Kafka's clients, the table [kafka] of a scenario, and the settings that events change."""
+"""The settings of Kafka's clients, the table [kafka] of a scenario, and the settings that events change.
+
+Agents import this module, so it imports nothing that only the controller needs, such as :mod:`hydra.system`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from hydra.model import AccessSettings, EventSpec, Need, Scenario, Setting, Settings, setting, with_values
-from hydra.system.restart_refusals import why_no_restart
 
 TABLE: Final = "kafka"
 TOOL: Final = "kafka-tool"
@@ -202,44 +204,10 @@ def groups_of(scenario: Scenario) -> frozenset[str]:
     return frozenset(str(name) for name in names if name)
 
 
-def why_no_kill(scenario: Scenario) -> str:
-    """Why no broker of this scenario can be killed, or ""."""
-    if spec_of(scenario).bootstrap:
-        return "Hydra never kills your own brokers; leave out --servers: Hydra kills only brokers that it started"
-    if scenario.server.count < 2:
-        return f"the event needs at least 2 brokers, and server.count is {scenario.server.count}; raise server.count"
-    return _once(scenario, KILL)
-
-
-def why_no_move(scenario: Scenario) -> str:
-    """Why no partition of this scenario can be moved, or ""."""
-    if spec_of(scenario).bootstrap:
-        return "Hydra moves no partitions on your own brokers; leave out --servers"
-    usual = spec_of(scenario).replication_factor
-    replicas = max(int(str(value or usual)) for value in scenario.values_of("replication_factor"))
-    if scenario.server.count <= replicas:
-        return (
-            f"the event needs more brokers than replicas ({replicas}), "
-            f"and server.count is {scenario.server.count}; raise server.count"
-        )
-    return _once(scenario, MOVE)
-
-
 def ends_a_broker(scenario: Scenario) -> bool:
     """Whether a step of this scenario ends a broker for good."""
     kills = any(moment is not None for moment in scenario.values_of(_SETTING[KILL]))
     return kills or any(event.kind == KILL for event in scenario.events)
-
-
-def why_no_return(scenario: Scenario) -> str:
-    """Why no broker of this scenario can be restarted, or ""."""
-    if ends_a_broker(scenario):
-        return f"{KILL!r} and kill_broker_at end a broker for good, and all would have to return; leave them out"
-    return why_no_restart(scenario, spec_of(scenario).bootstrap)
-
-
-def _once(scenario: Scenario, kind: str) -> str:
-    return "a step has one such event at most" if sum(e.kind == kind for e in scenario.events) > 1 else ""
 
 
 def settings_with_event(settings: Settings, event: EventSpec, duration_s: float) -> Settings:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from hydra.kafkatest.event_refusals import why_no_kill, why_no_move, why_no_return
 from hydra.kafkatest.experiments import EXPERIMENTS
 from hydra.kafkatest.footprints import BROKER, IMPLEMENTATIONS
 from hydra.kafkatest.presets import PRESETS
@@ -18,9 +19,6 @@ from hydra.kafkatest.settings import (
     KafkaSpec,
     settings_with_event,
     spec_of,
-    why_no_kill,
-    why_no_move,
-    why_no_return,
 )
 from hydra.measure.column import MESSAGES, Column, ReportColumn
 from hydra.model import RESTART, Demand, EventSpec, Figure, Scenario, ServerSpec, Settings, value_of, with_values

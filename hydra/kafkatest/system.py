@@ -10,14 +10,14 @@ from typing import Any, Final, get_args
 
 from confluent_kafka import Consumer, KafkaException, Producer
 
-from hydra.config.file_locations import state_folder
 from hydra.config.machine_limits import read_limits
+from hydra.config.user_folders import state_folder
 from hydra.errors import DoesNotFitError, RunDirectoryError, ServerError, StepError, UsageError
 from hydra.events.warnings import CleanupFailed, EarlierCleanup, SettingsSkipped
 from hydra.kafkatest.broker import KafkaCluster
 from hydra.kafkatest.broker_liveness import BrokerMonitor
+from hydra.kafkatest.broker_memory import shortage
 from hydra.kafkatest.faults import LEADERS_MOVE_WITHIN_S, Kill, Move, broker_settings
-from hydra.kafkatest.footprints import shortage
 from hydra.kafkatest.jars import JARS, conf_folder, fetch, find_java
 from hydra.kafkatest.java_properties import java_config
 from hydra.kafkatest.metrics import ask, exporters, named, of_interfaces

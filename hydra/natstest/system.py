@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 _ANSWER_TIMEOUT_S: Final = 0.5
 _WARM_UP_WITHIN_S: Final = 20.0
 _ASK_AGAIN_S: Final = 0.2
+_SIGNING: Final = ("cryptography", "cffi")
+"""What signs with the seed of a login; cryptography's own module in C imports a part of cffi."""
 
 
 class NatsCluster:
@@ -156,8 +158,8 @@ class NatsSystem(ServerSystem):
         if self._scenario.client == "native":
             environment = _ONLY_NAMED_CAS if self._has_tls or self._spec.ca_file else {}
             return Program(command("nats", role, self._scenario.native, tls=self._demands_tls()), environment)
-        login = self._access.login
-        libraries = ("nats-py", "cryptography") if login and login.seed else ("nats-py",)
+        login = self._known_access().login if self._theirs else None
+        libraries = ("nats-py", *(_SIGNING if login and login.seed else ()))
         return Program.of_module("hydra.natstest.nats_py", kind_of("nats", role), libraries=libraries)
 
     def configure(self, settings: Settings) -> dict[str, Any]:
@@ -241,11 +243,13 @@ class NatsSystem(ServerSystem):
         tls = self._authority.client if self._authority else None
         return self._reached or NatsAccess(servers=self._address.split(","), tls=tls)
 
+    def _known_access(self) -> NatsAccess:
+        """How the user's servers are reached; before they were asked, by the scenario alone."""
+        return self._reached or access_of(self._spec)
+
     def _demands_tls(self) -> bool:
-        """Whether clients use TLS; before the user's servers were asked, by the scenario alone."""
-        if not self._theirs:
-            return self._has_tls
-        return (self._reached or access_of(self._spec)).tls is not None
+        """Whether clients use TLS."""
+        return self._known_access().tls is not None if self._theirs else self._has_tls
 
     def _reach(self) -> None:
         self._let_in()

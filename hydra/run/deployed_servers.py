@@ -25,7 +25,7 @@ from hydra.monitor.progress_view import ServerStartup
 from hydra.run.context import RunContext
 from hydra.system import Program, ServerCluster
 from hydra.system.worker_thread import WorkerThread
-from hydra.wire.messages import HALT, Halt, Join
+from hydra.wire.messages import Halt, Join
 from hydra.wire.protocol_constants import RESEND_EVERY_S
 
 FIRST_ID: Final = 2**31
@@ -306,7 +306,8 @@ class _Restart:
         self.join: Final = msgspec.structs.replace(join, start=join.start + 1)
         self._controller = controller
         self._server = server
-        self._epoch = controller.roster.answers.epoch
+        answers = controller.roster.answers
+        self._halt: Final = Halt(epoch=answers.epoch, number=answers.next_number(), start=join.start)
         self._host, _, port = endpoint.split(",")[0].rpartition(":")
         self._port = int(port)
         self._up = up
@@ -314,8 +315,7 @@ class _Restart:
         self._due_s = 0.0
         self._background = WorkerThread()
         self._answers: Callable[[], bool] | None = None
-        controller.roster.answers.forget(HALT, [server])
-        self._halt()
+        self._tell(self._halt)
 
     def begin(self) -> None:
         """Lets the server start again; the command is sent once its group has acknowledged the end."""
@@ -324,9 +324,9 @@ class _Restart:
     def is_over(self) -> bool:
         """Whether the server was started again and all servers answer; returns at once."""
         is_due = time.monotonic() >= self._due_s
-        if self._server not in self._controller.roster.answers.acked(HALT):
+        if self._server not in self._controller.roster.answers.acked(self._halt.number):
             if is_due:
-                self._halt()
+                self._tell(self._halt)
             return False
         if not self._begun:
             return False
@@ -345,9 +345,6 @@ class _Restart:
     def _is_up(self) -> bool:
         # A cluster may name a dead server as its member for some seconds.
         return accepts(self._host, self._port) and self._up()
-
-    def _halt(self) -> None:
-        self._tell(Halt(epoch=self._epoch, start=self.join.start - 1))
 
     def _tell(self, command: Join | Halt) -> None:
         self._due_s = time.monotonic() + RESEND_EVERY_S

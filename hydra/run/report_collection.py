@@ -90,7 +90,7 @@ class ReportCollector:
             StepError: a publisher died or did not report, or the system failed.
         """
         deployment, answers = self._deployment, self._run.controller.roster.answers
-        stop = Stop(epoch=self._run.epoch, stop_at_ns=self._window[1])
+        stop = Stop(epoch=self._run.epoch, number=answers.next_number(), stop_at_ns=self._window[1])
         publishers = BitMap(deployment.publishers)
         live = BitMap(range(0) if self._step.stored else deployment.subscribers)
         self._run.controller.tell(live, stop)
@@ -107,7 +107,7 @@ class ReportCollector:
         self._asker.require_publishers()
         if round(self._plan.duration_s * 1e9) > self._window[1] - self._window[0]:
             # Only this message informs subscribers that the window ended earlier than planned.
-            self._asker.ask([(live, stop)], lambda: answers.acked("stop"), ANSWER_WITHIN_S, told=True)
+            self._asker.ask([(live, stop)], lambda: answers.acked(stop.number), ANSWER_WITHIN_S, told=True)
         reports = fit_unacknowledged(answers.publisher_reports)
         if log_begin is None:
             return reports, None
@@ -157,6 +157,7 @@ class ReportCollector:
         }
         finish = Finish(
             epoch=self._run.epoch,
+            number=answers.next_number(),
             publishers=[],
             drain_max_s=self.drain_max_s,
             quiet_s=quiet_s(len(subscribers)),

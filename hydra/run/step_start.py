@@ -26,7 +26,7 @@ from hydra.run.server_counters import settled
 from hydra.run.step_clocks import StepClocks, known, unknown
 from hydra.wire.clock import wall_offset_ns
 from hydra.wire.data_message import compression
-from hydra.wire.messages import ONE_TOPIC, Configure, Connect, Impairment, Ping, PublisherEndpoint, Start
+from hydra.wire.messages import ONE_TOPIC, Configure, Connect, Impairment, PublisherEndpoint, Start
 from hydra.wire.traffic import traffic_of
 
 
@@ -165,12 +165,15 @@ class StepStarter:
         """
         began_ns = begun.clocks.step_ns(self._run.clock_ns())
         self._tell_subscribers(replace(step, cohort=BitMap()), BitMap(), begun.command)
-        start = msgspec.structs.replace(
-            begun.start, start_at_ns=began_ns, stop_at_ns=began_ns + round(read_max_s * 1e9)
-        )
         answers = self._run.controller.roster.answers
+        stop_ns = began_ns + round(read_max_s * 1e9)
+        start = msgspec.structs.replace(
+            begun.start, number=answers.next_number(), start_at_ns=began_ns, stop_at_ns=stop_ns
+        )
         shares = begun.clocks.shares(BitMap(self._deployment.subscribers), start)
-        self._asker.require(shares, lambda: answers.acked("start"), "subscribers", "begin to read", ANSWER_WITHIN_S)
+        self._asker.require(
+            shares, lambda: answers.acked(start.number), "subscribers", "begin to read", ANSWER_WITHIN_S
+        )
         return began_ns
 
     def _configure(self, step: StepSetup, phases: StepTiming) -> tuple[Configure, int | None]:
@@ -199,6 +202,7 @@ class StepStarter:
         shared = self._shared(plan.settings)
         command = Configure(
             epoch=self._run.epoch,
+            number=answers.next_number(),
             settings=shared,
             publishers=[],
             probe=bool(unproven),
@@ -212,7 +216,13 @@ class StepStarter:
             connect=connect or msgspec.UNSET,
         )
         timeout_s = self._run.scenario.ready_timeout_s
-        self._asker.require([(publishers, command)], answers.configured, "publishers", "bind", timeout_s)
+        self._asker.require(
+            [(publishers, command)],
+            lambda: answers.acked(command.number) & answers.ready,
+            "publishers",
+            "bind",
+            timeout_s,
+        )
         self._asker.require_publishers()
         phases.end("bind")
         self._connecting = ConnectFacts() if connect else None
@@ -232,7 +242,7 @@ class StepStarter:
         # The log contains the probes, which are no messages of the step: end them, and wait until it stops growing.
         if self._run.system.log_end(plan.settings) is None:
             return command, None
-        self._end_probes(publishers, msgspec.structs.replace(command, probe=False))
+        self._end_probes(publishers, msgspec.structs.replace(command, number=answers.next_number(), probe=False))
         log_begin = settled(self._run.system, plan.settings, self._run.controller.wait_until)
         phases.end("end of probes")
         return command, log_begin
@@ -282,6 +292,7 @@ class StepStarter:
         seldom_s = max(1.0, len(deployment.subscribers) / _PROGRESS_A_SECOND)
         everyone, sampled = BitMap(deployment.subscribers), BitMap(deployment.subscribers[:_SAMPLED])
         shares = []
+        number = answers.next_number()
         told_ns = self._run.clock_ns()
         for in_cohort, probe, sample in itertools.product((False, True), repeat=3):
             ids = everyone
@@ -290,6 +301,7 @@ class StepStarter:
             for publishers, listeners in subscription_map(ids, deployment.publishers, one=one):
                 told = msgspec.structs.replace(
                     command,
+                    number=number,
                     settings=self._shared(cohort_settings(plan) if in_cohort else plan.settings),
                     publishers=[endpoints[p] for p in publishers],
                     probe=probe,
@@ -300,7 +312,7 @@ class StepStarter:
                 )
                 shares += told_by_host(listeners, told, clocks)
         self._asker.require(
-            shares, lambda: answers.acked("configure"), "subscribers", "apply their settings", ANSWER_WITHIN_S
+            shares, lambda: answers.acked(number), "subscribers", "apply their settings", ANSWER_WITHIN_S
         )
         self._settings_ns = self._run.clock_ns() - told_ns
         return shares
@@ -317,21 +329,10 @@ class StepStarter:
 
     def _end_probes(self, publishers: BitMap, command: Configure) -> None:
         """Ends the publishers' probes by a ``configure`` of the same epoch."""
-        roster = self._run.controller.roster
-        # A late answer to the first ``configure`` must not count as an answer to this one: the echo of a ping arrives
-        # after all answers to the first.
-        ping = Ping(time_ns=self._run.clock_ns(), reply=True)
-        self._asker.require(
-            [(publishers, ping)],
-            lambda: roster.answered_ping(ping.time_ns),
-            "publishers",
-            "answer a ping",
-            ANSWER_WITHIN_S,
-        )
-        roster.answers.forget("configure", publishers)
+        answers = self._run.controller.roster.answers
         self._asker.require(
             [(publishers, command)],
-            lambda: roster.answers.acked("configure"),
+            lambda: answers.acked(command.number),
             "publishers",
             "end their probes",
             ANSWER_WITHIN_S,
@@ -386,6 +387,7 @@ class StepStarter:
         start_ns = clocks.step_ns(self._run.clock_ns()) + lead_ns
         command = Start(
             epoch=self._run.epoch,
+            number=answers.next_number(),
             start_at_ns=start_ns,
             stop_at_ns=start_ns + round(plan.duration_s * 1e9),
             clock=clocks.own,
@@ -400,7 +402,7 @@ class StepStarter:
             left_ns = start_ns - round((1 - share) * lead_ns) - clocks.step_ns(self._run.clock_ns())
             missing = self._asker.ask(
                 shares,
-                lambda: answers.acked("start"),
+                lambda: answers.acked(command.number),
                 left_ns / 1e9,
                 self._asker.check_system,
                 every_s=lead_ns / 1e9 / _RESENDS_IN_LEAD,

@@ -27,7 +27,7 @@ def serve_runs(folder: Path, host: str, port: int, *, opened: bool) -> None:
     refuse_no_folder(folder)
     address = loopback(host)
     # The imports below are slow: errors that were found so far do not wait for them.
-    from hydra.config.file_locations import cache_folder
+    from hydra.config.user_folders import cache_folder
     from hydra.serve.page_cache import PageCache
     from hydra.serve.request_handler import Site
     from hydra.serve.server import bind

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from hydra.config.file_locations import cache_folder
+from hydra.config.user_folders import cache_folder
 from hydra.errors import UsageError
 from hydra.measure.verdict import Ceiling
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
-
-import click
+from typing import TYPE_CHECKING, Any, Final
 
 from hydra.measure.column import TEXT, Column
 from hydra.measure.column_names import NOT_CLEAN_WHY
 from hydra.model import Figure, Scenario, number
+
+if TYPE_CHECKING:
+    import click
 
 Row = Mapping[str, Figure]
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import click
+from typing import TYPE_CHECKING, Any
 
 from hydra.analysis.declared_costs import Costs
 from hydra.measure.column import Column, ReportColumn
@@ -15,6 +13,9 @@ from hydra.measure.step_columns import BATCH
 from hydra.model import EventSpec, Figure, Scenario, ServerSpec, Settings, value_of
 from hydra.system.experiment import Experiment, Preset
 from hydra.system.interface import System
+
+if TYPE_CHECKING:
+    import click
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,8 @@ from hydra.model.settings import MOST_KEYS, MOST_TOPICS
 from hydra.wire import compact_encoding
 from hydra.wire.report_validation import check_connections, check_counters, check_histogram, check_report, check_thread
 
-VERSION: Final = 2
+VERSION: Final = 3
+"""The version of the protocol, which ``hello`` and ``welcome`` state."""
 MAX_MESSAGE_BYTES: Final = 512 * 1024
 """Longest message that either side accepts; a longer one is rejected and counted."""
 PROBE_EPOCH: Final = 0
@@ -53,11 +54,14 @@ MAX_TEXT_BYTES: Final = 256 * 1024
 Id = Annotated[int, msgspec.Meta(title="id", ge=0, le=2**32 - 1)]
 Epoch = Annotated[int, msgspec.Meta(title="epoch", ge=0, le=2**32 - 1)]
 Count = Annotated[int, msgspec.Meta(title="count", ge=0, le=2**63 - 1)]
+Version = Annotated[int, msgspec.Meta(ge=VERSION, le=VERSION)]
 Nanoseconds = Annotated[int, msgspec.Meta(title="ns", ge=0, le=2**63 - 1)]
 RatePpb = Annotated[int, msgspec.Meta(title="ppb±", ge=-10_000_000, le=10_000_000)]
 Seconds = Annotated[float, msgspec.Meta(title="seconds", ge=0, le=1e9)]
 ShortText = Annotated[str, msgspec.Meta(title="text", max_length=4096)]
 Seq = Annotated[int, msgspec.Meta(title="seq", ge=1, le=2**63 - 1)]
+Number = Annotated[int, msgspec.Meta(title="number", ge=1, le=2**32 - 1)]
+"""The number of a command among those of its epoch."""
 SystemObject = dict[str, Any] | None
 """An object of the system under test, which only the code of that system interprets."""
 
@@ -79,7 +83,6 @@ one. ``merge``: combines different messages of many clients. ``own``: the relay 
 
 class _Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", kw_only=True):
     relay: ClassVar[Treatment] = "own"
-    v: Annotated[int, msgspec.Meta(ge=VERSION, le=VERSION)] = VERSION
 
 
 class _FromClient(_Message, frozen=True, kw_only=True):
@@ -95,6 +98,16 @@ class EpochReply(_FromClient, frozen=True, kw_only=True):
     epoch: Epoch
 
 
+class CommandReply(EpochReply, frozen=True, kw_only=True):
+    """A client's answer to a command.
+
+    Attributes:
+        number: that of the command that it answers, in this epoch; 0: it answers no command of an epoch.
+    """
+
+    number: Annotated[int, msgspec.Meta(title="number", ge=0, le=2**32 - 1)] = 0
+
+
 class _FromController(_Message, frozen=True, kw_only=True):
     """``ids`` empty means every client of the connection."""
 
@@ -105,13 +118,14 @@ class EpochCommand(_FromController, frozen=True, kw_only=True):
     """A command to the clients in an epoch.
 
     A relay resends it to each client that has not answered: with an ``ack`` if the command is ``acknowledged``, with an
-    ``error`` if it is ``refusable``, or with a report.
+    ``error``, or with a report. The answer repeats ``number``, which distinguishes this command from the others of its
+    epoch; a resent command keeps it. A command has one number for all clients, also if its contents differ.
     """
 
     relay: ClassVar[Treatment] = "pass"
     acknowledged: ClassVar[bool] = False
-    refusable: ClassVar[bool] = False
     epoch: Epoch
+    number: Number
 
 
 # --- client → controller -------------------------------------------------------------------------------------------
@@ -124,6 +138,7 @@ class Hello(_FromClient, frozen=True, tag="hello", kw_only=True):
     relay; a relay sends the controller its own, for all clients of its group; section 11 has that of a server.
 
     Attributes:
+        v: the version of the protocol.
         role: a client's; ``"server"``: section 11.
         group: ``--group``.
         incarnation: 0, and one more for every replacement; 0 for a relay, whose ``ids`` are all clients of the group.
@@ -139,6 +154,7 @@ class Hello(_FromClient, frozen=True, tag="hello", kw_only=True):
         pid: the sender's process.
     """
 
+    v: Version = VERSION
     role: GroupRole
     group: ShortText
     incarnation: Id
@@ -163,13 +179,14 @@ class Joined(_FromClient, frozen=True, tag="joined", kw_only=True):
     pids: list[Id]
 
 
-class Ready(EpochReply, frozen=True, tag="ready", kw_only=True):
+class Ready(CommandReply, frozen=True, tag="ready", kw_only=True):
     """The client is configured, and a publisher has bound.
 
     A subscriber has read a probe of this epoch from every publisher since ``configure``. Section 11 has that of a
     server.
 
     Attributes:
+        number: that of the ``configure`` that it answers.
         endpoint: where subscribers connect to the publisher; ``""`` if the system has no such endpoints.
     """
 
@@ -177,11 +194,12 @@ class Ready(EpochReply, frozen=True, tag="ready", kw_only=True):
     endpoint: ShortText = ""
 
 
-class Ack(EpochReply, frozen=True, tag="ack", kw_only=True):
+class Ack(CommandReply, frozen=True, tag="ack", kw_only=True):
     """The command of this epoch took effect.
 
     Attributes:
         epoch: that of the command; 0 for a ping.
+        number: that of the command; 0 for a ping.
         command: ``"configure"``, ``"start"``, ``"stop"`` or ``"ping"``; of a server ``"halt"``, too.
         time_ns: the sender's CLOCK_MONOTONIC when it answers; in a combined ``ack`` the relay's.
         echo: for a ping the ping's ``time_ns``.
@@ -206,10 +224,13 @@ class Progress(EpochReply, frozen=True, tag="progress", kw_only=True):
     time_ns: Nanoseconds
 
 
-class Report(EpochReply, frozen=True, tag="report", kw_only=True):
+class Report(CommandReply, frozen=True, tag="report", kw_only=True):
     """One client's account of an epoch, with exactly one of the two bodies; ``ids`` names exactly one client.
 
     A relay passes those of publishers on, and sends a ``batch`` in place of those of subscribers.
+
+    Attributes:
+        number: that of the ``stop`` or ``finish`` that it answers.
     """
 
     relay: ClassVar[Treatment] = "merge"
@@ -217,7 +238,7 @@ class Report(EpochReply, frozen=True, tag="report", kw_only=True):
     subscriber: SubscriberReport | None = None
 
 
-class Reports(EpochReply, frozen=True, tag="reports", kw_only=True):
+class Reports(CommandReply, frozen=True, tag="reports", kw_only=True):
     """From packed clients to their relay: one ``report`` for each id of ``ids``, with exactly one of the two bodies.
 
     A body is an object of *columns*: under the name of each field of the report's body, an array with the value of each
@@ -232,7 +253,7 @@ class Reports(EpochReply, frozen=True, tag="reports", kw_only=True):
         """The equivalent messages, one for each client."""
         bodies: dict[str, Any] = {"publisher": self.publisher, "subscriber": self.subscriber}
         return [
-            Report(ids=[client], seq=self.seq, epoch=self.epoch, **{role: body})
+            Report(ids=[client], seq=self.seq, epoch=self.epoch, number=self.number, **{role: body})
             for role, theirs in bodies.items()
             for client, body in zip(self.ids, theirs or (), strict=False)
         ]
@@ -277,11 +298,12 @@ class TimeSeries(EpochReply, frozen=True, tag="course", kw_only=True):
     cohort: Annotated[list[SecondCounts], msgspec.Meta(max_length=MAX_SECONDS)] = []
 
 
-class Error(EpochReply, frozen=True, tag="error", kw_only=True):
+class Error(CommandReply, frozen=True, tag="error", kw_only=True):
     """The clients cannot obey a command.
 
     Attributes:
         epoch: that of the command; 0: of none.
+        number: that of the ``configure`` or ``finish`` that it answers; 0: of none.
         message: text for the user.
         fatal: whether the client exits.
     """
@@ -367,11 +389,13 @@ class Welcome(_FromController, frozen=True, tag="welcome", kw_only=True):
     With ids, from the controller to a relay, it is the answer to ``joined``: the controller knows these clients now.
 
     Attributes:
+        v: the version of the protocol.
         run: the run's name.
         silence_s: how long a relay or server that receives nothing waits before it exits; 0: the sender may be silent
             for ever.
     """
 
+    v: Version = VERSION
     run: str
     silence_s: Seconds
 
@@ -508,7 +532,7 @@ class Connect(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 class Configure(EpochCommand, frozen=True, tag="configure", kw_only=True):
     """The settings of the next epoch; it closes the ledger of the last.
 
-    With ``probe`` it is answered by ``ready``, too.
+    It is answered by ``ack`` or ``error``, and with ``probe`` by ``ready``, too.
 
     Attributes:
         settings: those that all systems have, below.
@@ -530,7 +554,6 @@ class Configure(EpochCommand, frozen=True, tag="configure", kw_only=True):
     """
 
     acknowledged: ClassVar[bool] = True
-    refusable: ClassVar[bool] = True
     settings: SharedSettings
     publishers: list[PublisherEndpoint]
     probe: bool
@@ -562,7 +585,9 @@ class Configure(EpochCommand, frozen=True, tag="configure", kw_only=True):
 
 
 class Start(EpochCommand, frozen=True, tag="start", kw_only=True):
-    """The step's window. A publisher sends from ``start_at_ns`` and stops by itself at ``stop_at_ns``.
+    """The step's window, answered by ``ack``.
+
+    A publisher sends from ``start_at_ns`` and stops by itself at ``stop_at_ns``.
 
     Attributes:
         start_at_ns, stop_at_ns: the window on the step's clock.
@@ -577,7 +602,7 @@ class Start(EpochCommand, frozen=True, tag="start", kw_only=True):
 
 
 class Stop(EpochCommand, frozen=True, tag="stop", kw_only=True):
-    """The window has ended. A publisher answers with its ``report``.
+    """The window has ended. A publisher answers with its ``report``, a subscriber with ``ack``.
 
     Attributes:
         stop_at_ns: the window's end, possibly earlier than in ``start``.
@@ -611,7 +636,6 @@ class Finish(EpochCommand, frozen=True, tag="finish", kw_only=True):
         system: where the data ends, in systems that know.
     """
 
-    refusable: ClassVar[bool] = True
     publishers: list[PublisherTotal]
     drain_max_s: Seconds
     quiet_s: Seconds = 0.5
@@ -621,7 +645,7 @@ class Finish(EpochCommand, frozen=True, tag="finish", kw_only=True):
 class Ping(_FromController, frozen=True, tag="ping", kw_only=True):
     """Keeps a connection alive.
 
-    A relay answers without its clients, and sends the answers that it is combining before its own.
+    A relay answers without its clients.
 
     Attributes:
         time_ns: opaque; the ``ack`` echoes it.
@@ -677,17 +701,15 @@ class Join(_FromController, frozen=True, tag="join", kw_only=True):
     start: Count = 1
 
 
-HALT: Final = "halt"
-
-
-class Halt(_FromController, frozen=True, tag=HALT, kw_only=True):
-    """To a server, section 11: kill the server by SIGKILL, and keep its data; an ``ack`` of this epoch answers.
+class Halt(_FromController, frozen=True, tag="halt", kw_only=True):
+    """To a server, section 11: kill the server by SIGKILL, and keep its data; an ``ack`` of this number answers.
 
     Attributes:
         start: the number of the start to end.
     """
 
     epoch: Epoch
+    number: Number
     start: Count
 
 
@@ -730,7 +752,7 @@ FromClient = (
 FromController = Welcome | Configure | Start | Stop | Finish | Ping | Watch | Look | Join | Halt | Quit | Evict
 
 
-def name_of(command: EpochCommand | type[EpochCommand]) -> str:
+def name_of(command: FromController | EpochCommand | type[EpochCommand]) -> str:
     """The command's ``type`` on the wire, which an ``ack`` repeats."""
     return str(command.__struct_config__.tag)
 

@@ -172,12 +172,12 @@ std::map<std::string, Written> from_client() {
         {"hello-packed", {packed, 1}},
         {"joined", {Joined{{16, 17, 20}, {0, 3, 4294967295}, {4711, 4712, 4294967295}}, 2}},
         {"joined-one", {Joined{{17}, {4}, {1}}, 3}},
-        {"ready-publisher", {Ready{{0}, 1, "tcp://10.0.0.5:31000"}, 3}},
-        {"ready-subscriber", {Ready{{17}, 4294967295, ""}, 4}},
-        {"ack-configure", {Ack{{17}, 1, "configure", 123'456'789, 0}, 2}},
-        {"ack-ping", {Ack{{17}, 0, "ping", 123'456'790, 98'765'432'100}, kLargest}},
-        {"ack-start-packed", {Ack{{4294967294, 4294967295}, 1, "start", INT64_MAX, 0}, 9}},
-        {"ack-start-relay", {Ack{{16, 17, 18, 20}, 1, "start", 123'456'791, 0}, 10}},
+        {"ready-publisher", {Ready{{0}, 1, 1, "tcp://10.0.0.5:31000"}, 3}},
+        {"ready-subscriber", {Ready{{17}, 4294967295, 4294967295, ""}, 4}},
+        {"ack-configure", {Ack{{17}, 1, 1, "configure", 123'456'789, 0}, 2}},
+        {"ack-ping", {Ack{{17}, 0, 0, "ping", 123'456'790, 98'765'432'100}, kLargest}},
+        {"ack-start-packed", {Ack{{4294967294, 4294967295}, 1, 3, "start", INT64_MAX, 0}, 9}},
+        {"ack-start-relay", {Ack{{16, 17, 18, 20}, 1, 3, "start", 123'456'791, 0}, 10}},
         {"progress", {Progress{{17}, 1, 123'456, kGoldenStart + 1}, 12}},
         {"course-publisher",
          {TimeSeries{{0}, 1, {{.second = 0, .messages = 1000}, {.second = 3, .messages = 7}}, {}}, 13}},
@@ -187,20 +187,20 @@ std::map<std::string, Written> from_client() {
                      {{.second = 3599, .messages = 5, .latency = {{-3, 1, 40, 2, 2000, 2}, -2, 1952}}},
                      {{.second = 0, .messages = 1, .latency = {{7, 1}, 7, 7}}}},
           14}},
-        {"report-publisher-zmq", {Report{{0}, 1, zmq_publisher_report()}, 20}},
-        {"report-publisher-kafka", {Report{{0}, 2, kafka_publisher_report()}, 21}},
-        {"report-subscriber", {Report{{17}, 1, subscriber_report()}, 22}},
-        {"report-subscriber-silent", {Report{{18}, 1, silent_report()}, 5}},
-        {"report-subscriber-marked", {Report{{19}, 1, marked_report()}, 6}},
-        {"report-subscriber-member", {Report{{20}, 1, member_report()}, 7}},
+        {"report-publisher-zmq", {Report{{0}, 1, 4, zmq_publisher_report()}, 20}},
+        {"report-publisher-kafka", {Report{{0}, 2, 4, kafka_publisher_report()}, 21}},
+        {"report-subscriber", {Report{{17}, 1, 5, subscriber_report()}, 22}},
+        {"report-subscriber-silent", {Report{{18}, 1, 5, silent_report()}, 5}},
+        {"report-subscriber-marked", {Report{{19}, 1, 5, marked_report()}, 6}},
+        {"report-subscriber-member", {Report{{20}, 1, 5, member_report()}, 7}},
         {"reports-subscribers",
-         {Reports{{18, 19, 20}, 1, std::vector{silent_report(), marked_report(), member_report()}}, 8}},
+         {Reports{{18, 19, 20}, 1, 5, std::vector{silent_report(), marked_report(), member_report()}}, 8}},
         {"reports-publishers",
-         {Reports{{0, 4}, 2, std::vector{zmq_publisher_report(), kafka_publisher_report()}}, 9}},
+         {Reports{{0, 4}, 2, 4, std::vector{zmq_publisher_report(), kafka_publisher_report()}}, 9}},
         {"batch", {BatchHead{{16, 17, 20}, 1, {{"batches", 3}, {"bits", 0}, {"latency_counts", 46}}}, 12}},
-        {"error", {Error{{0}, 1, "cannot bind \"tcp://10.0.0.5:31000\": in use\n", false}, 6}},
-        {"error-fatal", {Error{{0}, 0, "out of memory", true}, 7}},
-        {"error-relay", {Error{{16, 17, 18}, 1, "an unknown field: rcvhmw", false}, 13}},
+        {"error", {Error{{0}, 1, 1, "cannot bind \"tcp://10.0.0.5:31000\": in use\n", false}, 6}},
+        {"error-fatal", {Error{{0}, 0, 0, "out of memory", true}, 7}},
+        {"error-relay", {Error{{16, 17, 18}, 1, 1, "an unknown field: rcvhmw", false}, 13}},
         {"host", {HostReadings{{16, 17, 18}, 3, host_samples()}, 9}},
         {"host-threads", {HostReadings{{0}, 3, thread_samples()}, 10}},
         {"host-end", {HostReadings{{16, 17, 18}, 3, {}}, 11}},
@@ -245,16 +245,14 @@ std::string again(std::type_identity<std::variant<Messages...>>, const std::stri
             return;
         }
         std::string type;
-        int version = 0;
         std::uint64_t seq = 0;
         Reader reader(value);
         reader.required("type", type);
-        reader.required("v", version);
         reader.required("ids", it.ids);
         const bool from_client = reader.optional("seq", seq);
         Message::describe(it, reader);
         reader.nothing_else();
-        Writer::json object = {{"type", type}, {"v", version}};
+        Writer::json object = {{"type", type}};
         Writer writer(object);
         writer.required("ids", it.ids);
         if (from_client) {

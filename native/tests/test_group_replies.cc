@@ -12,6 +12,12 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
+Command configure_command(bool ready_follows = false) {
+    return {.step = Step::configure, .epoch = 5, .number = 1, .body = "", .ready_follows = ready_follows};
+}
+
+const Ready kReady{.ids = {}, .epoch = 5, .number = 1, .endpoint = "a"};
+
 // Answers in the epoch 5, and the messages since the last question: "TYPE WHAT IDS…".
 struct Said {
     Texts texts;
@@ -37,13 +43,10 @@ struct Said {
     Said() { answers.begin(5); }
     Texts take() { return std::exchange(texts, {}); }
 
-    void ask(Id client, bool ready_follows = false) {
-        answers.ask(client,
-                    {.step = Step::configure, .epoch = 5, .body = "", .ready_follows = ready_follows});
-    }
+    void ask(Id client, bool ready_follows = false) { answers.ask(client, configure_command(ready_follows)); }
 };
 
-const Error kError{.ids = {}, .epoch = 5, .message = "no", .fatal = false};
+const Error kError{.ids = {}, .epoch = 5, .number = 1, .message = "no", .fatal = false};
 
 }  // namespace
 
@@ -55,9 +58,9 @@ TEST_CASE("the words of an ack are the steps of a command") {
 
 TEST_CASE("acknowledgements are gathered by their step, and sent in time") {
     Said it;
-    it.answers.acknowledge(2, Step::start, 7);
-    it.answers.acknowledge(1, Step::configure, 8);
-    it.answers.acknowledge(1, Step::start, 9);
+    it.answers.acknowledge(2, Step::start, 2, 7);
+    it.answers.acknowledge(1, Step::configure, 1, 8);
+    it.answers.acknowledge(1, Step::start, 2, 9);
     CHECK(it.answers.due_ns() == 7 + kGatherNs);
     it.answers.go_on(7 + kGatherNs);
     CHECK(it.take() == Texts{"ack start 1 2"});
@@ -70,8 +73,8 @@ TEST_CASE("ready is sent when all clients are ready") {
     Said it;
     it.ask(1, true);
     it.ask(2, true);
-    CHECK(it.answers.prove(1, "a", 0));
-    CHECK_FALSE(it.answers.prove(1, "a", 0));
+    CHECK(it.answers.prove(1, kReady, 0));
+    CHECK_FALSE(it.answers.prove(1, kReady, 0));
     it.answers.say_proofs();
     CHECK(it.take().empty());
     it.answers.left(2);
@@ -94,18 +97,18 @@ TEST_CASE("answers are sent again") {
     Said it;
     it.ask(1);
     it.ask(2);
-    it.answers.acknowledge(1, Step::configure, 0);
-    it.answers.prove(1, "a", 0);
+    it.answers.acknowledge(1, Step::configure, 1, 0);
+    it.answers.prove(1, kReady, 0);
     it.answers.complain({2}, kError, 0);
     it.answers.fail(2, Step::configure, kError);
     it.answers.say_all();
     it.take();
-    it.answers.repeat(1, Step::configure, 0);
-    it.answers.repeat(2, Step::configure, 0);
+    it.answers.repeat(1, configure_command(), 0);
+    it.answers.repeat(2, configure_command(), 0);
     it.answers.say_all();
     CHECK(it.take() == Texts{"ack configure 1", "ready a 1", "error no 2"});
     it.ask(2);  // another command, which has not failed
-    it.answers.repeat(2, Step::configure, 0);
+    it.answers.repeat(2, configure_command(), 0);
     it.answers.say_all();
     CHECK(it.take() == Texts{"ack configure 2"});
 }

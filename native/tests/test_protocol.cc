@@ -17,7 +17,7 @@ void refused(const std::string& frame) {
 
 std::string configure(const std::string& settings) {
     const std::string burst = settings.find("burst") == std::string::npos ? R"("burst":100)" : "";
-    return R"({"type":"configure","v":2,"epoch":1,"settings":{)" + burst +
+    return R"({"type":"configure","epoch":1,"number":1,"settings":{)" + burst +
            (burst.empty() || settings.empty() ? "" : ",") + settings + R"(},"publishers":[],"probe":true})";
 }
 
@@ -28,7 +28,7 @@ Settings settings_of(const std::string& settings) {
 }  // namespace
 
 TEST_CASE("defaults stand for missing fields, white space and order are free") {
-    const auto it = std::get<Ping>(decode(" { \"time_ns\" : 7 , \"v\":2,\n\"type\":\"ping\" } "));
+    const auto it = std::get<Ping>(decode(" { \"time_ns\" : 7 ,\n\"type\":\"ping\" } "));
     CHECK(it.time_ns == 7);
     CHECK(it.ids.empty());
     const Settings settings = settings_of("");
@@ -48,27 +48,26 @@ TEST_CASE("a number with a fraction may be written in any way") {
 TEST_CASE("a whole number may not be written with a fraction, an exponent or as something else") {
     for (const char* value : {"1.0", "1e0", "\"1\"", "true", "null", "[1]", "-1", "18446744073709551616"}) {
         refused(configure(std::string(R"("burst":)") + value));
-        refused(std::string(R"({"type":"ping","v":2,"time_ns":)") + value + "}");
+        refused(std::string(R"({"type":"ping","time_ns":)") + value + "}");
     }
-    refused(R"({"type":"ping","v":2,"time_ns":9223372036854775808})");
-    CHECK(std::get<Ping>(decode(R"({"type":"ping","v":2,"time_ns":9223372036854775807})")).time_ns ==
-          INT64_MAX);
+    refused(R"({"type":"ping","time_ns":9223372036854775808})");
+    CHECK(std::get<Ping>(decode(R"({"type":"ping","time_ns":9223372036854775807})")).time_ns == INT64_MAX);
 }
 
 TEST_CASE("settings of others are ignored, unknown fields elsewhere are not") {
     CHECK_NOTHROW(settings_of(R"("colour":"red")"));
-    refused(R"({"type":"stop","v":2,"epoch":1,"stop_at_ns":1,"colour":"red"})");
+    refused(R"({"type":"stop","epoch":1,"number":1,"stop_at_ns":1,"colour":"red"})");
     refused(
-        R"({"type":"finish","v":2,"epoch":1,"publishers":[{"publisher":0,"sent":1,"x":1}],"drain_max_s":1})");
+        R"({"type":"finish","epoch":1,"number":1,"publishers":[{"publisher":0,"sent":1,"x":1}],"drain_max_s":1})");
     refused(
-        R"({"type":"configure","v":2,"epoch":1,"settings":{"burst":1},"publishers":[{"publisher":0,"x":1}],"probe":true})");
+        R"({"type":"configure","epoch":1,"number":1,"settings":{"burst":1},"publishers":[{"publisher":0,"x":1}],"probe":true})");
 }
 
 TEST_CASE("null only where the description allows it") {
     CHECK_NOTHROW(settings_of(R"("receive_rate":null,"reconnect_rate":null)"));
     refused(configure(R"("rate":null)"));
     refused(configure(R"("burst":null)"));
-    refused(R"({"type":"quit","v":2,"ids":null})");
+    refused(R"({"type":"quit","ids":null})");
 }
 
 TEST_CASE("the error of a rejected frame names the place") {
@@ -81,9 +80,8 @@ TEST_CASE("the error of a rejected frame names the place") {
         }
     };
     CHECK(reason(configure(R"("rate":0)")) == "settings: rate: a number out of its range");
-    CHECK(reason(R"({"type":"stop","v":2,"epoch":1})") == "the field is missing: stop_at_ns");
-    CHECK(reason(R"({"type":"stop","v":2,"epoch":-1,"stop_at_ns":1})") ==
-          "epoch: not a whole number in its range");
+    CHECK(reason(R"({"type":"stop","epoch":1,"number":1})") == "the field is missing: stop_at_ns");
+    CHECK(reason(R"({"type":"stop","epoch":-1,"stop_at_ns":1})") == "epoch: not a whole number in its range");
 }
 
 TEST_CASE("a report has one body, and its words are known ones") {
@@ -137,7 +135,8 @@ struct Part {
 };
 
 Part part_of(const std::string& system) {
-    const std::string frame = R"({"type":"finish","v":2,"epoch":1,"publishers":[],"drain_max_s":1,"system":)";
+    const std::string frame =
+        R"({"type":"finish","epoch":1,"number":1,"publishers":[],"drain_max_s":1,"system":)";
     return read_system<Part>(std::get<Finish>(decode(frame + system + "}")).system);
 }
 
@@ -159,12 +158,12 @@ TEST_CASE("a system reads its part of a command into a type of its own") {
     CHECK(complaint_about(R"({"depth":10})") ==
           "in the system's part of the command: depth: not a whole number in its range");
     CHECK(complaint_about(R"({"dept":3})") == "in the system's part of the command: an unknown field: dept");
-    refused(R"({"type":"finish","v":2,"epoch":1,"publishers":[],"drain_max_s":1,"system":[]})");
+    refused(R"({"type":"finish","epoch":1,"number":1,"publishers":[],"drain_max_s":1,"system":[]})");
 }
 
 TEST_CASE("ids are numbers and pairs, and rise") {
     const auto ids = [](const std::string& written) {
-        return std::get<Quit>(decode(R"({"type":"quit","v":2,"ids":)" + written + "}")).ids;
+        return std::get<Quit>(decode(R"({"type":"quit","ids":)" + written + "}")).ids;
     };
     CHECK(ids("[]").empty());
     CHECK(ids("[[0,2],5,[7,8],4294967295]") == Ids{0, 1, 2, 5, 7, 8, 4294967295});
@@ -172,13 +171,13 @@ TEST_CASE("ids are numbers and pairs, and rise") {
     CHECK(ids("[[4294967294,4294967295]]") == Ids{4294967294, 4294967295});
     for (const char* written : {"[2,1]", "[1,1]", "[[2,1]]", "[[1,3],3]", "[[1]]", "[[1,2,3]]", "[-1]",
                                 "[\"1\"]", "[[0,4294967295]]", "[1,[4,[5,6]]]"}) {
-        refused(std::string(R"({"type":"quit","v":2,"ids":)") + written + "}");
+        refused(std::string(R"({"type":"quit","ids":)") + written + "}");
     }
 }
 
 TEST_CASE("ranges rise and do not overlap") {
     const auto finish = [](const std::string& ranges) {
-        return R"({"type":"finish","v":2,"epoch":1,"publishers":[{"publisher":0,"sent":9,"unacknowledged":)" +
+        return R"({"type":"finish","epoch":1,"number":1,"publishers":[{"publisher":0,"sent":9,"unacknowledged":)" +
                ranges + R"(}],"drain_max_s":1})";
     };
     CHECK_NOTHROW(decode(finish("[[0,0],[1,3]]")));
@@ -200,12 +199,12 @@ TEST_CASE("a key that stands for a number is that number in its own writing") {
 }
 
 TEST_CASE("oversized and deeply nested frames are refused before they are parsed") {
-    refused(R"({"type":"quit","v":2})" + std::string(kMaxMessageBytes, ' '));
-    CHECK_NOTHROW(decode(R"({"type":"quit","v":2})" + std::string(1000, ' ')));
+    refused(R"({"type":"quit"})" + std::string(kMaxMessageBytes, ' '));
+    CHECK_NOTHROW(decode(R"({"type":"quit"})" + std::string(1000, ' ')));
     refused(std::string(kMaxMessageBytes, '['));
-    refused(R"({"type":"quit","v":2,"ids":)" + std::string(100'000, '[') + std::string(100'000, ']') + "}");
+    refused(R"({"type":"quit","ids":)" + std::string(100'000, '[') + std::string(100'000, ']') + "}");
     // Brackets in a text are no nesting.
-    CHECK_NOTHROW(decode(R"({"type":"welcome","v":2,"run":"\"[[[[[[[[[[[[[[[[[[[[[[[[[","silence_s":1})"));
+    CHECK_NOTHROW(decode(R"({"type":"welcome","v":3,"run":"\"[[[[[[[[[[[[[[[[[[[[[[[[[","silence_s":1})"));
 }
 
 TEST_CASE("JSON itself is checked") {

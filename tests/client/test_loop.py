@@ -11,7 +11,7 @@ from hydra.client.control_loop import serve
 from hydra.control.control_client import ControlClient
 from hydra.wire.messages import FromController, Ping, Quit, Stop
 
-STOP, LATER = Stop(epoch=1, stop_at_ns=5), Stop(epoch=2, stop_at_ns=5)
+STOP, LATER = Stop(epoch=1, number=3, stop_at_ns=5), Stop(epoch=2, number=3, stop_at_ns=5)
 
 
 class Waiting:

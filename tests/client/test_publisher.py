@@ -55,8 +55,8 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Library:
 
 def begun(library: Any, rate: Rate) -> publisher._Sending:
     settings = SharedSettings(rate=rate, burst=100, message_size=30)
-    command = Configure(epoch=EPOCH, settings=settings, publishers=[], probe=False, system={})
-    start = Start(epoch=EPOCH, start_at_ns=START_NS, stop_at_ns=STOP_NS, clock=HostClock(at_ns=0, step_ns=0))
+    command = Configure(epoch=EPOCH, number=1, settings=settings, publishers=[], probe=False, system={})
+    start = Start(epoch=EPOCH, number=2, start_at_ns=START_NS, stop_at_ns=STOP_NS, clock=HostClock(at_ns=0, step_ns=0))
     return publisher._Sending(0, command, start, library, PayloadBlock(settings))
 
 

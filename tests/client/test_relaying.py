@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from hydra.client.relay_state import ANY_INCARNATION, TIME_SERIES_WITHIN_NS, RelayState
 from hydra.client.relayed_replies import BATCHED_WITHIN_NS, GATHERED_WITHIN_NS, RESEND_EVERY_NS
 from hydra.model import GroupRole, Histogram, ProcessUsage, PublisherReport, SharedSettings, SubscriberReport
@@ -87,34 +89,36 @@ def kinds(messages: list[wire.FromClient]) -> list[tuple[str, list[int]]]:
     return [(type(message).__name__, message.ids) for message in messages]
 
 
-def configure(*ids: int, probe: bool = False, cohort: bool = False, epoch: int = 1) -> wire.Configure:
+def configure(*ids: int, probe: bool = False, cohort: bool = False, epoch: int = 1, number: int = 1) -> wire.Configure:
     settings = SharedSettings(burst=1)
-    return wire.Configure(ids=list(ids), epoch=epoch, settings=settings, publishers=[], probe=probe, cohort=cohort)
+    return wire.Configure(
+        ids=list(ids), epoch=epoch, number=number, settings=settings, publishers=[], probe=probe, cohort=cohort
+    )
 
 
-def ack(*ids: int, command: str = "configure") -> wire.Ack:
-    return wire.Ack(ids=list(ids), seq=1, epoch=1, command=command)
+def ack(*ids: int, command: str = "configure", number: int = 1) -> wire.Ack:
+    return wire.Ack(ids=list(ids), seq=1, epoch=1, number=number, command=command)
 
 
-def report(client: int) -> wire.Report:
+def report(client: int, number: int = 4) -> wire.Report:
     body = SubscriberReport([], *(0, 0, 0, 0, 0, 0), latency=Histogram(), usage=ProcessUsage())
-    return wire.Report(ids=[client], seq=1, epoch=1, subscriber=body)
+    return wire.Report(ids=[client], seq=1, epoch=1, number=number, subscriber=body)
 
 
 def course(client: int, *seconds: wire.SecondCounts, epoch: int = 1) -> wire.TimeSeries:
     return wire.TimeSeries(ids=[client], seq=1, epoch=epoch, seconds=list(seconds))
 
 
-def error(client: int, message: str, epoch: int = 1) -> wire.Error:
-    return wire.Error(ids=[client], seq=1, epoch=epoch, message=message, fatal=not epoch)
+def error(client: int, message: str, epoch: int = 1, number: int = 1) -> wire.Error:
+    return wire.Error(ids=[client], seq=1, epoch=epoch, number=number if epoch else 0, message=message, fatal=not epoch)
 
 
-def ready(client: int, endpoint: str = "") -> wire.Ready:
-    return wire.Ready(ids=[client], seq=1, epoch=1, endpoint=endpoint)
+def ready(client: int, endpoint: str = "", number: int = 1) -> wire.Ready:
+    return wire.Ready(ids=[client], seq=1, epoch=1, number=number, endpoint=endpoint)
 
 
-START = wire.Start(epoch=1, start_at_ns=1, stop_at_ns=2, clock=wire.HostClock(0, 0))
-FINISH = wire.Finish(epoch=1, publishers=[], drain_max_s=1.0)
+START = wire.Start(epoch=1, number=2, start_at_ns=1, stop_at_ns=2, clock=wire.HostClock(0, 0))
+FINISH = wire.Finish(epoch=1, number=4, publishers=[], drain_max_s=1.0)
 
 
 # --- who is there ----------------------------------------------------------------------------------------------------
@@ -218,25 +222,18 @@ def test_what_is_not_answered_is_said_again_until_the_client_is_gone() -> None:
 def test_a_late_answer_is_none_to_the_command_that_came_after() -> None:
     group = arrived(configure())
     group.data()
-    group.obey(configure(probe=True))
-    told = [message for name, message in group.data() if name == "1"]
-    ping = wire.Ping(time_ns=1, reply=True)
-    assert told == [ping, configure(probe=True)]
-    failed = error(1, "to the first one")
-    group.take_message("1", ack(1), ready(1), failed)
+    group.obey(configure(number=5, probe=True))
+    assert [message for name, message in group.data() if name == "1"] == [configure(number=5, probe=True)]
+    group.take_message("1", ack(1), ready(1), error(1, "to the first one"))
     assert group.work(SOON) == []
-    group.take_message("1", wire.Ack(ids=[1], seq=1, epoch=0, command="ping", echo=1), ack(1))
+    group.take_message("1", ack(1, number=5))
     assert kinds(group.work(SOON)) == [("Ack", [1])]
-    # The others are still behind their pings.
-    group.take_message("2", ack(2))
-    assert group.work(SOON) == []
-
-
-def test_what_waits_is_said_before_a_ping_is_answered() -> None:
-    group = arrived(configure(probe=True))
-    group.take_message("1", ack(1), ready(1))
-    group.relaying.send_gathered(group.now_ns, at_once=True)
-    assert kinds(group.up) == [("Ack", [1]), ("Ready", [1])]
+    group.obey(FINISH)
+    group.obey(msgspec.structs.replace(FINISH, number=6))
+    group.take_message("1", report(1))
+    assert group.work(BATCHED_WITHIN_NS) == []
+    group.take_message("1", report(1, number=6))
+    assert kinds(group.work(BATCHED_WITHIN_NS)) == [("Batch", [1])]
 
 
 def test_readiness_of_those_that_prove_it_is_waited_for_together() -> None:
@@ -260,14 +257,14 @@ def test_publishers_are_told_apart_by_their_endpoints() -> None:
 
 
 def test_progress_is_passed_on_and_a_publishers_report_kept_as_well() -> None:
-    group = arrived(configure(), START, wire.Stop(epoch=1, stop_at_ns=5), role="publisher")
+    group = arrived(configure(), START, wire.Stop(epoch=1, number=3, stop_at_ns=5), role="publisher")
     body = PublisherReport(*(3, 3, 0, 1, 2, 72), Histogram(), ProcessUsage())
-    told = wire.Report(ids=[1], seq=1, epoch=1, publisher=body)
+    told = wire.Report(ids=[1], seq=1, epoch=1, number=3, publisher=body)
     progress = wire.Progress(ids=[1], seq=1, epoch=1, messages=5, time_ns=7)
     group.take_message("1", progress, told)
     assert group.work() == [progress, told]
     group.data()
-    group.obey(wire.Stop(epoch=1, stop_at_ns=5))
+    group.obey(wire.Stop(epoch=1, number=3, stop_at_ns=5))
     assert group.work() == [told]
     assert [name for name, _ in group.data()] == ["2", "3"]
 
@@ -335,7 +332,7 @@ def test_reports_are_a_batch_when_all_have_reported() -> None:
     group.work(SOON)
     group.hear_each(report(1), report(2))
     assert group.work() == []
-    group.take_message("3", error(3, "it cannot"))
+    group.take_message("3", error(3, "it cannot", number=4))
     assert kinds(group.work()) == [("Error", [3]), ("Batch", [1, 2])]
 
 
@@ -348,7 +345,7 @@ def test_reports_do_not_wait_for_longer_than_half_a_second() -> None:
     group.take_message("3", report(3))
     assert kinds(group.work()) == [("ChildExit", [2]), ("Batch", [3])]
     group.data()
-    group.obey(wire.Finish(ids=[1, 3], epoch=1, publishers=[], drain_max_s=1.0))
+    group.obey(wire.Finish(ids=[1, 3], epoch=1, number=4, publishers=[], drain_max_s=1.0))
     assert kinds(group.work()) == [("Batch", [1]), ("Batch", [3])]
     assert group.data() == []
 
@@ -357,7 +354,7 @@ def test_reports_of_several_in_one_message_are_one_batch() -> None:
     group = arrived(configure(), FINISH, names=["1234"])
     group.work(SOON)
     bodies = [body for client in (1, 2, 3, 4) if (body := report(client).subscriber)]
-    group.take_message("1234", wire.Reports(ids=[1, 2, 3, 4], seq=1, epoch=1, subscriber=bodies))
+    group.take_message("1234", wire.Reports(ids=[1, 2, 3, 4], seq=1, epoch=1, number=4, subscriber=bodies))
     assert kinds(group.work()) == [("Batch", [1, 2, 3, 4])]
 
 
@@ -430,7 +427,7 @@ def test_a_report_counts_more_than_the_error_before_it() -> None:
     group = arrived(configure())
     group.hear_each(ack(1), ack(2), ack(3))
     group.obey(FINISH)
-    group.take_message("1", error(1, "the tool failed"))
+    group.take_message("1", error(1, "the tool failed", number=4))
     group.hear_each(report(1), report(2), report(3))
     assert wire.Batch in map(type, group.work(SOON))
     group.obey(FINISH)

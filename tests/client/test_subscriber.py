@@ -64,14 +64,20 @@ def steady(monkeypatch: pytest.MonkeyPatch) -> Steady:
 
 def begun(transport: Any) -> subscriber._Receiving:
     settings = SharedSettings(rate=1000, burst=100)
-    command = Configure(epoch=EPOCH, settings=settings, publishers=[PublisherEndpoint(0, "")], probe=False, system={})
+    command = Configure(
+        epoch=EPOCH, number=1, settings=settings, publishers=[PublisherEndpoint(0, "")], probe=False, system={}
+    )
     step = subscriber._Receiving(command, transport)
-    step.start(Start(epoch=EPOCH, start_at_ns=START_NS, stop_at_ns=STOP_NS, clock=HostClock(at_ns=0, step_ns=0)))
+    step.start(
+        Start(epoch=EPOCH, number=2, start_at_ns=START_NS, stop_at_ns=STOP_NS, clock=HostClock(at_ns=0, step_ns=0))
+    )
     return step
 
 
 def report_of(step: subscriber._Receiving, transport: Steady) -> SubscriberReport:
-    step.finish(Finish(epoch=EPOCH, publishers=[PublisherTotal(publisher=0, sent=transport.sent)], drain_max_s=1.0))
+    step.finish(
+        Finish(epoch=EPOCH, number=4, publishers=[PublisherTotal(publisher=0, sent=transport.sent)], drain_max_s=1.0)
+    )
     assert step.drained()
     return step.report()
 

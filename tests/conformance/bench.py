@@ -138,6 +138,7 @@ class Bench:
         told = settings or StepSettings()
         command = wire.Configure(
             epoch=epoch,
+            number=1,
             settings=told.shared,
             publishers=[wire.PublisherEndpoint(p, e) for p, e in (publishers or {}).items()],
             probe=probe,
@@ -179,7 +180,10 @@ class Bench:
     def tell_start(self, ids: Iterable[int], epoch: int, window: Window) -> None:
         """Sends ``start`` and waits for nothing."""
         self.peer.tell_anew(
-            ids, wire.Start(epoch=epoch, start_at_ns=window.start_ns, stop_at_ns=window.stop_ns, clock=window.clock)
+            ids,
+            wire.Start(
+                epoch=epoch, number=2, start_at_ns=window.start_ns, stop_at_ns=window.stop_ns, clock=window.clock
+            ),
         )
 
     def await_end(self, window: Window, by_s: float = 0.0) -> None:
@@ -193,7 +197,7 @@ class Bench:
 
     def stop(self, ids: Iterable[int], epoch: int, window: Window) -> None:
         """Sends ``stop``."""
-        self.peer.tell_anew(ids, wire.Stop(epoch=epoch, stop_at_ns=window.stop_ns))
+        self.peer.tell_anew(ids, wire.Stop(epoch=epoch, number=3, stop_at_ns=window.stop_ns))
 
     def publish(
         self, client: int, epoch: int, duration_s: float, *, after_s: float = 0.0
@@ -227,6 +231,7 @@ class Bench:
             ids,
             wire.Finish(
                 epoch=epoch,
+                number=4,
                 publishers=[
                     wire.PublisherTotal(publisher=p, sent=n, unacknowledged=missing.get(p, [])) for p, n in sent.items()
                 ],
@@ -294,7 +299,9 @@ class Bench:
     def rest(self, epoch: int) -> None:
         """Ends whatever everybody does, by the configuration of an epoch in which there is nothing to do."""
         ids = [client for hello in self.peer.said(wire.Hello) for client in hello.ids]
-        self.peer.tell(ids, wire.Configure(epoch=epoch, settings=StepSettings().shared, publishers=[], probe=False))
+        self.peer.tell(
+            ids, wire.Configure(epoch=epoch, number=1, settings=StepSettings().shared, publishers=[], probe=False)
+        )
         # Without a topic, say, it is an error, and as good. Who has ended says nothing.
         said = self.peer.said
         self.peer.wait(
@@ -321,5 +328,5 @@ class Bench:
 
 
 def same_answer(first: wire.Report, second: wire.Report) -> bool:
-    """Whether a report was repeated word for word, its ``seq`` apart."""
-    return msgspec.structs.replace(first, seq=1) == msgspec.structs.replace(second, seq=1)
+    """Whether a report was repeated word for word, but for its ``seq`` and the number of the command."""
+    return msgspec.structs.replace(first, seq=1, number=0) == msgspec.structs.replace(second, seq=1, number=0)

@@ -35,6 +35,8 @@ class Arrival:
 
 
 Command = wire.Configure | wire.Start | wire.Stop | wire.Finish
+_LAST_OF_ITS_KIND = 9
+"""The first command of each kind in an epoch has a number up to this one."""
 M = TypeVar("M", bound=wire.FromClient | Arrival)
 
 
@@ -183,12 +185,13 @@ class ControlPeer:
             self._send(identity, message if everybody else msgspec.structs.replace(message, ids=carried))
 
     def tell_anew(self, ids: Iterable[int], message: Command) -> None:
-        """Sends a command; one that was sent before becomes another one, by what a client does not heed.
+        """Sends a command; one that was sent before becomes another one, with the next number that is free.
 
         A relay answers what is said again by itself, and its clients are asked here.
         """
-        while message in self._told:
-            message = _another(message)
+        if message in self._told:
+            numbers = [told.number for told in self._told if told.epoch == message.epoch]
+            message = msgspec.structs.replace(message, number=max(_LAST_OF_ITS_KIND, *numbers) + 1)
         self.tell(ids, message)
 
     def tell_raw(self, ids: Iterable[int], *frames: bytes) -> None:
@@ -346,18 +349,6 @@ def _reports(head: wire.Batch, payload: bytes) -> list[wire.Report]:
         wire.Report(ids=[client], seq=head.seq, epoch=head.epoch, subscriber=report)
         for client, report in zip(head.ids, reports, strict=True)
     ]
-
-
-def _another(command: Command) -> Command:
-    """The same to whoever has obeyed such a command of this epoch already, and another one to its relay."""
-    match command:
-        case wire.Configure():
-            return msgspec.structs.replace(command, payload_share=(command.payload_share + 1) % 10_000)
-        case wire.Finish():
-            return msgspec.structs.replace(command, drain_max_s=command.drain_max_s + 1e-6)
-        case wire.Start() | wire.Stop():
-            # The first start counts, and the earliest stop.
-            return msgspec.structs.replace(command, stop_at_ns=command.stop_at_ns + 1)
 
 
 def without_seq(message: wire.FromClient) -> Mapping[str, object]:

@@ -22,9 +22,9 @@ from tests.conformance.zmq_ends import Listener, Speaker
 from tests.conformance.zmq_subscribing import connected, running
 
 DEEP = step_settings(rcvhwm=0, rate=500.0)
-PLAIN = wire.Configure(epoch=1, settings=DEEP.shared, publishers=[], probe=False, system={"rcvhwm": 0})
+PLAIN = wire.Configure(epoch=1, number=1, settings=DEEP.shared, publishers=[], probe=False, system={"rcvhwm": 0})
 PUBLISHER = 100
-FINISH = wire.Finish(epoch=1, publishers=[], drain_max_s=0.2, quiet_s=0.1)
+FINISH = wire.Finish(epoch=1, number=4, publishers=[], drain_max_s=0.2, quiet_s=0.1)
 
 
 @pytest.fixture
@@ -217,7 +217,7 @@ def test_latencies_of_a_cohort_are_summed_apart(eight: Bench) -> None:
     finished(
         eight,
         ids,
-        wire.Finish(epoch=1, publishers=[wire.PublisherTotal(publisher=PUBLISHER, sent=10)], drain_max_s=5.0),
+        wire.Finish(epoch=1, number=4, publishers=[wire.PublisherTotal(publisher=PUBLISHER, sent=10)], drain_max_s=5.0),
     )
     ((head, payload),) = eight.peer.payloads
     rows = subscriber_table.decode(head.ids, head.columns, payload)
@@ -243,8 +243,8 @@ def test_a_command_that_was_not_answered_is_said_again_by_the_relay(eight: Bench
 def test_a_relay_repeats_answers_without_asking(eight: Bench) -> None:
     ids = [1, 2]
     window = started(eight, ids)
-    start = wire.Start(epoch=1, start_at_ns=window.start_ns, stop_at_ns=window.stop_ns, clock=window.clock)
-    end = wire.Stop(epoch=1, stop_at_ns=window.stop_ns)
+    start = wire.Start(epoch=1, number=2, start_at_ns=window.start_ns, stop_at_ns=window.stop_ns, clock=window.clock)
+    end = wire.Stop(epoch=1, number=3, stop_at_ns=window.stop_ns)
     obeyed(eight, ids, end)
     finished(eight, ids)
     with stopped(eight, *ids):
@@ -253,7 +253,7 @@ def test_a_relay_repeats_answers_without_asking(eight: Bench) -> None:
         eight.peer.tell([2], FINISH)
         eight.peer.heard(wire.Batch, ids, epoch=1, times=2)
         # It is another stop, which only they can answer.
-        eight.peer.tell([1], wire.Stop(epoch=1, stop_at_ns=window.stop_ns - 1))
+        eight.peer.tell([1], wire.Stop(epoch=1, number=5, stop_at_ns=window.stop_ns - 1))
         eight.peer.stays(lambda: len(eight.peer.said(wire.Ack, 1, command="stop")) == 2, "an answer to another stop")
     eight.peer.heard(wire.Ack, [1], epoch=1, command="stop", times=3)
     eight.peer.stays(lambda: len(eight.peer.said(wire.Ack, 2, command="stop")) == 2, "an answer that nobody asked for")
@@ -265,7 +265,7 @@ def test_a_relay_repeats_a_publishers_answers_without_asking(publisher: Bench) -
     endpoint = publisher.peer.heard(wire.Ready, [CLIENT], epoch=1).endpoint
     Listener(publisher.peer, endpoint).await_probe(1)
     window, _ = publisher.publish(CLIENT, 1, 0.05)
-    end = wire.Stop(epoch=1, stop_at_ns=window.stop_ns)
+    end = wire.Stop(epoch=1, number=3, stop_at_ns=window.stop_ns)
     (first,) = publisher.peer.said(wire.Report)
     with stopped(publisher, CLIENT):
         obeyed(publisher, [CLIENT], configure, times=2)
@@ -328,7 +328,7 @@ def test_an_answer_that_comes_late_is_none_to_the_next_command(eight: Bench) -> 
         eight.peer.relays_in_sync([1])
     eight.peer.heard(wire.Ack, [1], epoch=1, command="configure")
     eight.peer.stays(lambda: len(acked(eight, "configure")) == 1, "the answer to the first one")
-    assert not eight.peer.said(wire.Ack, epoch=0, echo=1)
+    assert not eight.peer.said(wire.Ack, number=PLAIN.number)
 
 
 def test_a_report_stays_in_the_batch_that_it_was_in(eight: Bench) -> None:

@@ -110,10 +110,12 @@ FROM_CLIENT: Final[dict[str, wire.FromClient]] = {
     ),
     "joined": wire.Joined(ids=[16, 17, 20], seq=2, incarnations=[0, 3, 4294967295], pids=[4711, 4712, 4294967295]),
     "joined-one": wire.Joined(ids=[17], seq=3, incarnations=[4], pids=[1]),
-    "ready-publisher": wire.Ready(ids=[0], seq=3, epoch=1, endpoint="tcp://10.0.0.5:31000"),
-    "ready-subscriber": wire.Ready(ids=[17], seq=4, epoch=4294967295),
-    "ack-configure": wire.Ack(ids=[17], seq=2, epoch=1, command="configure", time_ns=123456789),
-    "ack-start-packed": wire.Ack(ids=[4294967294, 4294967295], seq=9, epoch=1, command="start", time_ns=_LARGEST),
+    "ready-publisher": wire.Ready(ids=[0], seq=3, epoch=1, number=1, endpoint="tcp://10.0.0.5:31000"),
+    "ready-subscriber": wire.Ready(ids=[17], seq=4, epoch=4294967295, number=4294967295),
+    "ack-configure": wire.Ack(ids=[17], seq=2, epoch=1, number=1, command="configure", time_ns=123456789),
+    "ack-start-packed": wire.Ack(
+        ids=[4294967294, 4294967295], seq=9, epoch=1, number=3, command="start", time_ns=_LARGEST
+    ),
     "ack-ping": wire.Ack(ids=[17], seq=_LARGEST, epoch=0, command="ping", time_ns=123456790, echo=98765432100),
     "progress": wire.Progress(ids=[17], seq=12, epoch=1, messages=123456, time_ns=_START_NS + 1),
     "course-publisher": wire.TimeSeries(
@@ -126,20 +128,24 @@ FROM_CLIENT: Final[dict[str, wire.FromClient]] = {
         seconds=[wire.SecondCounts(3599, 5, model.Histogram([-3, 1, 40, 2, 2000, 2], -2, 1952))],
         cohort=[wire.SecondCounts(0, 1, model.Histogram([7, 1], 7, 7))],
     ),
-    "report-publisher-zmq": wire.Report(ids=[0], seq=20, epoch=1, publisher=_SENT_ZMQ),
-    "report-publisher-kafka": wire.Report(ids=[0], seq=21, epoch=2, publisher=_SENT_KAFKA),
-    "report-subscriber": wire.Report(ids=[17], seq=22, epoch=1, subscriber=_RECEIVED),
-    "report-subscriber-silent": wire.Report(ids=[18], seq=5, epoch=1, subscriber=_SILENT),
-    "report-subscriber-marked": wire.Report(ids=[19], seq=6, epoch=1, subscriber=_MARKED),
-    "report-subscriber-member": wire.Report(ids=[20], seq=7, epoch=1, subscriber=_MEMBER),
-    "reports-subscribers": wire.Reports(ids=[18, 19, 20], seq=8, epoch=1, subscriber=[_SILENT, _MARKED, _MEMBER]),
-    "reports-publishers": wire.Reports(ids=[0, 4], seq=9, epoch=2, publisher=[_SENT_ZMQ, _SENT_KAFKA]),
-    "ack-start-relay": wire.Ack(ids=[16, 17, 18, 20], seq=10, epoch=1, command="start", time_ns=123456791),
+    "report-publisher-zmq": wire.Report(ids=[0], seq=20, epoch=1, number=4, publisher=_SENT_ZMQ),
+    "report-publisher-kafka": wire.Report(ids=[0], seq=21, epoch=2, number=4, publisher=_SENT_KAFKA),
+    "report-subscriber": wire.Report(ids=[17], seq=22, epoch=1, number=5, subscriber=_RECEIVED),
+    "report-subscriber-silent": wire.Report(ids=[18], seq=5, epoch=1, number=5, subscriber=_SILENT),
+    "report-subscriber-marked": wire.Report(ids=[19], seq=6, epoch=1, number=5, subscriber=_MARKED),
+    "report-subscriber-member": wire.Report(ids=[20], seq=7, epoch=1, number=5, subscriber=_MEMBER),
+    "reports-subscribers": wire.Reports(
+        ids=[18, 19, 20], seq=8, epoch=1, number=5, subscriber=[_SILENT, _MARKED, _MEMBER]
+    ),
+    "reports-publishers": wire.Reports(ids=[0, 4], seq=9, epoch=2, number=4, publisher=[_SENT_ZMQ, _SENT_KAFKA]),
+    "ack-start-relay": wire.Ack(ids=[16, 17, 18, 20], seq=10, epoch=1, number=3, command="start", time_ns=123456791),
     "batch": wire.Batch(
         ids=[16, 17, 20], seq=12, epoch=1, columns=[("batches", 3), ("bits", 0), ("latency_counts", 46)]
     ),
-    "error": wire.Error(ids=[0], seq=6, epoch=1, message='cannot bind "tcp://10.0.0.5:31000": in use\n', fatal=False),
-    "error-relay": wire.Error(ids=[16, 17, 18], seq=13, epoch=1, message="an unknown field: rcvhmw"),
+    "error": wire.Error(
+        ids=[0], seq=6, epoch=1, number=1, message='cannot bind "tcp://10.0.0.5:31000": in use\n', fatal=False
+    ),
+    "error-relay": wire.Error(ids=[16, 17, 18], seq=13, epoch=1, number=1, message="an unknown field: rcvhmw"),
     "error-fatal": wire.Error(ids=[0], seq=7, epoch=0, message="out of memory", fatal=True),
     "texts": wire.KernelTexts(
         ids=[16, 17, 18], seq=12, number=7, time_ns=123456789, texts={"/proc/sys/kernel/osrelease": "6.1.0\n"}
@@ -181,6 +187,7 @@ FROM_CONTROLLER: Final[dict[str, wire.FromController]] = {
     "welcome-connection": wire.Welcome(run="20260101-zmqrate", silence_s=0.0),
     "configure-publisher": wire.Configure(
         epoch=1,
+        number=1,
         settings=model.SharedSettings(
             rate=10000.0, burst=200, message_size=2500, message_size_min=2000, payload="json", payload_seed=_LARGEST
         ),
@@ -194,6 +201,7 @@ FROM_CONTROLLER: Final[dict[str, wire.FromController]] = {
     "configure-subscribers": wire.Configure(
         ids=[4294967294],
         epoch=2,
+        number=2,
         settings=model.SharedSettings(rate="max", burst=100, receive_rate=2500.5, reconnect_rate=2.0),
         publishers=[wire.PublisherEndpoint(n, f"tcp://10.0.0.5:3100{n}") for n in (0, 1)],
         probe=False,
@@ -203,6 +211,7 @@ FROM_CONTROLLER: Final[dict[str, wire.FromController]] = {
     ),
     "configure-kafka": wire.Configure(
         epoch=3,
+        number=1,
         settings=model.SharedSettings(
             rate=30000.0, burst=100, message_size=100, payload="lines", payload_file="/data/é.txt"
         ),
@@ -223,6 +232,7 @@ FROM_CONTROLLER: Final[dict[str, wire.FromController]] = {
     ),
     "configure-connect": wire.Configure(
         epoch=4,
+        number=1,
         settings=model.SharedSettings(rate=1.0, burst=100),
         publishers=[wire.PublisherEndpoint(0)],
         probe=True,
@@ -237,21 +247,26 @@ FROM_CONTROLLER: Final[dict[str, wire.FromController]] = {
     ),
     "start": wire.Start(
         epoch=1,
+        number=3,
         start_at_ns=_START_NS,
         stop_at_ns=_STOP_NS,
         clock=wire.HostClock(at_ns=100_000_000_000, step_ns=_START_NS - 300_000_000),
     ),
     "start-elsewhere": wire.Start(
         epoch=2,
+        number=3,
         start_at_ns=0,
         stop_at_ns=1,
         clock=wire.HostClock(at_ns=_LARGEST, step_ns=_LARGEST, rate_ppb=-10_000_000),
         system={"window": 3},
     ),
-    "stop": wire.Stop(epoch=1, stop_at_ns=_STOP_NS),
-    "finish-zmq": wire.Finish(epoch=1, publishers=[wire.PublisherTotal(publisher=0, sent=100000)], drain_max_s=15.0),
+    "stop": wire.Stop(epoch=1, number=4, stop_at_ns=_STOP_NS),
+    "finish-zmq": wire.Finish(
+        epoch=1, number=5, publishers=[wire.PublisherTotal(publisher=0, sent=100000)], drain_max_s=15.0
+    ),
     "finish-kafka": wire.Finish(
         epoch=3,
+        number=4294967295,
         publishers=[
             wire.PublisherTotal(publisher=0, sent=1000, unacknowledged=[(100, 103), (994, 999)]),
             wire.PublisherTotal(publisher=1, sent=0),
@@ -278,7 +293,7 @@ FROM_SERVER: Final[dict[str, wire.FromClient]] = {
         versions={"java": "17.0.15", "kafka": "4.3.1"},
     ),
     "ready": wire.Ready(ids=[2147483649], seq=2, epoch=0, endpoint="10.0.0.7:31000,10.0.0.7:31001"),
-    "ack-halt": wire.Ack(ids=[2147483649], seq=3, epoch=5, command="halt", time_ns=98765432),
+    "ack-halt": wire.Ack(ids=[2147483649], seq=3, epoch=5, number=1, command="halt", time_ns=98765432),
 }
 
 TO_SERVER: Final[dict[str, wire.FromController]] = {
@@ -290,5 +305,5 @@ TO_SERVER: Final[dict[str, wire.FromController]] = {
             "endpoints": ["10.0.0.6:31000,10.0.0.6:31001", "10.0.0.7:31000,10.0.0.7:31001"],
         },
     ),
-    "halt": wire.Halt(ids=[2147483649], epoch=5, start=1),
+    "halt": wire.Halt(ids=[2147483649], epoch=5, number=1, start=1),
 }

@@ -74,7 +74,6 @@ def state(roster: Roster) -> object:
             roster.everyone(),
             roster._exits,
             roster.watch.samples(),
-            list(roster.answered_ping(1)),
         )
     )
 

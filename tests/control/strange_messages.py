@@ -14,7 +14,7 @@ _COLUMNS, _ = encode_columns([(1, received(7))])
 STRANGE: list[tuple[str, bytes, bytes, bytes | None]] = [
     ("malformed", b"relay", b"", None),
     ("malformed", b"relay", b"{}", None),
-    ("malformed", b"relay", b'{"type":"stop","v":2,"epoch":5,"stop_at_ns":1}', None),
+    ("malformed", b"relay", b'{"type":"stop","epoch":5,"number":3,"stop_at_ns":1}', None),
     ("malformed", b"stranger", b"\xff", None),
     ("malformed", b"relay", _HEAD, None),
     ("malformed", b"relay", _HEAD, b""),

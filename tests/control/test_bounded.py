@@ -55,6 +55,7 @@ def test_the_ranges_of_all_publishers_fit_into_one_finish(publishers: int) -> No
     finish = Finish(
         ids=list(range(10**9, 10**9 + 10_000, 2)),
         epoch=1,
+        number=4,
         publishers=[
             PublisherTotal(publisher=p, sent=r.sent, unacknowledged=r.unacknowledged) for p, r in bounded.items()
         ],

@@ -144,7 +144,9 @@ def test_a_batch_is_two_frames(controller: Controller, peers: Peers) -> None:
 
 def test_a_command_that_clients_would_ignore_is_not_sent(controller: Controller, peers: Peers) -> None:
     serves(controller, peers)
-    many = wire.Finish(epoch=1, publishers=[], drain_max_s=1.0, system={"offsets": dict.fromkeys(range(30_000), 2**62)})
+    many = wire.Finish(
+        epoch=1, number=4, publishers=[], drain_max_s=1.0, system={"offsets": dict.fromkeys(range(30_000), 2**62)}
+    )
     with pytest.raises(StepError, match=f"longer than the {wire.MAX_MESSAGE_BYTES} bytes that clients accept"):
         controller.tell([9], many)
 
@@ -250,7 +252,7 @@ def test_what_takes_long_to_read_is_read_in_parts(
 
 def test_a_relay_is_told_which_of_its_clients_are_meant(controller: Controller, peers: Peers) -> None:
     many, one = relay_of(controller, peers), relay_of(controller, peers, [4], group="h")
-    command = wire.Configure(epoch=1, settings=SharedSettings(burst=100), publishers=[], probe=False)
+    command = wire.Configure(epoch=1, number=1, settings=SharedSettings(burst=100), publishers=[], probe=False)
     controller.tell([1, 2, 4], command)
     assert many.next(controller).ids == [1, 2]
     assert one.next(controller).ids == []
@@ -371,10 +373,10 @@ def test_a_python_relays_end_and_the_controller_understand_each_other(controller
         relay.send(joined([1, 2]))
         serve_until(controller, lambda: controller.roster.present() == BitMap([1, 2]), "both")
         assert relay.receive(SOON_S) == welcome(1, 2)
-        controller.broadcast(wire.Ping(time_ns=41, reply=True))
-        assert isinstance(relay.receive(SOON_S), wire.Ping)
-        serve_until(controller, lambda: controller.roster.answered_ping(41) == BitMap([1, 2]), "pongs of both")
+        command = wire.Stop(epoch=5, number=3, stop_at_ns=1)
+        relay.acknowledge(command)
         controller.roster.begin(5)
+        serve_until(controller, lambda: controller.roster.answers.acked(3) == BitMap([1, 2]), "acks of both")
         head, payload = batch([1, 2], 1)
         relay.send(wire.decode_from_client(head), payload)
         serve_until(controller, lambda: controller.roster.answers.subscriber_reports.ids, "reports")

@@ -37,7 +37,7 @@ def test_a_client_takes_no_object() -> None:
         said: list[FromClient] = [
             hello(ids, group=f"g-{ids[0]}"),
             joined(ids, 2),
-            *(Ack(ids=ids, seq=3 + k, epoch=EPOCH, command=c) for k, c in enumerate(("configure", "start"))),
+            *(Ack(ids=ids, seq=3 + k, epoch=EPOCH, number=k, command=c) for k, c in ((1, "configure"), (2, "start"))),
             Ready(ids=ids, seq=9, epoch=EPOCH),
         ]
         frames += [(b"%d" % ids[0], encode(message)) for message in said]
@@ -51,7 +51,7 @@ def test_a_client_takes_no_object() -> None:
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     everybody = span(0, clients)
-    assert roster.present() == roster.answers.acked("start") == roster.answers.ready == everybody
+    assert roster.present() == roster.answers.acked(2) == roster.answers.ready == everybody
     assert len(list(roster.identities(everybody))) == len(groups)
     assert kept < 50 * clients
     assert not roster.refused
@@ -82,8 +82,8 @@ def test_of_a_client_that_is_not_there_nothing_is_known(roster: Roster, client: 
 
 
 def test_answers_are_kept_by_client(roster: Roster) -> None:
-    roster.receive(b"pub", encode(Ack(ids=[7], seq=3, epoch=EPOCH, command="configure")))
-    roster.receive(b"relay", encode(Ack(ids=[1, 2], seq=4, epoch=EPOCH, command="configure")))
+    roster.receive(b"pub", encode(Ack(ids=[7], seq=3, epoch=EPOCH, number=1, command="configure")))
+    roster.receive(b"relay", encode(Ack(ids=[1, 2], seq=4, epoch=EPOCH, number=1, command="configure")))
     roster.receive(b"pub", encode(Ready(ids=[7], seq=4, epoch=EPOCH, endpoint="tcp://x:1")))
     roster.receive(b"relay", encode(Ready(ids=[1, 3], seq=5, epoch=EPOCH)))
     roster.receive(b"relay", encode(Progress(ids=[3], seq=6, epoch=EPOCH, messages=7, time_ns=1)))
@@ -93,11 +93,10 @@ def test_answers_are_kept_by_client(roster: Roster) -> None:
     roster.receive(b"relay", encode(Error(ids=[1, 2], seq=8, epoch=EPOCH, message="no")))
     roster.receive(b"pub", encode(Error(ids=[7], seq=6, epoch=0, message="out of memory", fatal=True)))
     answers = roster.answers
-    assert answers.acked("configure") == BitMap([1, 2, 7])
-    assert answers.acked("start") == BitMap()
+    assert answers.acked(1) == BitMap([1, 2, 7])
+    assert answers.acked(2) == BitMap()
     assert answers.ready == BitMap([1, 3, 7])
     assert answers.endpoints == {7: "tcp://x:1"}
-    assert answers.configured() == BitMap([1, 7])
     assert answers.progress[3].messages == 7
     assert set(answers.publisher_reports) == {7}
     assert answers.subscriber_reports.ids == BitMap([1, 3])
@@ -106,24 +105,22 @@ def test_answers_are_kept_by_client(roster: Roster) -> None:
 
 
 def test_a_new_epoch_starts_empty(roster: Roster) -> None:
-    roster.receive(b"relay", encode(Ack(ids=[1], seq=4, epoch=EPOCH, command="configure")))
+    roster.receive(b"relay", encode(Ack(ids=[1], seq=4, epoch=EPOCH, number=1, command="configure")))
     head, payload = batch([1], 5)
     roster.receive(b"relay", head, 0, payload)
     roster.begin(EPOCH + 1)
-    assert roster.answers.acked("configure") == BitMap()
+    assert roster.answers.acked(1) == BitMap()
     assert roster.answers.subscriber_reports.table() == table_of({})
     assert roster.present() == BitMap([1, 2, 3, 7])
 
 
-def test_who_has_answered_a_ping_has_said_all_that_came_before_it(roster: Roster) -> None:
-    assert roster.answered_ping(1) == BitMap()
-    roster.receive(b"relay", encode(Ack(ids=[1, 2, 3], seq=4, epoch=0, command="ping", time_ns=7, echo=50)))
-    assert roster.answered_ping(50) == BitMap([1, 2, 3])
-    assert roster.answered_ping(51) == BitMap()
-    roster.receive(b"pub", encode(Ack(ids=[7], seq=4, epoch=0, command="ping", time_ns=7, echo=60)))
-    assert roster.answered_ping(50) == BitMap([1, 2, 3, 7])
-    assert roster.answered_ping(60) == BitMap([7])
-    assert not roster.refused
+def test_a_late_answer_does_not_acknowledge_the_next_command_of_its_kind(roster: Roster) -> None:
+    first, second = roster.answers.next_number(), roster.answers.next_number()
+    for seq, number in ((4, first), (5, second)):
+        roster.receive(b"relay", encode(Ack(ids=[1, 2], seq=seq, epoch=EPOCH, number=number, command="configure")))
+        roster.receive(b"pub", encode(Ack(ids=[7], seq=seq, epoch=EPOCH, number=first, command="configure")))
+    assert roster.answers.acked(first) == BitMap([1, 2, 7])
+    assert roster.answers.acked(second) == BitMap([1, 2])
 
 
 def server(**changes: object) -> Hello:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from hydra.control.id_bitmaps import bitmap
-from hydra.control.roster import EpochReplies, Roster
+from hydra.control.roster import Roster
 from hydra.wire.messages import Ack, encode
 from tests.control.rosters import EPOCH, batch, child_exit, hello, joined, report
 from tests.control.strange_messages import STRANGE
@@ -59,12 +59,3 @@ def test_any_messages_in_any_order(script: list[tuple[bytes, _Said]]) -> None:
         assert not reports.ids & bitmap(roster.answers.publisher_reports)
     assert (old.epoch, old.ready, old.publisher_reports, old.errors) == (EPOCH - 1, BitMap(), {}, {})
     assert roster.answers.epoch == EPOCH
-
-
-def test_who_is_told_a_command_once_more_has_not_acknowledged_it() -> None:
-    answers = EpochReplies(epoch=EPOCH)
-    answers.acknowledge("configure", BitMap([1, 2, 3]))
-    answers.forget("configure", [1, 7])
-    answers.forget("stop", [2])
-    assert answers.acked("configure") == BitMap([2, 3])
-    assert answers.acked("stop") == BitMap()

@@ -9,7 +9,7 @@ import pytest
 import zmq
 
 from hydra.control.control_client import ClientIdentity, ControlClient, ProcessLocation
-from hydra.wire.messages import Ping, encode
+from hydra.wire.messages import Ping, Stop, encode
 from tests.suite.waiting import SOON_S, wait_until
 
 pytestmark = pytest.mark.tier("test")
@@ -104,6 +104,6 @@ def test_a_command_that_a_send_took_note_of_is_not_missed(ends: Ends, readable: 
         ends.command(number)
         if readable and not number:
             assert poller.poll(int(1000 * SOON_S))
-        ends.client.acknowledge(1, "start")
+        ends.client.acknowledge(Stop(epoch=1, number=1, stop_at_ns=1))
     wait_until(lambda: took(ends, got) and len(got) == 3, "three commands", saw=lambda: got)
     assert [ping.time_ns for ping in got] == [0, 1, 2]

@@ -11,7 +11,11 @@ from hydra.model import SharedSettings
 from hydra.wire.messages import Configure, PublisherEndpoint
 
 STEP = Configure(
-    epoch=7, settings=SharedSettings(burst=1), publishers=[PublisherEndpoint(p, "") for p in (1, 2)], probe=True
+    epoch=7,
+    number=1,
+    settings=SharedSettings(burst=1),
+    publishers=[PublisherEndpoint(p, "") for p in (1, 2)],
+    probe=True,
 )
 BEGIN = {0: 100, 1: 50, 2: 10}
 

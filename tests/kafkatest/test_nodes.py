@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hydra.kafkatest import program
-from hydra.kafkatest.footprints import heap_mb, heap_options, memory_bytes, shortage
+from hydra.kafkatest.broker_memory import heap_mb, heap_options, memory_bytes, shortage
 from hydra.kafkatest.jars import Jars, Java, conf_folder
 from hydra.kafkatest.nodes import Node, bootstrap, parse, placed, settings, sharing, victim
 from hydra.kafkatest.program import Installation

@@ -175,7 +175,7 @@ def test_a_command_that_is_not_let_in_leaves_nothing(secure: SecureBroker, tmp_p
 
 
 def command(system: dict[str, Any]) -> Configure:
-    return Configure(epoch=1, settings=SharedSettings(burst=100), publishers=[], probe=False, system=system)
+    return Configure(epoch=1, number=1, settings=SharedSettings(burst=100), publishers=[], probe=False, system=system)
 
 
 @EITHER

@@ -40,7 +40,7 @@ def told(epoch: int, bootstrap: str, topic: str, offsets: dict[int, int] | None 
     names = {"rate", "message_size"} & settings.keys()
     shared = SharedSettings(burst=100, **{name: settings.pop(name) for name in names})
     system = {**settings, "bootstrap": bootstrap, "topic": topic, "offsets": offsets or {}}
-    return Configure(epoch=epoch, settings=shared, publishers=[], probe=False, system=system)
+    return Configure(epoch=epoch, number=1, settings=shared, publishers=[], probe=False, system=system)
 
 
 def messages(epoch: int, first: int, count: int, size: int = 24) -> list[bytes]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from hydra.config.file_locations import cache_folder
+from hydra.config.user_folders import cache_folder
 
 TREE: Final = Path(__file__).resolve().parents[2]
 INSTANCES: Final = range(1, 10)

@@ -32,7 +32,7 @@ class Host:
         assert isinstance(golden, Hello)
         self.root = root
         self.now_ns = 7 * SECOND
-        self.hello = Hello(**{name: getattr(golden, name) for name in golden.__struct_fields__ if name != "v"} | {
+        self.hello = Hello(**{name: getattr(golden, name) for name in golden.__struct_fields__} | {
             "agent": "far", "pid": 50, "role": "publisher"
         })  # fmt: skip
         write(root, stat(40, 1, "parent", 5) | stat(50, 40, "relay", 5) | stat(60, 1, "sshd", 100))

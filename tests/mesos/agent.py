@@ -7,7 +7,6 @@ import base64
 import contextlib
 import os
 import signal
-import sys
 import time
 import urllib.request
 import uuid
@@ -19,10 +18,11 @@ from typing import Any
 
 from tests.mesos import pool
 from tests.mesos.http import Request, Response, Server
+from tests.suite.bare_python import bare_python
 
 Json = dict[str, Any]
-PATH = f"{sys.base_prefix}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""The interpreter that the tests' environment was made of is installed on every agent, without its packages."""
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""The folders of programs on every agent, after the one with its Python."""
 TERMINAL = {"TASK_FINISHED", "TASK_FAILED", "TASK_KILLED", "TASK_ERROR", "TASK_LOST", "TASK_DROPPED", "TASK_GONE"}
 
 
@@ -63,7 +63,8 @@ class Agent:
         self.address = "127.0.0.1"
         self.namespace = ""  # the network namespace that its tasks run in
         self.ahead_s = 0  # by how much their CLOCK_MONOTONIC is ahead of this machine's, in a time namespace
-        self.environment: dict[str, str] = {"PATH": PATH, "TMPDIR": str(folder.absolute() / "tmp")}
+        self.python = bare_python(folder.absolute() / "python")
+        self.environment = {"PATH": f"{self.python}:{PATH}", "TMPDIR": str(folder.absolute() / "tmp")}
         self.fetched: list[str] = []
         self._folder = folder
         self._resend_s = resend_s

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.config.file_locations import cache_folder
+from hydra.config.user_folders import cache_folder
 from hydra.events.run_events import Launched, ServersUp
 from tests.integration.command import assert_all_arrived, events, hydra, table
 from tests.integration.secret import leaks, property_file
@@ -67,7 +67,7 @@ def test_an_agent_without_java_says_so_and_no_step_is_tried(cluster: Cluster, tm
     for name in found.keys() - {"java"}:
         (programs / name).symlink_to(found[name])
     for agent in cluster.agents:
-        agent.environment["PATH"] = str(programs)
+        agent.environment["PATH"] = f"{agent.python}:{programs}"
     run = tmp_path / "run"
     done = hydra(*FIXED, "--clients", 2, "--duration", 1, "--master", cluster.address, "--out", run, expect=1)
     assert "the server servers-1 on agent-sub-" in done.stderr

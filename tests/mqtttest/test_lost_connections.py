@@ -15,7 +15,9 @@ from tests.mqtttest.ends import told_of
 
 def command(epoch: int) -> Configure:
     system = told_of("127.0.0.1:1883", "hydra/run")
-    return Configure(epoch=epoch, settings=shared_of(Settings(burst=1)), publishers=[], probe=False, system=system)
+    return Configure(
+        epoch=epoch, number=1, settings=shared_of(Settings(burst=1)), publishers=[], probe=False, system=system
+    )
 
 
 @pytest.fixture

@@ -202,7 +202,9 @@ def test_what_is_repeated_while_it_is_obeyed_is_obeyed_once(bench: Bench, progra
     with socket.create_server(("127.0.0.1", 0)) as taken:
         bench.launch(program, "zmq-pub", first_id=1, env={"HYDRA_PORTS": str(taken.getsockname()[1])})
         # It waits for the port for 2 s.
-        command = Configure(epoch=1, settings=DEEP.shared, publishers=[], probe=True, system=dict(DEEP.system))
+        command = Configure(
+            epoch=1, number=1, settings=DEEP.shared, publishers=[], probe=True, system=dict(DEEP.system)
+        )
         for _ in range(3):
             bench.peer.tell([1], command)
         bench.peer.heard(Error, [1], epoch=1)

@@ -42,7 +42,7 @@ def test_lost_answers_leave_the_window_and_late_ones_count(monkeypatch: pytest.M
     monkeypatch.setattr(nats_py, "NatsConnection", Connection)
     publisher = nats_py.NatsPublisher(1, Mock())
     settings = shared_of(Settings(burst=1))
-    publisher.configure(Configure(epoch=EPOCH, settings=settings, publishers=[], probe=False, system=PLACE))
+    publisher.configure(Configure(epoch=EPOCH, number=1, settings=settings, publishers=[], probe=False, system=PLACE))
     message = bytes(24)
     assert [publisher.send([message] * 5, 0), publisher.send([message], 3)] == [3, 0]
     answer(publisher, 0)

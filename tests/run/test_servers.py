@@ -192,8 +192,9 @@ def test_a_server_starts_again_only_after_it_has_acknowledged_its_end(
         told.clear()
         assert servers.halt() == "h:1,h:2"
         assert not servers.is_back()
-        assert told == 2 * [(last, Halt(epoch=3, start=start))], "it is repeated: it may have been lost"
-        controller.roster.answers.acknowledge("halt", BitMap([last]))
+        halt = Halt(epoch=3, number=start, start=start)
+        assert told == 2 * [(last, halt)], "it is repeated: it may have been lost"
+        controller.roster.answers.acknowledge(halt.number, BitMap([last]))
         assert not servers.is_back()
         assert len(told) == 2
         servers.start_again()

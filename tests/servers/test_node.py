@@ -7,6 +7,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -15,7 +16,7 @@ import pytest
 from hydra.control import curve_security
 from hydra.control.controller import Controller
 from hydra.wire.clock import boot_id, network_namespace, time_namespace
-from hydra.wire.messages import Halt, Join, Ping
+from hydra.wire.messages import Halt, Join
 from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
 from . import running
@@ -88,30 +89,30 @@ def test_it_listens_where_it_said_and_its_server_goes_with_it_however_it_ends(
     assert ("silent" in (tmp_path / "stderr").read_text()) == (end == "silence")
 
 
+def acknowledged(controller: Controller, number: int) -> bool:
+    return SERVER in controller.roster.answers.acked(number)
+
+
 @pytest.mark.tier("test")
 def test_a_server_that_is_halted_keeps_its_data_until_it_starts_again(controller: Controller, tmp_path: Path) -> None:
     cluster, answers = ToyCluster("hello"), controller.roster.answers
     with started(controller, tmp_path) as (process, endpoint):
         join(controller, cluster, endpoint)
         (tmp_path / "server" / "kept").touch()
-        for _ in range(2):  # the second one changes nothing
-            answers.forget("halt", [SERVER])
-            controller.tell([SERVER], Halt(epoch=0, start=1))
-            served(controller, lambda: SERVER in answers.acked("halt"), "its end")
+        for number in (1, 2):  # the second one changes nothing
+            controller.tell([SERVER], Halt(epoch=0, number=number, start=1))
+            served(controller, partial(acknowledged, controller, number), "its end")
             assert not cluster.up(endpoint)
         controller.tell([SERVER], Join(system={"word": "ignored"}, start=1))
         controller.tell([SERVER], Join(system={"word": "hello"}, start=2))
         served(controller, lambda: cluster.up(endpoint), "its return")
-        answers.forget("halt", [SERVER])
-        ping = Ping(time_ns=1, reply=True)
-        for late in (Halt(epoch=0, start=1), Join(system={"word": "ignored"}, start=2), ping):
+        for late in (Halt(epoch=0, number=3, start=1), Join(system={"word": "ignored"}, start=2)):
             controller.tell([SERVER], late)
-        served(controller, lambda: SERVER in controller.roster.answered_ping(ping.time_ns), "its answer")
         assert cluster.up(endpoint)
-        assert SERVER not in answers.acked("halt")
         assert (tmp_path / "server" / "kept").exists()
-        controller.tell([SERVER], Halt(epoch=0, start=2))
-        served(controller, lambda: SERVER in answers.acked("halt"), "its second end")
+        controller.tell([SERVER], Halt(epoch=0, number=4, start=2))
+        served(controller, lambda: SERVER in answers.acked(4), "its second end")
+        assert SERVER not in answers.acked(3)
         assert SERVER not in answers.errors
         process.kill()
         process.wait(SOON_S)

@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from hydra.client.server_interface import free_ports
+from tests.suite.bare_python import bare_python
 from tests.suite.waiting import SOON_S, wait_until
 
 SSHD = "/usr/sbin/sshd"
@@ -30,8 +31,9 @@ PermitRootLogin yes
 PasswordAuthentication {password}
 KbdInteractiveAuthentication no
 MaxSessions 1
-SetEnv TMPDIR={tmp}
+SetEnv TMPDIR={tmp} PATH={python}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME={home}
 """
+"""The shell reads no file of this machine's user, which could put another Python before that of the host."""
 _SSH_CONFIG = """\
 Host {name}
   HostName {address}
@@ -129,7 +131,8 @@ class Daemons:
     ) -> Daemon:
         """Starts a host; ``within`` is the command that enters its namespaces."""
         folder = self.folder / name
-        (folder / "tmp").mkdir(parents=True)
+        for each in ("tmp", "home"):
+            (folder / each).mkdir(parents=True)
         keygen(folder / "host_key")
         (folder / "authorized_keys").write_text((self.folder / "key.pub").read_text())
         port = free_ports("127.0.0.1", 1)[0]
@@ -140,6 +143,8 @@ class Daemons:
                 address=address,
                 folder=folder,
                 tmp=folder / "tmp",
+                python=bare_python(folder / "python"),
+                home=folder / "home",
                 password="yes" if password else "no",
             )
         )

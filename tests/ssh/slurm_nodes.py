@@ -18,6 +18,7 @@ import pytest
 
 from hydra.client.server_interface import free_ports
 from tests.mesos.namespaces import hosts as network_hosts
+from tests.suite.bare_python import bare_python
 from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
 _PROGRAMS = ("slurmctld", "slurmd", "srun", "scontrol", "salloc", "sinfo", "squeue", "scancel")
@@ -140,7 +141,9 @@ def slurm(folder: Path, count: int) -> Iterator[Slurm]:
                 nodes="\n".join(nodes),
             )
         )
-        environment: dict[str, Any] = {"SLURM_CONF": str(config), "TMPDIR": str(folder / "tmp")}
+        # A step gets the PATH of the command that starts it.
+        path = f"{bare_python(folder / 'python')}:{os.environ['PATH']}"
+        environment: dict[str, Any] = {"SLURM_CONF": str(config), "TMPDIR": str(folder / "tmp"), "PATH": path}
         namespaces = dict(zip(names, network.names, strict=True))
         cluster = Slurm(environment, folder, folder / "tmp", addresses, namespaces, {})
         with (folder / "slurmctld.log").open("w") as log:

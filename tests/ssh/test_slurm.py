@@ -19,11 +19,12 @@ pytestmark = [pytest.mark.tier("all"), needs_native]
 
 _NODES = 4
 _RUN = (
-    *("zmqfixed", "--implementation", "native", "--rate", 200, "--set", "warmup_s=0", "--master", "slurm"),
+    *("zmqfixed", "--rate", 200, "--set", "warmup_s=0", "--master", "slurm"),
     *("--set", 'publisher.constraints=[["hostname", "CLUSTER", "n1"]]'),
     *("--set", 'subscriber.constraints=[["hostname", "UNLIKE", "n1"]]'),
 )
 """A publisher on n1, and subscribers on the three other nodes."""
+_NATIVE = (*_RUN, "--implementation", "native")
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,7 @@ def nothing_is_left(allocation: Slurm) -> None:
 
 
 def test_a_run_is_measured_on_the_nodes_of_an_allocation(allocation: Slurm, run: Path) -> None:
-    hydra(*_RUN, "--clients", 6, "--duration", 1, "--out", run, **allocation.environment)
+    hydra(*_RUN, "--implementation", "pyzmq", "--clients", 6, "--duration", 1, "--out", run, **allocation.environment)
     (row,) = table(run)
     assert row["failed_clients"] == "0"
     assert_all_arrived(row, 200)
@@ -54,14 +55,14 @@ def test_a_run_is_measured_on_the_nodes_of_an_allocation(allocation: Slurm, run:
 
 
 def test_nothing_is_left_if_the_controller_is_killed(allocation: Slurm, run: Path) -> None:
-    with background(*_RUN, "--clients", 6, "--duration", 600, "--out", run, env=allocation.environment) as command:
+    with background(*_NATIVE, "--clients", 6, "--duration", 600, "--out", run, env=allocation.environment) as command:
         await_window(run)
         command.process.kill()
         nothing_is_left(allocation)
 
 
 def test_a_slurmd_that_dies_costs_nothing_as_its_steps_live_on(allocation: Slurm, run: Path) -> None:
-    with background(*_RUN, "--clients", 6, "--duration", 2, "--out", run, env=allocation.environment) as command:
+    with background(*_NATIVE, "--clients", 6, "--duration", 2, "--out", run, env=allocation.environment) as command:
         await_window(run)
         allocation.slurmd["n2"].kill()
         allocation.slurmd["n2"].wait(SOON_S)
@@ -75,7 +76,7 @@ def test_a_slurmd_that_dies_costs_nothing_as_its_steps_live_on(allocation: Slurm
 
 def test_a_step_that_is_cancelled_costs_its_clients(allocation: Slurm, run: Path) -> None:
     """The run counts them, and uses the other nodes; Slurm kills the watcher, too, so the node's folder stays."""
-    words = (*_RUN, "--clients", "6,7", "--duration", 8, "--out", run)
+    words = (*_NATIVE, "--clients", "6,7", "--duration", 8, "--out", run)
     with background(*words, env=allocation.environment) as command:
         await_clients(run)
         step = allocation.step_on("n2")

@@ -51,7 +51,7 @@ def test_a_step_without_topics_has_no_traffic_on_the_wire() -> None:
     assert traffic_of(Settings()) is ONE_TOPIC
     assert traffic_of(Settings(topics=3, topics_per_client=5)) == Traffic(topics=3)
     several = traffic_of(Settings(topics=2, keys=3, key_skew=1.0, message_sizes="24-24:1,100-200:3"))
-    command = Configure(epoch=1, settings=Settings(burst=1), publishers=[], probe=False, traffic=several)
+    command = Configure(epoch=1, number=1, settings=Settings(burst=1), publishers=[], probe=False, traffic=several)
     frame = encode(command)
     told = decode_from_controller(frame)
     assert isinstance(told, Configure)

@@ -34,7 +34,7 @@ def test_a_stream_looks_for_more_messages_only_behind_close_ones(
         subscriber = pyzmq.ZmqSubscriber(0, cast(Any, SimpleNamespace(context=context)))
         ends = [PublisherEndpoint(0, "inproc://data")]
         subscriber.configure(
-            Configure(epoch=1, settings=SharedSettings(burst=1), publishers=ends, probe=False, system={})
+            Configure(epoch=1, number=1, settings=SharedSettings(burst=1), publishers=ends, probe=False, system={})
         )
         publisher.recv()  # the subscription
         for message in _MESSAGES:

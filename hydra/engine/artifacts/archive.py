@@ -70,7 +70,7 @@ def build(programs: Iterable[Program], cache: Path | None = None) -> Artifact:
     programs, cache = list(programs), cache or _cache_folder()
     natives = sorted({Path(p.command[0]) for p in programs if p.command[0] != sys.executable})
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
-    files, digest = _contents(programs, natives)
+    files, digest = contents(programs, natives)
     name = f"hydra-{version('hydra-scale')}-py{python}-{platform.machine()}-{digest}.tar"
     path = cache / name
     try:
@@ -108,7 +108,7 @@ def glibc_needed(programs: Iterable[Path]) -> tuple[int, int]:
     return max(found)
 
 
-def _contents(programs: Sequence[Program], natives: Iterable[Path]) -> tuple[dict[str, Path], str]:
+def contents(programs: Sequence[Program], natives: Iterable[Path]) -> tuple[dict[str, Path], str]:
     """The archive's files by their name in it, and a digest of them.
 
     The digest covers the version of libraries and the content of all other files, so equal installations have

@@ -75,10 +75,6 @@ std::optional<FromController> Channel::receive() {
             if (const auto* welcome = std::get_if<Welcome>(&message)) {
                 hello_due_ns_ = kNeverNs;
                 silence_ns_ = to_ns(welcome->silence_s);
-            } else if (const auto* ping = std::get_if<Ping>(&message)) {
-                if (ping->reply && !connection_) {
-                    answer(*ping);
-                }
             }
             last_ = std::move(*frame);
             return message;
@@ -112,18 +108,22 @@ void Channel::send_frame(const std::string& frame, bool more) {
     line_.send(frame, more);
 }
 
-void Channel::acknowledge(Ids ids, std::uint32_t epoch, const char* command, std::int64_t echo) {
-    send(Ack{
-        .ids = std::move(ids), .epoch = epoch, .command = command, .time_ns = monotonic_ns(), .echo = echo});
+void Channel::send_ack(Ack ack) {
+    ack.time_ns = monotonic_ns();
+    send(ack);
 }
 
 void Channel::answer(const Ping& ping) {
-    acknowledge(ours(ping.ids), 0, "ping", ping.time_ns);
+    send_ack({.ids = ours(ping.ids), .command = Ping::kType, .echo = ping.time_ns});
 }
 
-void Channel::complain(Ids ids, std::uint32_t epoch, const std::string& what, bool fatal) {
-    send(Error{
-        .ids = std::move(ids), .epoch = epoch, .message = what.substr(0, kLongestError), .fatal = fatal});
+void Channel::complain(Ids ids, std::uint32_t epoch, const std::string& what, bool fatal,
+                       std::uint32_t number) {
+    send(Error{.ids = std::move(ids),
+               .epoch = epoch,
+               .number = number,
+               .message = what.substr(0, kLongestError),
+               .fatal = fatal});
 }
 
 Ids Channel::ours(const Ids& named) const {

@@ -34,10 +34,10 @@ class Channel {
     // be lost. Returns when it is due again, kNeverNs after the welcome.
     std::int64_t introduce(std::int64_t now_ns);
 
-    // The next message that concerns a client of this connection; never waits. It answers pings of clients
-    // itself and records a welcome. It skips repetitions that arrived while the command was obeyed, because
-    // the answer is newer: otherwise a configuration that fails after ten seconds would fail again for each
-    // repetition. None: no message is left, and fd() becomes readable when one arrives.
+    // The next message that concerns a client of this connection; never waits. It records a welcome. It skips
+    // repetitions that arrived while the command was obeyed, because the answer is newer: otherwise a
+    // configuration that fails after ten seconds would fail again for each repetition. None: no message is
+    // left, and fd() becomes readable when one arrives.
     std::optional<FromController> receive();
 
     // The frame of the message that receive() has just returned.
@@ -51,13 +51,23 @@ class Channel {
     bool send_if_fits(const FromClient& message);
 
     // Sends that these clients obeyed the command.
-    void acknowledge(Ids ids, std::uint32_t epoch, const char* command, std::int64_t echo = 0);
+    template <typename Obeyed>
+    void acknowledge(Ids ids, const Obeyed& command) {
+        send_ack({.ids = std::move(ids),
+                  .epoch = command.epoch,
+                  .number = command.number,
+                  .command = Obeyed::kType});
+    }
 
     void answer(const Ping& ping);
 
-    // Sends that these clients failed in `epoch` (0: outside of one); the text is cut to what fits into a
-    // message.
-    void complain(Ids ids, std::uint32_t epoch, const std::string& what, bool fatal = false);
+    // Sends that these clients failed to obey the command, or, without its number, failed in `epoch` (0:
+    // outside of one); the text is cut to what fits into a message.
+    void refuse(Ids ids, const auto& command, const std::string& what) {
+        complain(std::move(ids), command.epoch, what, false, command.number);
+    }
+    void complain(Ids ids, std::uint32_t epoch, const std::string& what, bool fatal = false,
+                  std::uint32_t number = 0);
 
     // The clients of this connection that a message concerns.
     [[nodiscard]] Ids ours(const Ids& named) const;
@@ -80,6 +90,7 @@ class Channel {
     [[nodiscard]] const Ids& ids() const { return ids_; }
 
   private:
+    void send_ack(Ack ack);
     void send_frame(const std::string& frame, bool more = false);
 
     Line& line_;

@@ -36,9 +36,6 @@ CommandTargets CommandReplies::give(Command&& command, const Ids& clients, std::
         }
         if (told.command != known) {
             given.fresh.push_back(client);
-            if (told.command != nullptr) {
-                given.changed.push_back(client);
-            }
         }
         unanswered_[at(step)] += told.command == nullptr || told.answered ? 1 : 0;
         told.command = known;
@@ -60,20 +57,19 @@ bool CommandReplies::unheeded(Id client, Step step) const {
     return step != Step::configure && !told(client, Step::configure);
 }
 
-bool CommandReplies::answer(Id client, Step step) {
+bool CommandReplies::late(Id client, Step step, std::uint32_t number) const {
+    const Told& told = of(client, step);
+    return told.command == nullptr || told.command->number != number;
+}
+
+bool CommandReplies::answer(Id client, Step step, std::uint32_t number) {
     Told& told = of(client, step);
-    if (told.command == nullptr || told.answered || told.deaf_until != 0) {
+    if (told.answered || late(client, step, number)) {
         return false;
     }
     told.answered = true;
     --unanswered_[at(step)];
     return true;
-}
-
-void CommandReplies::heard_ping(Id client, std::int64_t ping) {
-    for (Told& told : told_[client]) {
-        told.deaf_until = told.deaf_until == ping ? 0 : told.deaf_until;
-    }
 }
 
 void CommandReplies::left(Id client) {

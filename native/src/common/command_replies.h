@@ -37,6 +37,7 @@ constexpr std::size_t at(Step step) {
 struct Command {
     Step step;
     std::uint32_t epoch;
+    std::uint32_t number;
     std::string body;            // the message without ids
     bool ready_follows = false;  // of `configure`: a `ready` follows
     bool cohort = false;         // of `configure`: the clients belong to the cohort
@@ -46,7 +47,6 @@ struct Command {
 struct CommandTargets {
     Ids tell;      // clients that get it
     Ids fresh;     // of these: their last command of this kind was not this one
-    Ids changed;   // of these: had another command of this kind, whose answer may be on its way
     Ids answered;  // clients that have answered it before
 };
 
@@ -64,20 +64,16 @@ class CommandReplies {
     // same but for the ids.
     CommandTargets give(Command&& command, const Ids& clients, std::int64_t now_ns);
 
-    // Records this client's answer. Returns whether the answer is new; one that may belong to the previous
-    // command does not count.
-    bool answer(Id client, Step step);
+    // Records this client's answer to the command of this number. Returns whether the answer is new; one to
+    // an earlier command of its kind does not count.
+    bool answer(Id client, Step step, std::uint32_t number);
+    // Whether the client had a later command of this kind, or none.
+    [[nodiscard]] bool late(Id client, Step step, std::uint32_t number) const;
 
     [[nodiscard]] bool told(Id client, Step step) const { return of(client, step).command != nullptr; }
     [[nodiscard]] bool answered(Id client, Step step) const { return of(client, step).answered; }
     // Whether a client has not answered a command of this kind.
     [[nodiscard]] bool awaited(Step step) const { return unanswered_[at(step)] != 0; }
-
-    // Until the client has answered the ping of this number, which was sent between two commands of a kind,
-    // its answers belong to the first of the two.
-    void deafen(Id client, Step step, std::int64_t ping) { of(client, step).deaf_until = ping; }
-    void heard_ping(Id client, std::int64_t ping);
-    [[nodiscard]] bool deaf(Id client, Step step) const { return of(client, step).deaf_until != 0; }
 
     // The client has ended: it will not answer, and the process that replaces it has had no command.
     void left(Id client);
@@ -97,7 +93,6 @@ class CommandReplies {
         std::shared_ptr<const Command> command;
         bool answered = false;
         std::int64_t again_ns = kNeverNs;
-        std::int64_t deaf_until = 0;  // number of the ping; 0: no answer to a ping is missing
     };
 
     [[nodiscard]] bool unheeded(Id client, Step step) const;

@@ -66,9 +66,7 @@ Message read_frame(std::string_view frame) {
     }
     Reader fields(value);
     std::string type;
-    int version = 0;
     fields.required("type", type);
-    fields.required("v", version, Whole{kVersion, kVersion});
     Message message;
     read_as(type, fields, message);
     return message;

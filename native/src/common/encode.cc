@@ -12,7 +12,7 @@ std::string text_of(const Frame& frame) {
 }
 
 Frame begun(const auto& message) {
-    Frame frame = {{"type", message.kType}, {"v", kVersion}};
+    Frame frame = {{"type", message.kType}};
     Writer(frame).required("ids", message.ids);
     return frame;
 }

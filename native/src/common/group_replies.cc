@@ -59,27 +59,32 @@ void GroupReplies::await_no_longer(Client& client) {
     client.awaited = false;
 }
 
-void GroupReplies::acknowledge(Id client, Step step, std::int64_t now_ns) {
-    acks_[at(step)].add(epoch_, client, now_ns);
+void GroupReplies::acknowledge(Id client, Step step, std::uint32_t number, std::int64_t now_ns) {
+    acks_[at(step)].add(number, client, now_ns);
     acked_ns_[at(step)] = now_ns;
 }
 
-bool GroupReplies::prove(Id client, const std::string& endpoint, std::int64_t now_ns) {
+bool GroupReplies::prove(Id client, const Ready& ready, std::int64_t now_ns) {
     Client& it = of_[client];
-    if (it.ready == endpoint) {
+    const Readiness proof{ready.number, ready.endpoint};
+    if (it.ready == proof) {
         return false;
     }
-    it.ready = endpoint;
+    it.ready = proof;
     await_no_longer(it);
-    readies_.add(endpoint, client, now_ns);
+    readies_.add(proof, client, now_ns);
     return true;
 }
 
 void GroupReplies::complain(const Ids& clients, const Error& error, std::int64_t now_ns) {
-    const Complaint complaint{error.epoch, error.message, error.fatal};
+    const Complaint complaint{error.epoch, error.number, error.message, error.fatal};
     const bool first = known_complaints_.insert(complaint).second;
     if (first) {
-        say_(Error{.ids = clients, .epoch = error.epoch, .message = error.message, .fatal = error.fatal});
+        say_(Error{.ids = clients,
+                   .epoch = error.epoch,
+                   .number = error.number,
+                   .message = error.message,
+                   .fatal = error.fatal});
     }
     for (const Id client : clients) {
         if (!first) {
@@ -89,21 +94,21 @@ void GroupReplies::complain(const Ids& clients, const Error& error, std::int64_t
 }
 
 void GroupReplies::fail(Id client, Step step, const Error& error) {
-    of_[client].complaint = {error.epoch, error.message, error.fatal};
+    of_[client].complaint = {error.epoch, error.number, error.message, error.fatal};
     if (step == Step::configure) {
         of_[client].failed = true;
         await_no_longer(of_[client]);
     }
 }
 
-void GroupReplies::repeat(Id client, Step step, std::int64_t now_ns) {
+void GroupReplies::repeat(Id client, const Command& command, std::int64_t now_ns) {
     const Client& it = of_[client];
-    if (step == Step::configure && it.failed) {
+    if (command.step == Step::configure && it.failed) {
         repeat_complaint(client, now_ns);
         return;
     }
-    acknowledge(client, step, now_ns);
-    if (step == Step::configure && it.ready) {
+    acknowledge(client, command.step, command.number, now_ns);
+    if (command.step == Step::configure && it.ready) {
         readies_.add(*it.ready, client, now_ns);
     }
 }
@@ -139,9 +144,10 @@ void GroupReplies::say_all() {
 }
 
 void GroupReplies::say_acks(Step step) {
-    acks_[at(step)].flush([&](std::uint32_t epoch, Ids ids) {
+    acks_[at(step)].flush([&](std::uint32_t number, Ids ids) {
         say_(Ack{.ids = std::move(ids),
-                 .epoch = epoch,
+                 .epoch = epoch_,
+                 .number = number,
                  .command = kStepWords[at(step)],
                  .time_ns = acked_ns_[at(step)]});
     });
@@ -154,15 +160,17 @@ void GroupReplies::say_proofs() {
 }
 
 void GroupReplies::say_readies() {
-    readies_.flush([&](const Readiness& endpoint, Ids ids) {
-        say_(Ready{.ids = std::move(ids), .epoch = epoch_, .endpoint = endpoint});
+    readies_.flush([&](const Readiness& proof, Ids ids) {
+        const auto& [number, endpoint] = proof;
+        say_(Ready{.ids = std::move(ids), .epoch = epoch_, .number = number, .endpoint = endpoint});
     });
 }
 
 void GroupReplies::say_complaints() {
     complaints_.flush([&](const Complaint& complaint, Ids ids) {
-        const auto& [epoch, message, fatal] = complaint;
-        say_(Error{.ids = std::move(ids), .epoch = epoch, .message = message, .fatal = fatal});
+        const auto& [epoch, number, message, fatal] = complaint;
+        say_(Error{
+            .ids = std::move(ids), .epoch = epoch, .number = number, .message = message, .fatal = fatal});
     });
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "common/by_client.h"
 #include "common/command_replies.h"
@@ -36,16 +37,16 @@ class GroupReplies {
     // The client has ended. Its report stays.
     void left(Id client);
 
-    void acknowledge(Id client, Step step, std::int64_t now_ns);
-    // The client is ready at this endpoint; returns whether that is new.
-    bool prove(Id client, const std::string& endpoint, std::int64_t now_ns);
+    void acknowledge(Id client, Step step, std::uint32_t number, std::int64_t now_ns);
+    // Records a client's `ready`; returns whether it is new.
+    bool prove(Id client, const Ready& ready, std::int64_t now_ns);
     // The first error of a kind is sent at once; equal ones are gathered.
     void complain(const Ids& clients, const Error& error, std::int64_t now_ns);
     // This error is the client's answer to the step's command.
     void fail(Id client, Step step, const Error& error);
 
-    // Sends the client's acknowledgement again, or its error.
-    void repeat(Id client, Step step, std::int64_t now_ns);
+    // Sends the client's acknowledgement of this command again, or its error.
+    void repeat(Id client, const Command& command, std::int64_t now_ns);
     // Sends the error again that the client has instead of a report.
     void repeat_complaint(Id client, std::int64_t now_ns) {
         complaints_.add(*of_[client].complaint, client, now_ns);
@@ -65,8 +66,9 @@ class GroupReplies {
     [[nodiscard]] std::int64_t due_ns() const;
 
   private:
-    using Complaint = std::tuple<std::uint32_t, std::string, bool>;  // epoch, text, fatal
-    using Readiness = std::string;                                   // the endpoint
+    using Complaint =
+        std::tuple<std::uint32_t, std::uint32_t, std::string, bool>;  // epoch, number, text, fatal
+    using Readiness = std::pair<std::uint32_t, std::string>;          // number, endpoint
 
     struct Client {
         bool failed = false;   // it could not be configured
@@ -85,7 +87,7 @@ class GroupReplies {
     std::uint32_t epoch_ = 0;
     ByClient<Client> of_;
     std::size_t unready_ = 0;                                  // clients whose `ready` is missing
-    std::array<ReplyAggregator<std::uint32_t>, kSteps> acks_;  // by epoch
+    std::array<ReplyAggregator<std::uint32_t>, kSteps> acks_;  // by the command's number
     std::array<std::int64_t, kSteps> acked_ns_{};              // the time of the latest acknowledgement
     ReplyAggregator<Readiness> readies_;
     ReplyAggregator<Complaint> complaints_;

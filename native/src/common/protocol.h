@@ -12,8 +12,6 @@
 
 namespace hydra {
 
-inline constexpr int kVersion = 2;
-
 // A frame that is no message of this protocol; it is ignored.
 struct ProtocolError : std::runtime_error {
     using std::runtime_error::runtime_error;

@@ -171,7 +171,7 @@ void Publisher::obey(const Configure& command) {
             payload_.set(command, transport_.block_bytes());
             endpoint_ = transport_.configure(command);
         } catch (const TransportError& e) {
-            channel_.complain(channel_.ids(), command.epoch, e.what());
+            channel_.refuse(channel_.ids(), command, e.what());
             return;
         }
         memory_.begin_step(full ? kFreedWithinNs : 0);
@@ -192,8 +192,9 @@ void Publisher::obey(const Configure& command) {
         probes_ = Backoff();
         transport_.flush(kProbesOutS);
     }
-    channel_.acknowledge(channel_.ids(), command.epoch, "configure");
-    channel_.send(Ready{.ids = channel_.ids(), .epoch = command.epoch, .endpoint = endpoint_});
+    channel_.acknowledge(channel_.ids(), command);
+    channel_.send(Ready{
+        .ids = channel_.ids(), .epoch = command.epoch, .number = command.number, .endpoint = endpoint_});
 }
 
 void Publisher::obey(const Start& command) {
@@ -205,7 +206,7 @@ void Publisher::obey(const Start& command) {
         step_ = std::make_unique<PublisherStep>(channel_.ids().front(), *command_, command, transport_,
                                                 payload_, pacing_, memory_);
     }
-    channel_.acknowledge(channel_.ids(), command.epoch, "start");
+    channel_.acknowledge(channel_.ids(), command);
 }
 
 void Publisher::obey(const Stop& command) {
@@ -221,6 +222,7 @@ void Publisher::obey(const Stop& command) {
             end_markers_ = Backoff(monotonic_ns(), kNeverNs, kEndMarkersForNs);
         }
     }
+    report_->number = command.number;
     channel_.send(*report_);
 }
 

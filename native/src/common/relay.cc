@@ -126,7 +126,6 @@ void Relay::obey_controller() {
             }
         } else if (const auto* ping = std::get_if<Ping>(&*message)) {
             if (ping->reply) {
-                relaying_.say_answers();
                 channel_.answer(*ping);
             }
         } else {

@@ -34,7 +34,7 @@ void RelayState::obey(const FromController& message, std::string_view frame, std
         [&](const auto& it) {
             using Message = std::decay_t<decltype(it)>;
             if constexpr (requires { Message::kStep; }) {
-                Command command{Message::kStep, it.epoch, without_ids(frame)};
+                Command command{Message::kStep, it.epoch, it.number, without_ids(frame)};
                 if constexpr (std::is_same_v<Message, Configure>) {
                     command.ready_follows = role_ == Role::publisher || it.probe;
                     command.cohort = it.cohort;
@@ -104,9 +104,8 @@ void RelayState::obey(const Ids& named, Command&& command, std::int64_t now_ns) 
     for (const Id id : given.fresh) {
         answers_.ask(id, it);
     }
-    deafen(given.changed, step);
     tell(given.tell, it.body);
-    repeat(given.answered, step, now_ns);
+    repeat(given.answered, it, now_ns);
     complete(step);
     answers_.say_proofs();
 }
@@ -120,28 +119,13 @@ void RelayState::begin(std::uint32_t epoch) {
     course_at_ns_ = kNeverNs;
 }
 
-// One ping for each process: its answer shows that all earlier commands were answered.
-void RelayState::deafen(const Ids& changed, Step step) {
-    if (changed.empty()) {
-        return;
-    }
-    ++pings_;
-    std::set<std::shared_ptr<Carrier>> pinged;
-    for (const Id id : changed) {
-        commands_.deafen(id, step, pings_);
-        if (const auto& carrier = carriers_.of(id); pinged.insert(carrier).second) {
-            ends_.tell(carrier->connection, encode(Ping{.ids = {}, .time_ns = pings_, .reply = true}));
-        }
-    }
-}
-
 // Sends the stored answers of these clients again.
-void RelayState::repeat(const Ids& answered, Step step, std::int64_t now_ns) {
-    const bool reports = step == (role_ == Role::publisher ? Step::stop : Step::finish);
+void RelayState::repeat(const Ids& answered, const Command& command, std::int64_t now_ns) {
+    const bool reports = command.step == (role_ == Role::publisher ? Step::stop : Step::finish);
     std::set<const ReportBatch*> batches;
     for (const Id id : answered) {
         if (!reports) {
-            answers_.repeat(id, step, now_ns);
+            answers_.repeat(id, command, now_ns);
         } else if (const auto& report = answers_.report(id)) {
             ends_.say(*report);
         } else if (!batching_.holds(id)) {
@@ -203,20 +187,14 @@ void RelayState::dismiss(Carrier& carrier, std::int64_t now_ns) {
 }
 
 void RelayState::hear(Carrier& carrier, const Ack& ack, std::int64_t now_ns) {
-    if (ack.command == "ping") {
-        for (const Id id : carriers_.carried(carrier, ack.ids)) {
-            commands_.heard_ping(id, ack.echo);
-        }
-        return;
-    }
     const auto step = step_of(ack.command);
     if (ack.epoch != commands_.epoch() || !step) {
         return;
     }
     bool new_to_us = false;
     for (const Id id : carriers_.carried(carrier, ack.ids)) {
-        if (commands_.answer(id, *step)) {
-            answers_.acknowledge(id, *step, now_ns);
+        if (commands_.answer(id, *step, ack.number)) {
+            answers_.acknowledge(id, *step, ack.number, now_ns);
             new_to_us = true;
         }
     }
@@ -231,8 +209,8 @@ void RelayState::hear(Carrier& carrier, const Ready& ready, std::int64_t now_ns)
     }
     bool new_to_us = false;
     for (const Id id : carriers_.carried(carrier, ready.ids)) {
-        const bool told = commands_.told(id, Step::configure) && !commands_.deaf(id, Step::configure);
-        new_to_us = (told && answers_.prove(id, ready.endpoint, now_ns)) || new_to_us;
+        const bool late = commands_.late(id, Step::configure, ready.number);
+        new_to_us = (!late && answers_.prove(id, ready, now_ns)) || new_to_us;
     }
     if (new_to_us) {
         answers_.say_proofs();
@@ -277,13 +255,13 @@ void RelayState::hear(Carrier& carrier, Report&& report, std::int64_t now_ns) {
         return;
     }
     if (auto* body = std::get_if<SubscriberReport>(&report.body)) {
-        take_report(carrier, ids.front(), std::move(*body), now_ns);
+        take_report(carrier, ids.front(), report.number, std::move(*body), now_ns);
         if (carrier.ended) {
             complete(Step::finish);  // no answer of an ended client is waited for
         }
         return;
     }
-    if (commands_.deaf(ids.front(), Step::stop) && !carrier.ended) {
+    if (!carrier.ended && commands_.late(ids.front(), Step::stop, report.number)) {
         return;
     }
     if (auto& first = answers_.report(ids.front()); first == nullptr) {
@@ -292,7 +270,7 @@ void RelayState::hear(Carrier& carrier, Report&& report, std::int64_t now_ns) {
         ends_.say(*first);
     }
     if (!carrier.ended) {
-        commands_.answer(ids.front(), Step::stop);
+        commands_.answer(ids.front(), Step::stop, report.number);
     }
 }
 
@@ -303,7 +281,7 @@ void RelayState::hear(Carrier& carrier, Reports&& reports, std::int64_t now_ns) 
         return;
     }
     for (std::size_t i = 0; i < rows->size(); ++i) {
-        take_report(carrier, reports.ids[i], std::move((*rows)[i]), now_ns);
+        take_report(carrier, reports.ids[i], reports.number, std::move((*rows)[i]), now_ns);
     }
     if (carrier.ended) {
         complete(Step::finish);
@@ -311,8 +289,9 @@ void RelayState::hear(Carrier& carrier, Reports&& reports, std::int64_t now_ns) 
 }
 
 // The first report of an id counts, even if its process was replaced since.
-void RelayState::take_report(const Carrier& carrier, Id id, SubscriberReport&& report, std::int64_t now_ns) {
-    if (commands_.deaf(id, Step::finish) && !carrier.ended) {
+void RelayState::take_report(const Carrier& carrier, Id id, std::uint32_t number, SubscriberReport&& report,
+                             std::int64_t now_ns) {
+    if (!carrier.ended && commands_.late(id, Step::finish, number)) {
         return;
     }
     if (!batching_.holds(id)) {
@@ -325,20 +304,21 @@ void RelayState::take_report(const Carrier& carrier, Id id, SubscriberReport&& r
         // A report stays in its batch, so the batch answers a repeated command.
         say_batch(batching_.of(id));
     }
-    if (!carrier.ended && commands_.answer(id, Step::finish)) {
+    if (!carrier.ended && commands_.answer(id, Step::finish, number)) {
         complete(Step::finish);
     }
 }
 
-// In its epoch an error answers each command that can fail and has no answer yet.
+// An error may answer a `configure` or a `finish`; one to an earlier command is late.
 void RelayState::hear(Carrier& carrier, const Error& error, std::int64_t now_ns) {
     if (error.epoch != commands_.epoch() && error.epoch != 0) {
         return;
     }
     Ids ids = carriers_.own(carrier, error.ids);
-    if (error.epoch == commands_.epoch() && !carrier.ended) {
-        std::erase_if(ids, [this](Id id) {
-            return commands_.deaf(id, Step::configure) || commands_.deaf(id, Step::finish);
+    if (error.epoch == commands_.epoch() && error.number != 0 && !carrier.ended) {
+        std::erase_if(ids, [&](Id id) {
+            return commands_.late(id, Step::configure, error.number) &&
+                   commands_.late(id, Step::finish, error.number);
         });
     }
     if (ids.empty()) {
@@ -351,7 +331,7 @@ void RelayState::hear(Carrier& carrier, const Error& error, std::int64_t now_ns)
     std::set<Step> answered;
     for (const Id id : ids) {
         for (const Step step : {Step::configure, Step::finish}) {
-            if (commands_.answer(id, step)) {
+            if (commands_.answer(id, step, error.number)) {
                 answers_.fail(id, step, error);
                 answered.insert(step);
                 break;
@@ -434,12 +414,8 @@ std::int64_t RelayState::due_ns() const {
     return welcome_ ? std::min(due_ns, joining_.due_ns()) : due_ns;
 }
 
-void RelayState::say_answers() {
-    answers_.say_all();
-}
-
 void RelayState::say_everything() {
-    say_answers();
+    answers_.say_all();
     say_batch(batching_.flush(commands_.epoch()));
 }
 

@@ -57,8 +57,7 @@ class RelayState {
     // When something will be due next; kNeverNs: nothing.
     [[nodiscard]] std::int64_t due_ns() const;
 
-    // Send the answers that wait for others, without or with reports.
-    void say_answers();
+    // Sends the answers and reports that wait for others.
     void say_everything();
 
     [[nodiscard]] bool welcomed() const { return welcome_.has_value(); }
@@ -71,8 +70,7 @@ class RelayState {
     void obey(const Evict& evict);
     void obey(const Ids& named, Command&& command, std::int64_t now_ns);
     void begin(std::uint32_t epoch);
-    void deafen(const Ids& changed, Step step);
-    void repeat(const Ids& answered, Step step, std::int64_t now_ns);
+    void repeat(const Ids& answered, const Command& command, std::int64_t now_ns);
 
     void hear(Carrier& carrier, const Ack& ack, std::int64_t now_ns);
     void hear(Carrier& carrier, const Ready& ready, std::int64_t now_ns);
@@ -83,7 +81,8 @@ class RelayState {
     void hear(Carrier& carrier, const Error& error, std::int64_t now_ns);
     template <typename Other>
     void hear(Carrier&, const Other&, std::int64_t) {}
-    void take_report(const Carrier& carrier, Id id, SubscriberReport&& report, std::int64_t now_ns);
+    void take_report(const Carrier& carrier, Id id, std::uint32_t number, SubscriberReport&& report,
+                     std::int64_t now_ns);
     void introduce(const std::string& connection, const Hello& hello, std::int64_t now_ns);
     void welcome(const Carrier& carrier);
     void dismiss(Carrier& carrier, std::int64_t now_ns);
@@ -105,7 +104,6 @@ class RelayState {
     PendingRegistrations joining_;
     std::vector<ChildExit> gone_;            // of clients that are not replaced
     std::int64_t quit_again_ns_ = kNeverNs;  // the earliest of all carriers, or earlier
-    std::int64_t pings_ = 0;                 // to clients
 
     // In the current epoch:
     CommandReplies commands_;

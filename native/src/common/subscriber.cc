@@ -130,7 +130,7 @@ void Subscriber::obey(const Configure& command) {
     }
     std::shared_ptr<SharedTraffic> traffic;
     if (const std::string why = unusable(command); !why.empty()) {
-        channel_.complain(channel_.ours(command.ids), command.epoch, why);
+        channel_.refuse(channel_.ours(command.ids), command, why);
         return;
     }
     if (command.traffic) {
@@ -139,10 +139,10 @@ void Subscriber::obey(const Configure& command) {
     for (const Id id : channel_.ours(command.ids)) {
         configure(client(id), command, traffic, acknowledged);
     }
-    std::erase_if(acknowledged, [this](Id id) { return !settle(client(id)); });
+    std::erase_if(acknowledged, [&](Id id) { return !settle(client(id), command); });
     tend_at_ns_ = 0;  // the new settings may change the times
     if (!acknowledged.empty()) {
-        channel_.acknowledge(std::move(acknowledged), command.epoch, "configure");
+        channel_.acknowledge(std::move(acknowledged), command);
     }
 }
 
@@ -177,7 +177,7 @@ void Subscriber::configure(Client& client, const Configure& command,
                 client.transport->configure(command);
             }
         } catch (const TransportError& e) {
-            channel_.complain({client.id}, command.epoch, e.what());
+            channel_.refuse({client.id}, command, e.what());
             return;
         }
         std::unique_ptr<TopicAccount> topics;
@@ -190,12 +190,14 @@ void Subscriber::configure(Client& client, const Configure& command,
             watch_anew(client);
         }
     } else if (client.step->proven()) {
-        channel_.send(Ready{.ids = {client.id}, .epoch = command.epoch, .endpoint = ""});
+        channel_.send(
+            Ready{.ids = {client.id}, .epoch = command.epoch, .number = command.number, .endpoint = ""});
     }
+    client.configured = command.number;
     acknowledged.push_back(client.id);
 }
 
-bool Subscriber::settle(Client& client) {
+bool Subscriber::settle(Client& client, const Configure& command) {
     if (client.connection && !client.connection->connected()) {
         return true;  // it has nothing to wait for yet
     }
@@ -205,7 +207,7 @@ bool Subscriber::settle(Client& client) {
     } catch (const TransportError& e) {
         client.step.reset();
         unwatch(client);
-        channel_.complain({client.id}, client.epoch, e.what());
+        channel_.refuse({client.id}, command, e.what());
         return false;
     }
 }
@@ -222,7 +224,7 @@ void Subscriber::obey(const Start& command) {
         course_at_ns_ = monotonic_ns() + course_every_ns_ + course_every_ns_ * turn / kTurns;
     }
     if (!started.empty()) {
-        channel_.acknowledge(std::move(started), command.epoch, "start");
+        channel_.acknowledge(std::move(started), command);
     }
 }
 
@@ -233,13 +235,15 @@ void Subscriber::obey(const Stop& command) {
         stopped.push_back(client.id);
     });
     if (!stopped.empty()) {
-        channel_.acknowledge(std::move(stopped), command.epoch, "stop");
+        channel_.acknowledge(std::move(stopped), command);
     }
 }
 
 void Subscriber::obey(const Finish& command) {
     for_step(command.ids, command.epoch, [&](Client& client) {
+        client.finished = command.number;
         if (client.report) {
+            client.report->number = command.number;
             reporting_.push_back(&client);
             return;
         }
@@ -248,7 +252,7 @@ void Subscriber::obey(const Finish& command) {
                 watch_anew(client);
             }
         } catch (const TransportError& e) {
-            channel_.complain({client.id}, command.epoch, e.what());
+            channel_.refuse({client.id}, command, e.what());
             return;
         }
         if (client.more) {
@@ -539,10 +543,11 @@ void Subscriber::fail(Client& client, const TransportError& error) {
 void Subscriber::tell(Client& client, std::int64_t now_ns) {
     SubscriberStep& step = *client.step;
     if (step.newly_ready()) {
-        if (ready_epoch_ != step.epoch()) {
+        const std::pair of{step.epoch(), client.configured};
+        if (ready_for_ != of) {
             send_ready();
         }
-        ready_epoch_ = step.epoch();
+        ready_for_ = of;
         ready_.push_back(client.id);
     }
     if (const auto told_ns = step.progress_due(now_ns)) {
@@ -562,8 +567,8 @@ void Subscriber::tell(Client& client, std::int64_t now_ns) {
         // The process's CPU time is the sum over its clients.
         body.usage.cpu_user_s /= static_cast<double>(clients_.size());
         body.usage.cpu_system_s /= static_cast<double>(clients_.size());
-        client.report = std::make_unique<const Report>(
-            Report{.ids = {client.id}, .epoch = step.epoch(), .body = std::move(body)});
+        client.report = std::make_unique<Report>(Report{
+            .ids = {client.id}, .epoch = step.epoch(), .number = client.finished, .body = std::move(body)});
         reporting_.push_back(&client);
     }
 }
@@ -591,7 +596,9 @@ void Subscriber::tell_course(std::int64_t now_ns) {
 void Subscriber::send_ready() {
     if (!ready_.empty()) {
         std::ranges::sort(ready_);
-        channel_.send(Ready{.ids = std::exchange(ready_, {}), .epoch = ready_epoch_, .endpoint = ""});
+        const auto [epoch, number] = ready_for_;
+        channel_.send(
+            Ready{.ids = std::exchange(ready_, {}), .epoch = epoch, .number = number, .endpoint = ""});
     }
 }
 
@@ -614,14 +621,16 @@ void Subscriber::send_reports(std::span<const Client* const> clients) {
     for (const Client* client : clients) {
         by_id[client->id] = &*client->report;
     }
-    Reports all{.epoch = clients.front()->report->epoch};
+    const Report& first = *clients.front()->report;
+    Reports all{.epoch = first.epoch, .number = first.number};
     auto& bodies = all.bodies.emplace<std::vector<SubscriberReport>>();
     for (const auto& [id, report] : by_id) {
         all.ids.push_back(id);
         bodies.push_back(std::get<SubscriberReport>(report->body));
     }
-    const bool alike = std::ranges::all_of(
-        clients, [&](const Client* client) { return client->report->epoch == all.epoch; });
+    const bool alike = std::ranges::all_of(clients, [&](const Client* client) {
+        return client->report->epoch == all.epoch && client->report->number == all.number;
+    });
     if (!alike || !channel_.send_if_fits(all)) {
         send_reports(clients.first(clients.size() / 2));
         send_reports(clients.subspan(clients.size() / 2));

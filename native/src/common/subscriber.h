@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "common/batch.h"
@@ -43,8 +44,10 @@ class Subscriber {
         LatencyRecorder latency{};
         bool cohort = false;                     // in the step's cohort
         std::uint32_t epoch = 0;                 // of the last configuration, even if it failed
+        std::uint32_t configured = 0;            // number of the last `configure`
+        std::uint32_t finished = 0;              // number of the last `finish`
         std::unique_ptr<SubscriberStep> step{};  // none before the first, and after one that failed
-        std::unique_ptr<const Report> report{};
+        std::unique_ptr<Report> report{};
         // Of a step that measures connecting: the connection, what it is for, and the number of its last
         // attempt; while one is made on another thread, it is `trying`.
         std::unique_ptr<SubscriberConnection> connection{};
@@ -62,7 +65,7 @@ class Subscriber {
     void obey(const Other&) {}
     void configure(Client& client, const Configure& command, const std::shared_ptr<SharedTraffic>& traffic,
                    Ids& acknowledged);
-    bool settle(Client& client);
+    bool settle(Client& client, const Configure& command);
 
     template <typename Each>
     void for_step(const Ids& named, std::uint32_t epoch, Each each);
@@ -100,9 +103,9 @@ class Subscriber {
     std::vector<Client> clients_;  // by id
     std::vector<Client*> queue_;   // clients that may have arrivals and may read them
     std::vector<Client*> turn_;
-    Ids ready_;  // clients whose `ready` has to be sent
-    std::uint32_t ready_epoch_ = 0;
-    std::vector<const Client*> reporting_;  // clients whose report has to be sent
+    Ids ready_;                                          // clients whose `ready` has to be sent
+    std::pair<std::uint32_t, std::uint32_t> ready_for_;  // their epoch and the number of their `configure`
+    std::vector<const Client*> reporting_;               // clients whose report has to be sent
     // The time series of the clients: outside the step's cohort, and in it.
     std::array<ReceivedTimeSeries, 2> courses_{};
     std::uint32_t course_epoch_ = 0;

@@ -94,7 +94,7 @@ def measured(controller: Controller, names: dict[int, str]) -> Step:
     """A step without clients that do anything."""
     offset_ns = wall_offset_ns()
     clocks = StepClocks(controller.roster, BitMap(names), time.monotonic_ns(), offset_ns)
-    command = Start(epoch=1, start_at_ns=0, stop_at_ns=1, clock=clocks.own)
+    command = Start(epoch=1, number=2, start_at_ns=0, stop_at_ns=1, clock=clocks.own)
     told = {names[client]: share.clock for (client,), share in clocks.shares(BitMap(names), command)}
     first_ns = time.monotonic_ns()
     controller.wait_until(lambda: False, WINDOW_S)

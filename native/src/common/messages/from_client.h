@@ -14,6 +14,7 @@ namespace hydra {
 
 struct Hello {
     Ids ids;
+    int version = kVersion;
     Role role = Role::publisher;
     std::string group;
     std::uint32_t incarnation = 0;
@@ -28,6 +29,7 @@ struct Hello {
 
     static constexpr const char* kType = "hello";
     static void describe(auto& it, auto& fields) {
+        fields.required("v", it.version, Whole{kVersion, kVersion});
         fields.required("role", it.role);
         fields.required("group", it.group);
         fields.required("incarnation", it.incarnation);
@@ -58,11 +60,13 @@ struct Joined {
 struct Ready {
     Ids ids;
     std::uint32_t epoch = 0;
+    std::uint32_t number = 0;  // of the command that it answers; 0: none
     std::string endpoint;
 
     static constexpr const char* kType = "ready";
     static void describe(auto& it, auto& fields) {
         fields.required("epoch", it.epoch);
+        fields.optional("number", it.number);
         fields.optional("endpoint", it.endpoint);
     }
 };
@@ -70,6 +74,7 @@ struct Ready {
 struct Ack {
     Ids ids;
     std::uint32_t epoch = 0;
+    std::uint32_t number = 0;  // of the command that it answers; 0: none
     std::string command;
     std::int64_t time_ns = 0;
     std::int64_t echo = 0;
@@ -77,6 +82,7 @@ struct Ack {
     static constexpr const char* kType = "ack";
     static void describe(auto& it, auto& fields) {
         fields.required("epoch", it.epoch);
+        fields.optional("number", it.number);
         fields.required("command", it.command);
         fields.optional("time_ns", it.time_ns);
         fields.optional("echo", it.echo);
@@ -128,11 +134,13 @@ struct TimeSeries {
 struct Report {
     Ids ids;
     std::uint32_t epoch = 0;
+    std::uint32_t number = 0;  // of the command that it answers; 0: none
     std::variant<PublisherReport, SubscriberReport> body;
 
     static constexpr const char* kType = "report";
     static void describe(auto& it, auto& fields) {
         fields.required("epoch", it.epoch);
+        fields.optional("number", it.number);
         fields.either({"publisher", "subscriber"}, it.body);
     }
 };
@@ -141,11 +149,13 @@ struct Report {
 struct Reports {
     Ids ids;
     std::uint32_t epoch = 0;
+    std::uint32_t number = 0;  // of the command that it answers; 0: none
     std::variant<std::vector<PublisherReport>, std::vector<SubscriberReport>> bodies;
 
     static constexpr const char* kType = "reports";
     static void describe(auto& it, auto& fields) {
         fields.required("epoch", it.epoch);
+        fields.optional("number", it.number);
         fields.columns({"publisher", "subscriber"}, it.bodies);
     }
 };
@@ -179,12 +189,14 @@ struct BatchHead {
 struct Error {
     Ids ids;
     std::uint32_t epoch = 0;
+    std::uint32_t number = 0;  // of the command that it answers; 0: none
     std::string message;
     bool fatal = false;
 
     static constexpr const char* kType = "error";
     static void describe(auto& it, auto& fields) {
         fields.required("epoch", it.epoch);
+        fields.optional("number", it.number);
         fields.required("message", it.message);
         fields.optional("fatal", it.fatal);
     }

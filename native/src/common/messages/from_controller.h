@@ -16,11 +16,13 @@ namespace hydra {
 
 struct Welcome {
     Ids ids;
+    int version = kVersion;
     std::string run;
     double silence_s = 0;
 
     static constexpr const char* kType = "welcome";
     static void describe(auto& it, auto& fields) {
+        fields.required("v", it.version, Whole{kVersion, kVersion});
         fields.required("run", it.run);
         fields.required("silence_s", it.silence_s, kSeconds);
     }
@@ -210,6 +212,7 @@ struct Connect {
 struct Configure {
     Ids ids;
     std::uint32_t epoch = 0;
+    std::uint32_t number = 0;  // of this command in its epoch
     Settings settings;
     std::vector<PublisherEndpoint> publishers;
     bool probe = false;
@@ -228,6 +231,7 @@ struct Configure {
     static constexpr Step kStep = Step::configure;
     static void describe(auto& it, auto& fields) {
         fields.required("epoch", it.epoch);
+        fields.required("number", it.number, Whole{1, UINT32_MAX});
         fields.required("settings", it.settings);
         fields.required("publishers", it.publishers);
         fields.required("probe", it.probe);
@@ -247,6 +251,7 @@ struct Configure {
 struct Start {
     Ids ids;
     std::uint32_t epoch = 0;
+    std::uint32_t number = 0;  // of this command in its epoch
     std::int64_t start_at_ns = 0;
     std::int64_t stop_at_ns = 0;
     HostClock clock;
@@ -256,6 +261,7 @@ struct Start {
     static constexpr Step kStep = Step::start;
     static void describe(auto& it, auto& fields) {
         fields.required("epoch", it.epoch);
+        fields.required("number", it.number, Whole{1, UINT32_MAX});
         fields.required("start_at_ns", it.start_at_ns);
         fields.required("stop_at_ns", it.stop_at_ns);
         fields.required("clock", it.clock);
@@ -266,12 +272,14 @@ struct Start {
 struct Stop {
     Ids ids;
     std::uint32_t epoch = 0;
+    std::uint32_t number = 0;  // of this command in its epoch
     std::int64_t stop_at_ns = 0;
 
     static constexpr const char* kType = "stop";
     static constexpr Step kStep = Step::stop;
     static void describe(auto& it, auto& fields) {
         fields.required("epoch", it.epoch);
+        fields.required("number", it.number, Whole{1, UINT32_MAX});
         fields.required("stop_at_ns", it.stop_at_ns);
     }
 };
@@ -291,6 +299,7 @@ struct PublisherTotal {
 struct Finish {
     Ids ids;
     std::uint32_t epoch = 0;
+    std::uint32_t number = 0;  // of this command in its epoch
     std::vector<PublisherTotal> publishers;
     double drain_max_s = 0;
     double quiet_s = 0.5;
@@ -300,6 +309,7 @@ struct Finish {
     static constexpr Step kStep = Step::finish;
     static void describe(auto& it, auto& fields) {
         fields.required("epoch", it.epoch);
+        fields.required("number", it.number, Whole{1, UINT32_MAX});
         fields.required("publishers", it.publishers);
         fields.required("drain_max_s", it.drain_max_s, kSeconds);
         fields.optional("quiet_s", it.quiet_s, kSeconds);

@@ -5,7 +5,7 @@
 // which keeps the member's default if the field is missing. The member's type decides how it is written; a
 // std::optional may be null; with `present` it is left out instead. Whole numbers are at least 0 and at most
 // what their type and 63 bits hold, unless a limit is given; numbers with a fraction always have a limit.
-// encode.cc and decode.cc handle `type`, `v`, `ids` and `seq`, which all messages have.
+// encode.cc and decode.cc handle `type`, `ids` and `seq`, which all messages have.
 //
 // A type that is written as an array of a few different values has their number in `kItems`, and names them
 // in order with `items(it, each)`.
@@ -25,6 +25,8 @@ namespace hydra {
 using Id = std::uint32_t;
 using Ids = std::vector<Id>;  // rising; written as numbers, with pairs for runs
 
+// The version of the protocol, in `hello` and `welcome`.
+inline constexpr int kVersion = 3;
 inline constexpr std::size_t kMaxMessageBytes = 512 * 1024;
 inline constexpr std::size_t kMaxTextCharacters = 4096;
 inline constexpr std::size_t kMaxIds = 1'000'000;
