@@ -81,7 +81,6 @@ REFUSALS: Final = {
     "kafka-batch": ("--msg-batch 100,100", "--msg-batch 0"),
     "kafka-perf": ("nosuch", "single-consumer --scale 0", "single-consumer --set kafka.topic.foo=1"),
     "kafka-clean --bootstrap h:1": ("nosuch",), "nats-fixed": ("--replicas 0",),
-    "ceiling": ("--clients 0", "--message-size 3"),
     "mqtt-fixed": ("--servers h:1 --password-file nosuch", "--qos 3"), "check": ("single-consumer", "key.toml"),
     "run": ("nosuch", *FILES, "fixed.toml --scale 2", "fixed.toml --rate 0", "fixed.toml --foo"),
     "slo": ("fixed.toml", "fixed.toml --p99 5", "fixed.toml --loss 200"), "report": ("nosuch",), "fit": ("nosuch",),
