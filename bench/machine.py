@@ -17,7 +17,6 @@ import psutil
 import zmq
 
 from hydra.errors import HydraError
-from hydra.store.ceiling_cache import machine
 
 BUSY: Final = 0.05
 """The share of all cores that other processes may use."""
@@ -125,13 +124,14 @@ def _busiest() -> list[str]:
 
 def facts() -> Mapping[str, str]:
     """Processor, cores, memory, kernel, and the versions of what is measured."""
-    found = machine()
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return {
-        "processor": found["processor"],
-        "cores": found["cores"],
+        "processor": models[0] if models else platform.machine(),
+        "cores": str(len(models)),
         "memory": f"{psutil.virtual_memory().total / 2**30:.0f} GiB",
-        "kernel": found["kernel"],
-        "Hydra": found["hydra"],
+        "kernel": platform.release(),
+        "Hydra": version("hydra-scale"),
         "Python": sys.version.split()[0],
         **{name: version(name) for name in _PACKAGES},
         **{name: _library(its) for name, its in _LIBRARIES.items()},

@@ -49,7 +49,6 @@ RUNS: Final = {
 _BASE, _KILLED, _FAILED = "zmq-fixed", "zmq-killed", "zmq-failed"
 MORE: Final = {
     "runs": "runs .", "runs-json": "runs . --json", "fit": f"fit {_BASE}", "fit-json": f"fit {_BASE} --json",
-    "plan": f"plan --clients 100 --rate 1000 --cores 4 --memory 8GB --network 1Gbit --from {_BASE}",
     "compare": f"compare {_BASE} zmq-repeats {_KILLED} --all", "compare-json": f"compare {_BASE} zmq-repeats --json",
     "compare-turns": "compare zmq-turns --all --html compare.html", "compare-failed": f"compare {_BASE} {_FAILED}",
     "compare-systems": f"compare {_BASE} nats", "schema": "schema", "schema-search": "schema zmqrate",
@@ -82,11 +81,10 @@ REFUSALS: Final = {
     "kafka-batch": ("--msg-batch 100,100", "--msg-batch 0"),
     "kafka-perf": ("nosuch", "single-consumer --scale 0", "single-consumer --set kafka.topic.foo=1"),
     "kafka-clean --bootstrap h:1": ("nosuch",), "nats-fixed": ("--replicas 0",),
-    "ceiling": ("--clients 0", "--message-size 3"),
     "mqtt-fixed": ("--servers h:1 --password-file nosuch", "--qos 3"), "check": ("single-consumer", "key.toml"),
     "run": ("nosuch", *FILES, "fixed.toml --scale 2", "fixed.toml --rate 0", "fixed.toml --foo"),
     "slo": ("fixed.toml", "fixed.toml --p99 5", "fixed.toml --loss 200"), "report": ("nosuch",), "fit": ("nosuch",),
-    "plan --clients 9": ("", "--rate 0", "--rate 1 --memory 64"), "compare": ("", "nowhere elsewhere", "same same"),
+    "compare": ("", "nowhere elsewhere", "same same"),
 }  # fmt: skip
 """Command lines that are refused: how they begin, and how they end."""
 

@@ -33,16 +33,6 @@ def test_the_worked_client_stands_in_its_page() -> None:
     assert all((ROOT / name).is_file() for name in shown)
 
 
-def test_a_fact_that_another_page_names_is_kept() -> None:
-    missing = runpy.run_path(str(ROOT / "scripts" / "kept_facts.py"))["missing"]
-    old = "`acks` and `--client` of [Kafka](kafka.md#fetches) for 1,500 ms; `drain_max_s` is 5.5 s, see [it](gone.md)"
-    new = {
-        "docs/b.md": "1500 ms, `kafka.acks`, `--client=native`, `acks`\n```\ndrain_max_s = 1\n```\n",
-        "docs/c.md": "[it](kafka.md#fetches)",
-    }
-    assert missing({"docs/a.md": old}, new) == {"docs/a.md": ["5.5s", "link docs/gone.md"]}
-
-
 @pytest.mark.parametrize("whole", [False, True])
 def test_sentences_are_drawn_without_code_and_fragments(whole: bool) -> None:
     script = runpy.run_path(str(ROOT / "scripts" / "sentences.py"))

@@ -88,7 +88,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_commands_of_each_kind_are_found() -> None:
-    assert {line.split()[0] for _, line in COMMANDS} >= {"zmq-rate", "kafka-batch", "run", "slo", "check", "plan"}
+    assert {line.split()[0] for _, line in COMMANDS} >= {"zmq-rate", "kafka-batch", "run", "slo", "check", "fit"}
 
 
 @pytest.mark.tier("test")

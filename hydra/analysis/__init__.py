@@ -1,1 +1,1 @@
-"""Fits of throughput and costs, capacity plans, and comparisons of runs."""
+"""Fits of throughput and costs, and comparisons of runs."""

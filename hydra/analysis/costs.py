@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from statistics import median
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 
-from hydra.analysis.declared_costs import Cost
 from hydra.analysis.nonnegative_fit import Array, agreeing, fit_terms, predict, terms_within
 from hydra.analysis.scaling_models import LEAST, ThroughputInterval
-from hydra.events.value_formatting import counted
+
+
+@dataclass(frozen=True, slots=True)
+class HostUse:
+    """The use of a resource on the host that used most of what it has.
+
+    Attributes:
+        host: the name of the host.
+        share: the used share (0 to 1).
+        has: all that the host has: cores, bytes of memory, or bytes/s of a link.
+    """
+
+    host: str
+    share: float
+    has: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +37,6 @@ class StepUsage:
         seconds: length of the window in seconds.
         rate: requested messages/s of each publisher; None: as fast as possible.
         held: whether the rate was held and everything arrived in the window, so nothing was overloaded.
-        limit: what limited the step: the row's verdict.
         throughput: messages/s that all subscribers together received in the window.
         sent: messages sent by all publishers.
         received: messages received by all subscribers.
@@ -34,8 +45,7 @@ class StepUsage:
         publisher_memory_bytes: the largest resident memory of a publisher.
         server_cpu_s: CPU time of all servers; None: unknown.
         network_bytes: bytes sent by all interfaces of all hosts; None if everything was on one host.
-        swing: the highest rate divided by the mean rate, for a load that changes during the step; 1 for a constant
-            load.
+        hosts: of each resource of a host, by its name, the use of the host that used most of what it has.
     """
 
     clients: int
@@ -45,7 +55,6 @@ class StepUsage:
     seconds: float
     rate: float | None
     held: bool
-    limit: str
     throughput: float
     sent: float
     received: float
@@ -55,12 +64,7 @@ class StepUsage:
     publisher_memory_bytes: float
     server_cpu_s: float | None
     network_bytes: float | None
-    swing: float = 1.0
-
-    @property
-    def message_bytes(self) -> float:
-        """Mean size in bytes of a received message, its header included."""
-        return self.received_bytes / self.received if self.received else 0.0
+    hosts: Mapping[str, HostUse] = field(default_factory=dict)
 
     @property
     def client_seconds(self) -> float:
@@ -159,10 +163,15 @@ class BudgetFit:
 
     def at(self, like: StepUsage) -> ThroughputInterval:
         """The predicted cost of a new measurement of a step like this one."""
-        row = np.array([term.of(like) for term in self.budget.terms])
-        found = predict([np.vstack([self.design, row])[None]], self.y[None], [len(row)])
-        high = float(found.high[0])
-        return ThroughputInterval(float(found.estimate[0]), float(found.low[0]), high if np.isfinite(high) else None)
+        return self.at_all([like])[0]
+
+    def at_all(self, steps: Sequence[StepUsage]) -> list[ThroughputInterval]:
+        """The predicted costs of new measurements of steps like these, computed at once."""
+        rows = np.array([[term.of(step) for term in self.budget.terms] for step in steps])
+        design = np.concatenate([np.tile(self.design, (len(rows), 1, 1)), rows[:, None]], axis=1)
+        found = predict([design], np.tile(self.y, (len(rows), 1)), [rows.shape[1]])
+        limits = zip(found.estimate.tolist(), found.low.tolist(), found.high.tolist(), strict=True)
+        return [ThroughputInterval(value, low, high if np.isfinite(high) else None) for value, low, high in limits]
 
 
 def fit_budget(budget: CostBudget, steps: Sequence[StepUsage]) -> BudgetFit | None:
@@ -184,44 +193,6 @@ def fit_budget(budget: CostBudget, steps: Sequence[StepUsage]) -> BudgetFit | No
     return BudgetFit(budget, terms, counts, len(known), design, y)
 
 
-def measured_cost(name: str, steps: Sequence[StepUsage], rate: float, source: str) -> Cost | None:
-    """The cost of a subscriber per second (CPU time of a role) at a rate, from steps; None: unknown.
-
-    Overloaded steps are left out if there are others, because late messages are handled in batches, which is cheaper.
-    With fewer than six client counts it is the median cost of a message, with the smallest and the largest as limits.
-    """
-    budget = next(budget for budget in BUDGETS if budget.name == name)
-    steps = [step for step in steps if step.received > 0 and (budget.figure(step) or 0) > 0]
-    steps = [step for step in steps if step.held] or steps
-    if not steps:
-        return None
-    largest, rates = max(step.clients for step in steps), [step.received / step.client_seconds for step in steps]
-    sizes = [step.message_bytes for step in steps]
-    found = fit_budget(budget, steps)
-    if found is not None:
-        each = found.at(one_client(steps[0], rate))
-        whole = Cost(each.estimate or 0.0, f"{source}, {counted(found.steps, 'step')}", largest, each.low, each.high)
-    else:
-        costs = [float(budget.figure(step) or 0) / step.received * rate for step in steps]
-        few = f"{source}, {counted(len(steps), 'step')}: too few for a fit, so the range of the steps' figures"
-        whole = Cost(median(costs), few, largest, min(costs), max(costs))
-    return replace(
-        whole,
-        rates=(min(rates), max(rates)),
-        sizes=(min(sizes), max(sizes)) if all(sizes) else None,
-        swing=max(step.swing for step in steps),
-    )
-
-
-def per_listener(steps: Sequence[StepUsage], source: str) -> Cost | None:
-    """Memory of a publisher per subscriber; None if the steps have too few client counts."""
-    found = fit_budget(next(budget for budget in BUDGETS if budget.name == PUBLISHER_MEMORY), steps)
-    if found is None:
-        return None
-    each, largest = found.terms[1], max(step.clients for step in steps)
-    return Cost(each.estimate or 0.0, f"{source}, {counted(found.steps, 'step')}", largest, each.low, each.high)
-
-
-def one_client(like: StepUsage, rate: float) -> StepUsage:
-    """A step of one second with one subscriber at a rate."""
-    return replace(like, clients=1, publishers=1, seconds=1.0, sent=rate, received=rate, received_bytes=0.0)
+def second_of(like: StepUsage, clients: int, throughput: float) -> StepUsage:
+    """A step of one second with this many clients, and this throughput of all of them (messages/s)."""
+    return replace(like, clients=clients, seconds=1.0, received=throughput, sent=throughput / clients)

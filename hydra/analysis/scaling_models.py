@@ -21,7 +21,6 @@ from typing import Final
 
 import numpy as np
 
-from hydra.analysis.declared_costs import FARTHEST, WIDEST
 from hydra.analysis.nonnegative_fit import (
     NOISE,
     NOISE_WEIGHT,
@@ -34,6 +33,10 @@ from hydra.analysis.nonnegative_fit import (
 )
 from hydra.errors import UsageError
 
+WIDEST: Final = 2.0
+"""The largest ratio of upper to lower limit with which an interval can be used."""
+FARTHEST: Final = 2.0
+"""The multiple of the largest measured count above which a figure is an extrapolation, unless several models agree."""
 UNKNOWN_OF_LAW: Final = 3
 _UNKNOWN_OF_KNEE: Final = 4
 """Unknowns of a knee: its three terms and its place."""
@@ -243,6 +246,12 @@ def fit(points: Sequence[tuple[int, float]], asked: Sequence[int] = ()) -> Throu
         held_out=held_out,
         held_out_measured=measured,
     )
+
+
+def throughputs_of(law: ThroughputLaw, asked: Sequence[int]) -> tuple[ThroughputPrediction, ...]:
+    """The throughput that a fitted run predicts for further counts."""
+    counts = np.array(law.counts, dtype=float)
+    return _predictions(counts, counts / np.array(law.throughputs), asked)
 
 
 def enough(count: int, of: str) -> None:

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
-from hydra.analysis.costs import BUDGETS, BudgetFit, StepUsage, fit_budget
-from hydra.analysis.declared_costs import FARTHEST
-from hydra.analysis.scaling_models import KNEE, LEAST, ThroughputInterval, ThroughputLaw, ThroughputPrediction, fit
+from hydra.analysis.costs import BUDGETS, BudgetFit, StepUsage, fit_budget, second_of
+from hydra.analysis.host_resources import HostEnds, ResourceEnd, host_ends
+from hydra.analysis.scaling_models import (
+    FARTHEST,
+    KNEE,
+    LEAST,
+    ThroughputInterval,
+    ThroughputLaw,
+    ThroughputPrediction,
+    fit,
+)
 from hydra.cli.step_usage import RunUsage, read_run
 from hydra.errors import UsageError
 from hydra.events.value_formatting import counted, number
@@ -70,11 +78,14 @@ def fit_run(directory: Path, asked: Sequence[int], page: Path | None, as_json: b
         refuse_unwritable(page, "--plot")
     run = read_run(directory)
     laws = {name: _law(steps, asked) for name, steps in _large_enough(run).items()}
+    ends = {name: host_ends(run.groups[name], law, run.unknown) for name, law in laws.items()}
     budgets = {name: [f for b in BUDGETS if (f := fit_budget(b, run.groups[name])) is not None] for name in laws}
     if as_json:
-        click.echo(json.dumps([_told(run, n, law, budgets[n]) for n, law in laws.items()], indent=1, allow_nan=False))
+        click.echo(
+            json.dumps([_told(run, n, law, budgets[n], ends[n]) for n, law in laws.items()], indent=1, allow_nan=False)
+        )
     else:
-        texts = (_text(run, name, law, budgets[name]) for name, law in laws.items())
+        texts = (_text(run, name, law, budgets[name], ends[name]) for name, law in laws.items())
         click.echo(fitted("\n\n".join("\n".join(lines) for lines in texts), terminal_width()))
     if page is not None:
         from hydra.jupyter.scaling_plot import drawn
@@ -106,7 +117,7 @@ def _law(steps: Sequence[StepUsage], asked: Sequence[int]) -> ThroughputLaw:
     return fit([(step.clients, step.throughput) for step in steps], asked or [2 * largest, 5 * largest, 10 * largest])
 
 
-def _text(run: RunUsage, name: str, law: ThroughputLaw, budgets: Sequence[BudgetFit]) -> Iterator[str]:
+def _text(run: RunUsage, name: str, law: ThroughputLaw, budgets: Sequence[BudgetFit], ends: HostEnds) -> Iterator[str]:
     held = [step.clients for step in run.groups[name] if step.rate is not None and step.held]
     yield f"{run.scenario.name}{f', {name}' if name else ''}: {run.scenario.system}, {run.scenario.client}"
     yield (
@@ -144,6 +155,11 @@ def _text(run: RunUsage, name: str, law: ThroughputLaw, budgets: Sequence[Budget
             cost = each.at(_step_at(run.groups[name], prediction))
             wide = "" if cost.usable else "; the interval is too wide to be used"
             yield f"  {counted(prediction.clients, 'client')}: {span(cost, _a_second(each))}{wide}{_beyond(prediction)}"
+    yield ""
+    yield "the host resource that ends first, for the throughput that is estimated above"
+    for prediction in law.predictions:
+        yield f"  {counted(prediction.clients, 'client')}: {_ends_first(ends, prediction.clients)}"
+    yield f"  not known: {'; '.join(f'{name} ({why})' for name, why in ends.unknown.items())}"
     if run.local:
         yield ""
         yield "all clients were on one host: the bandwidth counts the messages with Hydra's headers, but not TCP's"
@@ -179,10 +195,7 @@ def _held_out(law: ThroughputLaw) -> str:
 
 def _step_at(steps: Sequence[StepUsage], prediction: ThroughputPrediction) -> StepUsage:
     """A step of one second with the predicted client count and throughput."""
-    throughput = prediction.throughput.estimate or 0.0
-    return replace(
-        steps[-1], clients=prediction.clients, seconds=1.0, received=throughput, sent=throughput / prediction.clients
-    )
+    return second_of(steps[-1], prediction.clients, prediction.throughput.estimate or 0.0)
 
 
 def _a_second(each: BudgetFit) -> str:
@@ -192,13 +205,51 @@ def _a_second(each: BudgetFit) -> str:
     return "bytes" if "memory" in each.budget.name else "bytes/s"
 
 
-def _beyond(prediction: ThroughputPrediction) -> str:
+def _beyond(prediction: ThroughputPrediction | ResourceEnd) -> str:
     if prediction.beyond <= FARTHEST:
         return ""
     return f" — EXTRAPOLATED to {number(prediction.beyond)} times the largest measured count"
 
 
-def _told(run: RunUsage, name: str, law: ThroughputLaw, budgets: Sequence[BudgetFit]) -> dict[str, Any]:
+def _ends_first(ends: HostEnds, clients: int) -> str:
+    """Which host resource ends first, whether this many clients reach its end, and what else may end before it."""
+    if not ends.known:
+        return "not known"
+    first = ends.first
+    if first is None:
+        return f"none; {_named(ends.known[0])} does not end up to {counted(ends.known[0].ends.low, 'client')}"
+    end = first.ends
+    reached = "" if end.high is not None and clients >= end.high else "perhaps "
+    said = "none yet; " if clients < end.low else reached
+    others = "".join(f", or {_named(each)}, at {_clients_at(each)}" for each in ends.perhaps_first)
+    share, wide = first.shares[clients], "" if end.usable else "; the interval is too wide to be used"
+    takes = f"{count(clients)} take {_percent(share)} of {_amount(first)}"
+    return f"{said}{_named(first)}, at {_clients_at(first)}{others} ({takes}){wide}{_beyond(first)}"
+
+
+def _named(end: ResourceEnd) -> str:
+    return f"{end.resource.name} of {end.use.host}"
+
+
+def _clients_at(end: ResourceEnd) -> str:
+    interval = end.ends
+    at = f"more than {count(interval.low)}" if interval.estimate is None else span(interval)
+    return f"{at} clients"
+
+
+def _percent(share: ThroughputInterval) -> str:
+    low, estimate, high = (None if v is None else 100 * v for v in (share.low, share.estimate, share.high))
+    return f"{figure(estimate)} % [{figure(low)} – {figure(high)}]"
+
+
+def _amount(end: ResourceEnd) -> str:
+    if end.resource.unit == "cores":
+        return counted(round(end.use.has), "core")
+    scale, unit = _scaled(ThroughputInterval(end.use.has, 0.0, None), end.resource.unit)
+    return f"{figure(end.use.has * scale)} {unit}"
+
+
+def _told(run: RunUsage, name: str, law: ThroughputLaw, budgets: Sequence[BudgetFit], ends: HostEnds) -> dict[str, Any]:
     told = asdict(law)
     del told["curve"]
     for prediction, each in zip(told["predictions"], law.predictions, strict=True):
@@ -220,4 +271,24 @@ def _told(run: RunUsage, name: str, law: ThroughputLaw, budgets: Sequence[Budget
             }
             for each in budgets
         ],
+        "host_resources": {
+            "first": ends.first and ends.first.resource.name,
+            "perhaps_first": [end.resource.name for end in ends.perhaps_first],
+            "known": [_told_of_end(end) for end in ends.known],
+            "unknown": dict(ends.unknown),
+        },
+    }
+
+
+def _told_of_end(end: ResourceEnd) -> dict[str, Any]:
+    return {
+        "name": end.resource.name,
+        "host": end.use.host,
+        "has": end.use.has,
+        "unit": end.resource.unit,
+        "ends_at_share": end.resource.ends_at,
+        "ends_at_clients": asdict(end.ends),
+        "usable": end.ends.usable,
+        "extrapolated": end.extrapolated,
+        "predictions": [{"clients": clients, **asdict(share)} for clients, share in end.shares.items()],
     }

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Final
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from hydra.cli.scenario_argument import USUAL, scenario_argument
 from hydra.options import (
-    CLIENTS,
     WORKLOAD,
-    Command,
-    CountList,
-    Duration,
     config_flag,
     flags,
     grouped,
@@ -30,55 +26,6 @@ from hydra.options import (
 )
 from hydra.options.help import MACHINE
 from hydra.options.scenario_commands import ScenarioArgumentCommand, values_of
-
-_WINDOW: Final = Duration("s", 0.2, 60.0)
-
-
-@click.command(
-    cls=Command,
-    section=MACHINE,
-    examples=("hydra ceiling", "hydra ceiling --implementation native --clients 1,8 --message-size 24"),
-)
-@grouped(
-    WORKLOAD,
-    click.option("--clients", type=CountList(1), default="1,2,4,8", show_default=True, help="Subscriber counts."),
-    click.option(
-        "--message-size",
-        "--size",
-        "sizes",
-        type=CountList(24, 64 * 1024 * 1024),
-        default="24,1024,16384",
-        show_default=True,
-        help="Message sizes in bytes.",
-    ),
-    click.option(
-        "--duration",
-        type=_WINDOW,
-        default="1s",
-        show_default=True,
-        help=_WINDOW.with_unit("Duration of each measurement, 0.2s to 60s."),
-    ),
-)
-@grouped(
-    CLIENTS,
-    click.option(
-        "--implementation",
-        "languages",
-        type=click.Choice(["python", "native"]),
-        multiple=True,
-        help="Python or native (C++) clients (default: both).",
-    ),
-)
-@json_flag
-def ceiling(languages: tuple[str, ...], clients: list[int], sizes: list[int], duration: float, as_json: bool) -> None:
-    """Measure the highest rates of Hydra's own clients.
-
-    The clients run on this machine without a system. A row of a run that is near such a rate shows the limit of Hydra,
-    not of the system. The rates are kept in the user's cache, and every later run compares its rows with them.
-    """
-    from hydra.cli.ceiling_measurement import run_ceiling
-
-    run_ceiling(languages, clients, sizes, duration, as_json=as_json)
 
 
 @click.command(

@@ -17,9 +17,9 @@ import click
 
 from hydra.cli.cluster_commands import agents, artifact, kill, ps
 from hydra.cli.error_exit import FULL, REMEDIES, command_of, drop, error_text, leave
-from hydra.cli.machine_commands import ceiling, check
+from hydra.cli.machine_commands import check
 from hydra.cli.measurement_commands import RUNS, run_, slo
-from hydra.cli.result_commands import compare, fit, plan, report, runs, serve
+from hydra.cli.result_commands import compare, fit, report, runs, serve
 from hydra.cli.setup_commands import install_completion, schema
 from hydra.errors import EXIT_INTERRUPTED, EXIT_UNREAD, EXIT_USAGE, HydraError, UsageError
 from hydra.options.help import MACHINE, MORE, RESULTS, GroupedHelpCommand
@@ -112,8 +112,8 @@ def cli(context: click.Context) -> None:
 
 for _command in (
     *(run_, slo),
-    *(report, compare, runs, serve, fit, plan),
-    *(agents, artifact, ceiling, check, kill, ps),
+    *(report, compare, runs, serve, fit),
+    *(agents, artifact, check, kill, ps),
     *(install_completion, schema),
 ):
     cli.add_command(_command)

@@ -10,31 +10,21 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
-from hydra.cli.scenario_argument import USUAL
 from hydra.errors import EXIT_GOOD, UsageError
 from hydra.options import (
-    BANDWIDTH,
-    CLIENTS,
-    CLUSTER,
     COMPARISON,
     COUNTS,
-    MEMORY,
     OUTPUT,
     PATH,
     WORD,
     WORKLOAD,
     Command,
-    DerivedOption,
-    FiniteFloatRange,
-    WholeNumberRange,
-    config_flag,
     grouped,
     interleave_flag,
     json_flag,
     late_command,
     overrides,
     run_flags,
-    set_flag,
 )
 from hydra.options.help import RESULTS
 
@@ -282,84 +272,9 @@ def fit(run: Path, clients: list[int], page: Path | None, as_json: bool) -> None
     """Predict other client counts from a run.
 
     The command fits the scalability law and linear budgets to the run in RUN. RUN needs at least six client counts.
-    Each prediction has the 95 % interval of a new measurement.
+    Each prediction has the 95 % interval of a new measurement. For each client count the command names the host
+    resource that ends first.
     """
     from hydra.cli.fit_command import fit_run
 
     fit_run(run, clients, page, as_json)
-
-
-@click.command(
-    cls=Command,
-    section=RESULTS,
-    examples=(
-        "hydra plan --clients 100000 --rate 10",
-        "hydra plan --clients 100000 --rate 10 --cores 16 --memory 64GB --network 10Gbit",
-        "hydra plan --clients 5000 --rate 100 --from runs/first",
-    ),
-)
-@click.argument("scenario", required=False)
-@grouped(
-    WORKLOAD,
-    click.option("--clients", type=WholeNumberRange(min=1), required=True, help="Number of subscribers."),
-    click.option(
-        "--rate",
-        type=FiniteFloatRange(min=0, min_open=True),
-        required=True,
-        help="Messages/s that each subscriber receives.",
-    ),
-    click.option(
-        "--from",
-        "runs",
-        type=PATH,
-        multiple=True,
-        metavar="RUN",
-        help="Run from which costs are taken; can be repeated.",
-    ),
-)
-@grouped(
-    CLIENTS,
-    click.option(
-        "--implementation",
-        "--client",
-        "implementation",
-        cls=DerivedOption,
-        key="client",
-        type=WORD,
-        help="Client implementation.",
-    ),
-)
-@grouped(
-    CLUSTER,
-    click.option(
-        "--cores", type=FiniteFloatRange(min=0, min_open=True), help="CPU cores of one agent (default: this machine's)."
-    ),
-    click.option("--memory", type=MEMORY, help="Memory of one agent, such as 64GB (default: this machine's)."),
-    click.option("--network", type=BANDWIDTH, help="Bandwidth of one agent, such as 10Gbit (default: this machine's)."),
-)
-@config_flag
-@set_flag
-@json_flag
-def plan(
-    scenario: str | None,
-    clients: int,
-    rate: float,
-    runs: tuple[Path, ...],
-    cores: float | None,
-    memory: float | None,
-    network: float | None,
-    implementation: str | None,
-    config: Path | None,
-    as_json: bool,
-    **_: Any,
-) -> None:
-    """Estimate what a number of clients needs.
-
-    The output shows the agents, publishers and servers, what limits first, and where the evidence ends. Costs come from
-    the runs that --from names; a cost that these runs do not show is a constant measured with Hydra. The exit code is 3
-    if the workload needs more than is possible, or if a number is unknown.
-    """
-    from hydra.cli.plan_command import PlanRequest, show_plan
-
-    asked = PlanRequest(clients, rate, scenario, implementation, runs, cores, memory, network, config, overrides())
-    sys.exit(show_plan(asked, USUAL, as_json))

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from hydra.analysis.costs import StepUsage
+from hydra.analysis.costs import HostUse, StepUsage
+from hydra.analysis.host_resources import HOST_CPU, HOST_MEMORY, HOST_NETWORK
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.errors import UsageError
-from hydra.measure.column_names import AGGREGATE, GONE, RATE_HELD, VERDICT
+from hydra.events.value_formatting import number as number_text
+from hydra.measure.column_names import AGGREGATE, GONE, RATE_HELD
 from hydra.measure.rates import SECOND_NS
-from hydra.measure.resources import summarise
-from hydra.model import Points, Scenario, StepResult, number
+from hydra.measure.resources import HostSummary, summarise
+from hydra.model import HostSample, Scenario, StepResult, number
 from hydra.store.database import RunStore
 from hydra.store.format_upgrade import stored_scenario
 from hydra.sweep import kind_of
@@ -28,25 +29,17 @@ class RunUsage:
 
     Attributes:
         directory: the run directory.
-        resolved: the scenario of the run.
+        scenario: the scenario of the run.
         groups: the measured steps, by the settings that vary (one group, named "", if none varies).
         local: whether all clients were on one host, so no message passed a network interface.
+        unknown: of each resource of hosts whose use is not known, by its name, the reason.
     """
 
     directory: Path
-    resolved: ResolvedScenario
+    scenario: Scenario
     groups: Mapping[str, tuple[StepUsage, ...]]
     local: bool
-
-    @property
-    def scenario(self) -> Scenario:
-        """The scenario that was run."""
-        return self.resolved.scenario
-
-    @property
-    def steps(self) -> tuple[StepUsage, ...]:
-        """The steps of all groups."""
-        return tuple(step for group in self.groups.values() for step in group)
+    unknown: Mapping[str, str]
 
 
 def read_run(directory: Path) -> RunUsage:
@@ -70,11 +63,27 @@ def read_run(directory: Path) -> RunUsage:
                 facts = _facts(store, resolved, result)
                 local = local and facts.network_bytes is None
                 groups.setdefault(_name(scenario, result), []).append(facts)
+        quotas = [machine.quota_cpus for machine in store.machines().values() if machine.quota_cpus]
     if not groups:
         raise UsageError(
             f"{directory} has no step that was measured with all of its subscribers", "choose another run: hydra runs"
         )
-    return RunUsage(directory, resolved, {name: tuple(steps) for name, steps in groups.items()}, local)
+    every = {name: tuple(steps) for name, steps in groups.items()}
+    return RunUsage(directory, scenario, every, local, _unknown(every, local=local, quotas=quotas))
+
+
+def _unknown(groups: Mapping[str, Sequence[StepUsage]], *, local: bool, quotas: Sequence[float]) -> dict[str, str]:
+    """The reasons why the use of a resource of hosts is not known, by the name of the resource."""
+    known = {name for steps in groups.values() for step in steps for name in step.hosts}
+    found = dict.fromkeys((HOST_CPU, HOST_MEMORY, HOST_NETWORK), "the run has no samples of it")
+    found = {name: reason for name, reason in found.items() if name not in known}
+    if quotas:
+        found[HOST_CPU] = f"a quota of {number_text(min(quotas))} CPUs limits its processes, which a host does not show"
+    if local:
+        found[HOST_NETWORK] = "all clients were on one host"
+    elif HOST_NETWORK in found and HOST_MEMORY in known:
+        found[HOST_NETWORK] = "the speed of no link is known"
+    return found
 
 
 def _whole(scenario: Scenario, results: list[StepResult]) -> list[StepResult]:
@@ -105,8 +114,9 @@ def _facts(store: RunStore, resolved: ResolvedScenario, result: StepResult) -> S
     servers = len(store.servers(result.epoch))
     busy_pct = number(figures.get(_SERVER_CPU_PCT))
     samples = store.host_samples(result.epoch)
-    hosts = [summary for each in samples.values() if (summary := summarise(each, (start_ns, stop_ns))) is not None]
-    sent = sum(use.sent_bytes_s for host in hosts for use in host.interfaces.values())
+    found = ((host, summarise(each, (start_ns, stop_ns))) for host, each in samples.items())
+    hosts = {host: summary for host, summary in found if summary is not None}
+    sent = sum(use.sent_bytes_s for host in hosts.values() for use in host.interfaces.values())
     return StepUsage(
         clients=plan.clients,
         publishers=scenario.publishers if plan.publishers is None else plan.publishers,
@@ -115,7 +125,6 @@ def _facts(store: RunStore, resolved: ResolvedScenario, result: StepResult) -> S
         seconds=seconds,
         rate=None if plan.settings.rate == "max" else float(plan.settings.rate),
         held=bool(figures.get(RATE_HELD)) and bool(figures.get("passed")),
-        limit=str(figures.get(VERDICT) or ""),
         throughput=number(result.figures.get(AGGREGATE)) or 0.0,
         sent=publisher.get("messages", 0.0),
         received=subscriber.get("messages", 0.0),
@@ -125,21 +134,19 @@ def _facts(store: RunStore, resolved: ResolvedScenario, result: StepResult) -> S
         publisher_memory_bytes=publisher.get("max_rss_bytes", 0.0),
         server_cpu_s=None if busy_pct is None else busy_pct / 100 * servers * seconds,
         network_bytes=sent * seconds if len(set(store.host_of(result.epoch).values())) > 1 else None,
-        swing=swing(plan.load, plan.duration_s),
+        hosts=_host_uses(samples, hosts),
     )
 
 
-def swing(load: Points, duration_s: float) -> float:
-    """The highest rate of a load divided by its mean rate; 1 if the load is constant.
-
-    Args:
-        load: the points of the load, as in ``StepPlan``.
-        duration_s: length of the step in seconds.
-    """
-    within = [(begin, rate) for begin, rate in load if begin <= duration_s]
-    if not within:
-        return 1.0
-    within.append((duration_s, within[-1][1]))
-    messages = sum((end - begin) * (first + last) / 2 for (begin, first), (end, last) in pairwise(within))
-    highest = max(rate for _, rate in within)
-    return highest * duration_s / messages if messages > 0 else 1.0
+def _host_uses(samples: Mapping[str, Sequence[HostSample]], hosts: Mapping[str, HostSummary]) -> dict[str, HostUse]:
+    """The use of each resource on the host that used most of what it has, by the name of the resource."""
+    uses: dict[str, list[HostUse]] = {HOST_CPU: [], HOST_MEMORY: [], HOST_NETWORK: []}
+    for host, summary in hosts.items():
+        total = samples[host][-1].counters.memory_total
+        uses[HOST_CPU].append(HostUse(host, summary.cpu_mean_pct / 100, float(len(summary.cores_pct))))
+        uses[HOST_MEMORY].append(HostUse(host, summary.memory_used_max_bytes / total, float(total)))
+        for link in summary.interfaces.values():
+            if link.share:
+                speed = max(link.received_bytes_s, link.sent_bytes_s) / link.share
+                uses[HOST_NETWORK].append(HostUse(host, link.share, speed))
+    return {name: max(its, key=lambda use: use.share) for name, its in uses.items() if its}

@@ -7,8 +7,6 @@ from dataclasses import replace
 
 from hydra.measure import observation
 from hydra.measure.column_names import (
-    AGGREGATE,
-    AVG_TX,
     BLOCKED,
     DISTURBED,
     GENERATOR_LIMITED,
@@ -21,8 +19,15 @@ from hydra.measure.column_names import (
 from hydra.measure.disturbance import disturbances, encode_disturbances
 from hydra.measure.observation import CPU, Observation
 from hydra.measure.resources import HostSummary, busiest, flow, largest, summarise, used_pct
-from hydra.measure.verdict import BUSY_HOST_PCT, BottleneckEvidence, BusyWorker, Verdict, ceiling, limited, verdict
-from hydra.model import BusyThread, Figure, Role, ThreadSample, number
+from hydra.measure.verdict import (
+    BUSY_HOST_PCT,
+    CLIENTS_SHARE,
+    BottleneckEvidence,
+    BusyWorker,
+    generator_limited,
+    verdict,
+)
+from hydra.model import BusyThread, Figure, ThreadSample, number
 
 
 def bottleneck(o: Observation, columns: Mapping[str, Figure], passed: bool | None) -> dict[str, Figure]:
@@ -41,16 +46,15 @@ def bottleneck(o: Observation, columns: Mapping[str, Figure], passed: bool | Non
     retransmitted = largest(s.segments_retransmitted for s in with_agents)
     steal_pct = largest(s.steal_pct for s in summaries.values())
     others = {host: _others_pct(o, host, s) for host, s in summaries.items()}
-    found: Verdict | None = None
+    evidence: BottleneckEvidence | None = None
     if passed is not None or not o.subscribers:
-        found = verdict(
-            replace(
-                _evidence(o, columns, behind=passed is False, summaries=summaries, others=others),
-                network_share=network_share,
-                segments_retransmitted=retransmitted,
-                steal_pct=steal_pct,
-            )
+        evidence = replace(
+            _evidence(o, columns, behind=passed is False, summaries=summaries, others=others),
+            network_share=network_share,
+            segments_retransmitted=retransmitted,
+            steal_pct=steal_pct,
         )
+    found = None if evidence is None else verdict(evidence)
     return {
         "host_cpu_mean_pct": largest(s.cpu_mean_pct for s in summaries.values()),
         "host_cpu_busiest_core_pct": largest(s.cpu_busiest_core_pct for s in summaries.values()),
@@ -63,7 +67,7 @@ def bottleneck(o: Observation, columns: Mapping[str, Figure], passed: bool | Non
         "network_share_pct": None if network_share is None else 100 * network_share,
         "tcp_retransmitted_pct": None if retransmitted is None else 100 * retransmitted,
         "host_drops": sum(s.drops for s in summaries.values()) if summaries else None,
-        GENERATOR_LIMITED: _generator_limited(o, columns, summaries),
+        GENERATOR_LIMITED: generator_limited(evidence, used_up=_used_up(o, summaries)),
         VERDICT: found.cause if found else None,
         VERDICT_EVIDENCE: found.evidence if found else None,
     }
@@ -78,23 +82,10 @@ def _clock_jumps(o: Observation) -> dict[str, int]:
     return found
 
 
-def _generator_limited(
-    o: Observation, columns: Mapping[str, Figure], summaries: Mapping[str, HostSummary]
-) -> bool | None:
-    """Whether the clients limited the step instead of the system, see :func:`hydra.measure.verdict.limited`."""
-    size = round(o.plan.settings.mean_bytes)
-    reached = [
-        (number(columns[AVG_TX]), _ceiling(o, "publisher", 1, size)),
-        (number(columns[AGGREGATE]), _ceiling(o, "subscriber", len(o.subscribers), size)),
-    ]
-    shares = {host: _cpu_share(o, host, s) for host, s in summaries.items()}
-    host = max(summaries, key=lambda host: (summaries[host].cpu_mean_pct >= BUSY_HOST_PCT, shares[host]), default=None)
-    busy_pct = None if host is None else summaries[host].cpu_mean_pct
-    return limited(reached, busy_pct, shares.get(host or "", 0.0), BUSY_HOST_PCT)
-
-
-def _ceiling(o: Observation, role: Role, clients: int, message_size: int) -> float | None:
-    return ceiling(o.ceilings, o.languages.get(role, ""), role, clients, message_size)
+def _used_up(o: Observation, summaries: Mapping[str, HostSummary]) -> bool:
+    """Whether the clients used up the CPU of a host: it was busy, and at least half of its CPU was theirs."""
+    busy = {host: s for host, s in summaries.items() if s.cpu_mean_pct >= BUSY_HOST_PCT}
+    return any(_cpu_share(o, host, s) >= CLIENTS_SHARE for host, s in busy.items())
 
 
 def _cpu_share(o: Observation, host: str, summary: HostSummary, *, publishers: bool = True) -> float:
@@ -157,6 +148,7 @@ def _evidence(
         publisher=_worker(threads["publisher"]),
         library=_worker([t for t in threads["publisher"] if t.tid != t.pid]),
         subscribers=_worker(threads["subscriber"]),
+        subscribers_library=_worker([t for t in threads["subscriber"] if t.tid != t.pid]),
         server=_worker(threads["server"]),
         server_idle=observation.idle(o.servers),
         out_of_publishers=flow(_told(o, "publisher"), o.window_ns),

@@ -10,8 +10,7 @@ from typing import Final
 from hydra.measure import rates
 from hydra.measure.connections import ConnectFacts
 from hydra.measure.step_columns import SystemColumns
-from hydra.measure.verdict import Ceiling
-from hydra.model import AgentClock, Figure, HostSample, MachineActivity, PublisherReport, Role, StepPlan, ThreadSample
+from hydra.model import AgentClock, Figure, HostSample, MachineActivity, PublisherReport, StepPlan, ThreadSample
 from hydra.wire.subscriber_table import SubscriberTable
 
 COUNTER: Final = "_total"
@@ -140,8 +139,6 @@ class Observation:
         log_acknowledges: whether only that growth shows which messages the servers accepted.
         counted: whether the messages have no header, so they can only be counted.
         servers: the servers' figures in the window, see :func:`hydra.measure.observation.between`.
-        ceilings: the measured ceilings of clients on this host; empty if clients are on other hosts.
-        languages: the language of the clients of each role, as in ceilings.
         connecting: how the subscribers connected; None: the step did not measure it.
     """
 
@@ -177,8 +174,6 @@ class Observation:
     log_acknowledges: bool = False
     counted: bool = False
     servers: ServerFigures = field(default_factory=dict)
-    ceilings: Sequence[Ceiling] = ()
-    languages: Mapping[Role, str] = field(default_factory=dict)
     connecting: ConnectFacts | None = None
 
     @property

@@ -576,10 +576,9 @@ _LAST: Final = (
     ),
     yes_no_column(
         GENERATOR_LIMITED,
-        "yes: the clients, not the system, limited the row, because `avg_tx_rate_pps` or `aggregate_pps` is within 10 "
-        "% of the ceiling that `hydra ceiling` measured on this machine, or a host used at least 92 % of its CPU and "
-        "the clients on that host at least half. Empty if neither condition holds and no ceiling is known for these "
-        "clients",
+        "yes: the clients, not the system, limited the row: `verdict` names them and one of their threads ran, or "
+        "waited for CPU, all the time, or a host used at least 92 % of its CPU and the clients on that host at least "
+        "half. no: `verdict` names something else. Empty if the evidence does not decide it",
     ),
     text_column(VERDICT, "what limited the row, see *Verdict*"),
     text_column(VERDICT_EVIDENCE, "the figures from which `verdict` follows", repeats="noted"),

@@ -8,14 +8,11 @@ core all the time could do no more, whether other work or a quota took the core.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
 from hydra.events.value_formatting import number
-from hydra.model import Role
 
 BUSY_PCT: Final = 90.0
 """A thread with at least this demand for a core, in % of the time, could do no more; sampling loses the rest."""
@@ -117,6 +114,7 @@ class BottleneckEvidence:
         publisher: the busiest thread of the publishers' processes.
         library: the busiest thread except the first of each process, which is the sending one.
         subscribers: the busiest thread of the subscribers' processes, or of some of them.
+        subscribers_library: the busiest of these threads except the first of each process.
         server: the busiest thread of the servers' processes.
         server_idle: the share of the time in which the request threads of the busiest server were idle.
         out_of_publishers, out_of_servers: the waits of their outgoing connections.
@@ -140,6 +138,7 @@ class BottleneckEvidence:
     publisher: BusyWorker | None = None
     library: BusyWorker | None = None
     subscribers: BusyWorker | None = None
+    subscribers_library: BusyWorker | None = None
     server: BusyWorker | None = None
     server_idle: float | None = None
     out_of_publishers: TcpWaits | None = None
@@ -338,62 +337,32 @@ def _two_digits(value: float) -> str:
     return number(float(f"{value:.2g}"))
 
 
-NEAR: Final = 0.9
-"""The generator limits a figure that is at least this share of its ceiling."""
 CLIENTS_SHARE: Final = 0.5
 """The least share of a host's CPU at which clients, not servers or others, are the cause of a busy host."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ceiling:
-    """The highest rate of a number of clients of one role together on one host without a system, messages/s.
-
-    ``language`` is the language of their loops: ``python`` or ``native``.
-    """
-
-    language: str
-    role: Role
-    clients: int
-    message_size: int
-    pps: float
-
-
-def ceiling(measured: Iterable[Ceiling], language: str, role: Role, clients: int, message_size: int) -> float | None:
-    """The ceiling of this number of clients with messages of this size; None if none was measured.
-
-    The ceiling is interpolated between measured ceilings, with sizes and counts on logarithmic scales; outside the
-    measured range it is the nearest measured ceiling.
-    """
-    sizes: dict[int, list[Ceiling]] = {}
-    for each in measured:
-        if (each.language, each.role) == (language, role):
-            sizes.setdefault(each.clients, []).append(each)
-    if not sizes or clients < 1 or message_size < 1:
-        return None
-    of_counts = {count: _between(its, lambda c: c.message_size, message_size) for count, its in sizes.items()}
-    points = [Ceiling(language, role, count, message_size, pps) for count, pps in of_counts.items()]
-    return _between(points, lambda c: c.clients, clients)
-
-
-def _between(points: Sequence[Ceiling], at: Callable[[Ceiling], int], where: int) -> float:
-    ordered = sorted(points, key=at)
-    found = np.interp(np.log(where), np.log([at(p) for p in ordered]), np.log([p.pps for p in ordered]))
-    return float(np.exp(found))
-
-
-def limited(
-    reached: Iterable[tuple[float | None, float | None]], host_pct: float | None, clients_share: float, busy_pct: float
-) -> bool | None:
-    """Whether the generator limited the figures; None: there is no evidence for it, and no ceiling is known.
+def generator_limited(evidence: BottleneckEvidence | None, *, used_up: bool) -> bool | None:
+    """Whether the clients limited the step instead of the system; None: the evidence does not decide it.
 
     Args:
-        reached: figures, each with its ceiling.
-        host_pct: mean CPU use of a host with clients.
-        clients_share: the share of its CPU (0 to 1) that clients used.
-        busy_pct: the use at which a host counts as busy.
+        evidence: the evidence of the step's verdict; None: there is no verdict.
+        used_up: whether the clients used up the CPU of a host.
     """
-    known = [(figure, most) for figure, most in reached if figure is not None and most is not None]
-    near = any(figure >= NEAR * most for figure, most in known)
-    if near or ((host_pct or 0.0) >= busy_pct and clients_share >= CLIENTS_SHARE):
+    causes = _causes(evidence) if evidence is not None else []
+    if causes == [REQUESTED]:
+        return False
+    if used_up:
         return True
-    return False if known else None
+    found = {_clients_limited(evidence, cause) for cause in causes} if evidence is not None else set()
+    return found.pop() if len(found) == 1 else None
+
+
+def _clients_limited(e: BottleneckEvidence, cause: str) -> bool | None:
+    """Whether a cause is the clients' demand for CPU; None: a cause at the clients, without a thread that shows it."""
+    if cause not in (PUBLISHER, SUBSCRIBERS):
+        return False
+    worker, library = (e.publisher, e.library) if cause == PUBLISHER else (e.subscribers, e.subscribers_library)
+    # Without a server between publishers and subscribers, the library in the clients is the measured system.
+    if e.direct and library is not None and library.at_work:
+        return False
+    return True if worker is not None and (worker.at_work or (cause == SUBSCRIBERS and worker.starved)) else None

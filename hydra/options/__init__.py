@@ -8,9 +8,7 @@ needs more is a function that imports it, because flags are made when their comm
 """
 
 from hydra.options.flag_types import (
-    BANDWIDTH,
     COUNTS,
-    MEMORY,
     NUMBER,
     PATH,
     PERCENT,

@@ -158,38 +158,6 @@ class FiniteFloatRange(FiniteFloat, click.FloatRange):
     """A number in a range, and neither nan nor infinite."""
 
 
-class Amount(click.ParamType[float]):
-    """A number with a unit: ``64GB``.
-
-    Args:
-        units: the value of each unit; the text must end with one of them.
-    """
-
-    def __init__(self, units: Mapping[str, float]) -> None:
-        self.name = f"N{next(iter(units))}"
-        self._units = units
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The amount; fails with one line if the text is no amount."""
-        if isinstance(value, float):
-            return value
-        text = str(value).strip()
-        unit = next((unit for unit in sorted(self._units, key=len, reverse=True) if text.endswith(unit)), None)
-        try:
-            amount = float(text.removesuffix(unit or "")) * self._units[unit or ""]
-        except (ValueError, KeyError):
-            amount = 0.0
-        if not isfinite(amount) or amount <= 0:
-            self.fail(f"{value!r} is not a number above 0 with a unit: {', '.join(self._units)}", param, ctx)
-        return amount
-
-
-MEMORY = Amount({"GB": 1e9, "MB": 1e6, "TB": 1e12, "GiB": 2.0**30, "MiB": 2.0**20, "TiB": 2.0**40})
-"""An amount of memory in bytes."""
-BANDWIDTH = Amount({"Gbit": 1e9 / 8, "Mbit": 1e6 / 8})
-"""A bandwidth in bytes/s."""
-
-
 class Duration(click.ParamType[float]):
     """A time with its unit: ``20ms``, ``90s``, ``1h``.
 

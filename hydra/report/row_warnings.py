@@ -804,8 +804,8 @@ class GeneratorLimited(FigureWarning):
     @property
     def remedy(self) -> str:
         if self.native:
-            return "use fewer clients per host, or more hosts; hydra ceiling measures what clients can do"
-        return "use native clients, fewer clients per host, or more hosts; hydra ceiling measures what clients can do"
+            return "use fewer clients per host, or more hosts"
+        return "use native clients, fewer clients per host, or more hosts"
 
     @property
     def text(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, cast
+from typing import Final
 
 from pyroaring import BitMap
 
@@ -29,7 +29,6 @@ from hydra.run.context import RunContext
 from hydra.run.deployment import Deployment
 from hydra.run.pinned_roles import roles_of, unkept_pin
 from hydra.run.step import StepRunner
-from hydra.store.ceiling_cache import load as load_ceilings
 from hydra.store.database import CLIENTS_KEY, MACHINES_KEY, RunStore
 from hydra.sweep.repetition import MERGED_IN_REPEATS
 from hydra.sweep.step_workload import loaded
@@ -53,7 +52,6 @@ class StepSequence:
         self._begun = self._run.epoch > 0
         self._implementations = Implementations(run.store)
         self._looked = False
-        self._ceilings = load_ceilings()
 
     def take(self, plan: StepPlan) -> StepResult:
         """Measures a step and stores it, or stores why it could not be measured.
@@ -147,13 +145,7 @@ class StepSequence:
         observation = self._take_time_series(plan) if plan.course else self._stepper.measure(plan, self._tick)
         kept = self._run.store.course(self._run.epoch) if plan.course and not self._run.scenario.events else None
         self._deployment.evict(BitMap(observation.silent))
-        return replace(
-            observation,
-            received=received_of(*kept[1:]) if kept and not plan.load else (),
-            # The ceilings are those of Hydra's own clients on this host, not of tools or other hosts.
-            ceilings=self._ceilings if self._deployment.is_local and not observation.counted else (),
-            languages=self._implementations.languages(),
-        )
+        return replace(observation, received=received_of(*kept[1:]) if kept and not plan.load else ())
 
     def _look_at_machines(self) -> None:
         """Stores the record of each host that is new, and checks the pins on all hosts.
@@ -285,11 +277,3 @@ class Implementations:
                     self._said.append(said)
         if self._said != self._store.meta(CLIENTS_KEY):
             self._store.set_meta(CLIENTS_KEY, self._said)
-
-    def languages(self) -> dict[Role, str]:
-        """The language of the clients of each role: ``python`` or ``native``."""
-        found: dict[Role, str] = {}
-        for said in self._said:
-            role, versions = cast("Role", said["role"]), cast("dict[str, str]", said["versions"])
-            found[role] = "python" if "python" in versions else "native"
-        return found

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hydra.analysis.declared_costs import Costs
 from hydra.measure.column import Column, ReportColumn
 from hydra.measure.step_columns import BATCH
 from hydra.model import EventSpec, Figure, Scenario, ServerSpec, Settings, value_of
@@ -143,7 +142,6 @@ class SystemSpec:
         implementations: footprint of each implementation by name; the default first.
         make: makes the system for a run from the scenario, whether servers are groups on agents, and whether they are
             local.
-        costs: measured costs of its clients by implementation, used if no run shows them.
         bounds: least and most of numbers, by dotted key.
         tables: further tables of its scenarios by name: frozen dataclasses whose fields have defaults.
         native: a frozen dataclass of its further keys under [native]; None: there are none.
@@ -185,7 +183,6 @@ class SystemSpec:
     settings: type
     implementations: Mapping[str, Footprint]
     make: Callable[[Scenario, bool, bool], System]
-    costs: Mapping[str, Costs] = {}
     bounds: Mapping[str, tuple[float, float]] = {}
     tables: Mapping[str, type] = {}
     native: type | None = None

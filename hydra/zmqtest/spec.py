@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Final
 
-from hydra.analysis.declared_costs import Cost, Costs
 from hydra.measure.column import ReportColumn, wire_bytes
 from hydra.model import Scenario, Settings
 from hydra.system import QueueCapacity, Reference, Refusal, System, SystemSpec
@@ -26,28 +25,6 @@ _FRAME_BYTES: Final = 2
 _FIXED: Final = Reference("hydra_kafka_fixed_rate.csv", "kafka-fixed")
 """Figures at a fixed rate were published for Kafka only; ZMQ at the same rate is compared with them on purpose."""
 _OTHER: Final = "or use client native"
-_PUBLISHER_CORES: Final = Cost(1.3, "docs/zmq.md", 480)
-"""A publisher has one thread that sends and one that writes to sockets."""
-
-_COSTS: Final = {
-    ZMTP: Costs(
-        subscriber_message_s=Cost(7e-6, "docs/limits.md", 100_000, rates=(1.0, 1.0)),
-        publisher_message_s=Cost(18e-6, "docs/limits.md", 100_000, rates=(1.0, 1.0)),
-        together_s=Cost(4e-6, "docs/limits.md", 100_000, rates=(20.0, 20.0)),
-        publisher_cores=_PUBLISHER_CORES,
-        frame_bytes=_FRAME_BYTES,
-        ran=100_000,
-    ),
-    "native": Costs(
-        subscriber_message_s=Cost(58e-6, "docs/models.md", 480, rates=(10.0, 10.0)),
-        publisher_message_s=Cost(21e-6, "docs/models.md", 480, rates=(10.0, 10.0)),
-        publisher_cores=_PUBLISHER_CORES,
-        frame_bytes=_FRAME_BYTES,
-        ran=19_000,
-    ),
-    "pyzmq": Costs(publisher_cores=_PUBLISHER_CORES, frame_bytes=_FRAME_BYTES, ran=1_000),
-}
-"""Costs for `hydra plan`, measured on a virtual machine with 2 cores (docs/limits.md)."""
 
 
 class ZmqSystemSpec(SystemSpec):
@@ -62,7 +39,6 @@ class ZmqSystemSpec(SystemSpec):
     natives = NATIVES
     listener_bytes = LISTENER_BYTES
     implementations = IMPLEMENTATIONS
-    costs = _COSTS
     aliases = {"settings.msg_batch": "settings.burst"}
     table_words = {"zmqrate": "rates"}
     differs = ("sndhwm", "rcvhwm", "nodrop", "subscriptions")

@@ -30,7 +30,7 @@ class Library:
         self.sent_ns: list[int] = []
         self.accepts = 1 << 30
 
-    def check_owner(self) -> int:
+    def monotonic_ns(self) -> int:
         self.now_ns += LOOK_NS
         return self.now_ns
 
@@ -49,7 +49,7 @@ class Library:
 def library(monkeypatch: pytest.MonkeyPatch) -> Library:
     it = Library()
     for module in (publisher, clock):
-        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic_ns=it.check_owner))
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic_ns=it.monotonic_ns))
     return it
 
 

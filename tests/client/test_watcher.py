@@ -33,7 +33,7 @@ class Relay:
     def _send(self, message: HostReadings) -> None:
         self.sent.append((self.now_ns, message))
 
-    def data(self, epoch: int = 3, every_s: float = 0.25, *, host: bool = True) -> None:
+    def take_watch(self, epoch: int = 3, every_s: float = 0.25, *, host: bool = True) -> None:
         self._watcher.take(Watch(epoch=epoch, every_s=every_s, host=host))
 
     def runs(self, for_ns: int) -> None:
@@ -59,7 +59,7 @@ class Relay:
 def watching(for_ns: int, **more: Any) -> Relay:
     """One that was told to watch so long ago."""
     relay = Relay()
-    relay.data(**more)
+    relay.take_watch(**more)
     relay.runs(for_ns)
     return relay
 
@@ -74,32 +74,32 @@ def test_it_reads_at_once_and_every_so_often_and_tells_of_it_every_second() -> N
 
 def test_the_end_is_answered_at_once_each_time_and_ends_it() -> None:
     relay = watching(600 * MS)
-    relay.data(every_s=0.0)
+    relay.take_watch(every_s=0.0)
     assert relay.times_ms == [0, 250, 500]
-    relay.data(every_s=0.0)
+    relay.take_watch(every_s=0.0)
     assert [len(m.samples) for _, m in relay.sent] == [3, 0]
     assert relay._watcher.work() == inf
     # A repetition that was on its way does not begin it anew; another epoch does.
-    relay.data()
+    relay.take_watch()
     assert relay._watcher.work() == inf
-    relay.data(epoch=4)
+    relay.take_watch(epoch=4)
     relay.runs(0)
-    relay.data(epoch=4, every_s=0.0)
+    relay.take_watch(epoch=4, every_s=0.0)
     assert relay.times_ms == [0, 250, 500, 600]
 
 
 def test_the_end_of_a_watch_that_never_came_is_answered_too() -> None:
     relay = Relay()
     assert relay._watcher.work() == inf
-    relay.data(every_s=0.0)
+    relay.take_watch(every_s=0.0)
     assert [m for _, m in relay.sent] == [HostReadings(ids=[4, 5], seq=1, epoch=3, samples=[])]
 
 
 def test_a_repetition_changes_nothing() -> None:
     once, often = Relay(), Relay()
-    once.data()
+    once.take_watch()
     for _ in range(30):
-        often.data()
+        often.take_watch()
         for relay in (once, often):
             relay.runs(100 * MS)
     assert often.sent == once.sent
@@ -107,43 +107,43 @@ def test_a_repetition_changes_nothing() -> None:
 
 def test_only_the_threads_are_read_unless_the_host_is_asked_for_and_the_last_word_counts() -> None:
     relay = watching(100 * MS, host=False)
-    relay.data(host=True)
+    relay.take_watch(host=True)
     relay.runs(200 * MS)
-    relay.data(host=False)
+    relay.take_watch(host=False)
     relay.runs(300 * MS)
-    relay.data(every_s=0.0)
+    relay.take_watch(every_s=0.0)
     assert [s.host for s in relay.samples] == [None, COUNTERS, None]
 
 
 def test_a_group_of_subscribers_has_no_threads_to_tell_of() -> None:
     relay = Relay(threads=None)
-    relay.data()
+    relay.take_watch()
     relay.runs(0)
-    relay.data(every_s=0.0)
+    relay.take_watch(every_s=0.0)
     assert relay.samples == [Sample(5 * SECOND, COUNTERS)]
 
 
 def test_a_lower_epoch_is_ignored_and_a_higher_one_begins_anew() -> None:
     relay = watching(300 * MS, epoch=3)
-    relay.data(epoch=2)
-    relay.data(epoch=2, every_s=0.0)
-    relay.data(epoch=4)
+    relay.take_watch(epoch=2)
+    relay.take_watch(epoch=2, every_s=0.0)
+    relay.take_watch(epoch=4)
     relay.runs(100 * MS)
-    relay.data(epoch=3, every_s=0.0)
+    relay.take_watch(epoch=3, every_s=0.0)
     assert relay.sent == []
-    relay.data(epoch=4, every_s=0.0)
+    relay.take_watch(epoch=4, every_s=0.0)
     assert [(m.epoch, len(m.samples)) for _, m in relay.sent] == [(4, 1)]
     assert relay.times_ms == [300]
 
 
 def test_it_ends_by_itself_30_s_after_the_last_word() -> None:
     relay = watching(20 * SECOND)
-    relay.data()
+    relay.take_watch()
     relay.runs(60 * SECOND)
     assert 49_000 < relay.times_ms[-1] < 50_000
     assert relay._watcher.work() == inf
     # A controller that was only slow goes on.
-    relay.data()
+    relay.take_watch()
     relay.runs(2 * SECOND)
     assert relay.times_ms[-1] > 80_000
 
@@ -152,7 +152,7 @@ def test_readings_that_were_missed_are_not_made_up_for() -> None:
     relay = watching(300 * MS)
     relay.now_ns += 10_000 * MS  # it is suspended
     relay.runs(400 * MS)
-    relay.data(every_s=0.0)
+    relay.take_watch(every_s=0.0)
     assert relay.times_ms == [0, 250, 10_300, 10_500]
 
 
@@ -170,7 +170,7 @@ def test_what_cannot_be_read_is_left_out(error: Exception) -> None:
         raise error
 
     for relay in (Relay(host=fails), Relay(host=fails, threads=fails)):  # type: ignore[arg-type]
-        relay.data()
+        relay.take_watch()
         relay.runs(0)
-        relay.data(every_s=0.0)
+        relay.take_watch(every_s=0.0)
         assert [s.host for s in relay.samples] == [None]

@@ -23,10 +23,10 @@ class NotingDriver:
         self.ends = ends
         self.closed = False
         self.hung_up = 0
-        self.data: list[list[str]] = []
+        self.sent: list[list[str]] = []
 
     def send(self, calls: Iterable[Message]) -> None:
-        self.data.append([call["call"] for call in calls])
+        self.sent.append([call["call"] for call in calls])
 
     def receive(self, wait_s: float = 0.0) -> list[Message]:
         if not self.batches:
@@ -46,7 +46,7 @@ class NotingState:
     def __init__(self) -> None:
         self.calls: list[Message] = []
         self.events: list[GroupEvent] = []
-        self.expired: list[str] = []
+        self.ends: list[str] = []
 
     def agents(self) -> list[Agent]:
         return []
@@ -62,7 +62,7 @@ class NotingState:
         self.calls.append({"call": f"tick {now:g}"})
 
     def driver_ended(self, why: str) -> None:
-        self.expired.append(why)
+        self.ends.append(why)
 
 
 class Subject(DriverEngine[NotingState]):
@@ -84,7 +84,7 @@ class Subject(DriverEngine[NotingState]):
 def test_what_the_driver_says_is_answered_and_told_once() -> None:
     it = Subject([{"kind": "a"}, {"kind": "b"}], [])
     assert [event.group for event in it.events()] == ["a", "b"]
-    assert it.driver.data == [["answer a", "answer b", "tick 2"]]
+    assert it.driver.sent == [["answer a", "answer b", "tick 2"]]
     assert it.events() == []
 
 
@@ -92,15 +92,15 @@ def test_a_launch_and_a_kill_are_sent_at_once_behind_what_was_heard_first() -> N
     it = Subject([{"kind": "a"}], [])
     it.launch([])
     it.kill(["g"])
-    assert it.driver.data == [["answer a", "tick 2"], ["launch 0"], ["kill g"]]
+    assert it.driver.sent == [["answer a", "tick 2"], ["launch 0"], ["kill g"]]
 
 
 def test_a_driver_that_ends_unasked_is_told_with_its_last_words_heard() -> None:
     it = Subject([{"kind": "last"}])
     it.agents()
-    assert it.state.expired == []
+    assert it.state.ends == []
     it.agents()
-    assert it.state.expired == ["the process ended"]
+    assert it.state.ends == ["the process ended"]
     assert [event.group for event in it.state.events] == ["last"]
 
 
@@ -108,8 +108,8 @@ def test_the_end_waits_for_the_driver_asks_nothing_more_of_it_and_comes_once() -
     it = Subject([{"kind": "a"}])
     it.close()
     it.close()
-    assert it.driver.data == [["stop"], [], []], "what could not go before is sent, and nothing is added"
-    assert (it.state.expired, it.driver.hung_up) == ([], 1)
+    assert it.driver.sent == [["stop"], [], []], "what could not go before is sent, and nothing is added"
+    assert (it.state.ends, it.driver.hung_up) == ([], 1)
     with pytest.raises(ClusterError, match="is closed"):
         it.launch([])
 

@@ -54,7 +54,7 @@ class Stage:
             self.deployment = stack.enter_context(closing(Deployment(self.run)))
             self.close = stack.pop_all().close
 
-    def data(self, kind: type[E]) -> list[E]:
+    def events_of(self, kind: type[E]) -> list[E]:
         return [event for event in self.events if isinstance(event, kind)]
 
     def watched(self, condition: Callable[[], bool]) -> bool:
@@ -89,8 +89,8 @@ def test_a_client_that_never_dials_in_is_replaced(staged: Callable[..., Stage]) 
     stage = staged({2: ["stop"]}, ready_s=12)
     stage.deployment.scale(3)
     assert stage.present() == {0, 1, 2, 3}
-    assert any(event.why == "did not dial in" and 2 in event.clients for event in stage.data(Evicted))
-    assert any((event.client, event.status) == (2, -signal.SIGKILL) for event in stage.data(ClientExit))
+    assert any(event.why == "did not dial in" and 2 in event.clients for event in stage.events_of(Evicted))
+    assert any((event.client, event.status) == (2, -signal.SIGKILL) for event in stage.events_of(ClientExit))
     # Its end was ours: no step misses it.
     stage.deployment.begin_step()
     assert not stage.deployment.died
@@ -105,7 +105,7 @@ def test_a_stranded_client_is_reported_and_launched_anew(staged: Callable[..., S
     stage.deployment.scale(2)
     assert stage.present() == {0, 1, 2}
     for client in (2, 1):
-        assert any((event.client, event.status) == (client, EXIT_STRANDED) for event in stage.data(ClientExit))
+        assert any((event.client, event.status) == (client, EXIT_STRANDED) for event in stage.events_of(ClientExit))
 
 
 @pytest.mark.tier("all")
@@ -123,7 +123,7 @@ def test_a_client_that_can_never_dial_in_ends_the_run_and_is_not_tried_again(
         stage.deployment.scale(1)
     # The fourth time nobody is started anew. The processes are no witness: one may write its first line much later, or
     # be killed before it does.
-    assert len(stage.data(Evicted)) + len(stage.data(GroupRelaunched)) == 3
+    assert len(stage.events_of(Evicted)) + len(stage.events_of(GroupRelaunched)) == 3
     started = tmp_path / "log" / "1"
     assert not started.exists() or len(started.read_text().splitlines()) <= 4
 
@@ -161,7 +161,7 @@ def test_who_was_evicted_between_steps_is_not_dead_in_the_next(staged: Callable[
     stage.deployment.scale(2)
     assert stage.pid(2) != before
     stage.deployment.begin_step()
-    assert stage.watched(lambda: bool(stage.data(ClientExit))), stage.events
+    assert stage.watched(lambda: bool(stage.events_of(ClientExit))), stage.events
     assert not stage.deployment.died
 
 

@@ -133,7 +133,7 @@ class Rig:
         name = role.rstrip("0123456789")
         return processes.of(self.place, role, _PROGRAMS.get(name, name))
 
-    def forget_agent(self, node: str) -> None:
+    def fail_node(self, node: str) -> None:
         """Ends all that runs on a node at once, containers too, as if its power had failed."""
         n = self.nodes.index(node) + 1
         self.kill(f"kubelet{n}")

@@ -162,7 +162,7 @@ def test_where_a_command_in_the_cluster_is_lost_nothing_of_its_run_stays(
             if lost == "pod":
                 lab.delete_pod(pod["metadata"]["name"])
             else:
-                own_rig.forget_agent(pod["spec"]["nodeName"])
+                own_rig.fail_node(pod["spec"]["nodeName"])
             assert command.wait(2 * LONG_S) == 1, command.output()
             lab.becomes_empty()
         assert says in told(command.output())
@@ -203,7 +203,7 @@ def test_what_an_apiserver_an_etcd_and_a_node_do_to_a_run(own_rig: Rig, tmp_path
             lab.await_window(2)
             assert any("subscriber" in e and "on node2" in e for e in events(lab.run, Launched))
             if lost == "node":
-                own_rig.forget_agent("node2")
+                own_rig.fail_node("node2")
             else:
                 own_rig.kill("kubelet2")
             wait_until(lambda: own_rig.ready() == ["node1"], "a node that is not ready", LONG_S, saw=own_rig.ready)

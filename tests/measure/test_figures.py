@@ -14,7 +14,6 @@ from hydra.measure.disturbance import Disturbance, decode_disturbances
 from hydra.measure.figures import figures
 from hydra.measure.observation import Observation
 from hydra.measure.step_columns import SystemColumns
-from hydra.measure.verdict import Ceiling
 from hydra.model import Cohort, Figure, Histogram, HostSample, PublisherReport
 from hydra.wire.report_validation import MAX_ABSENT
 from hydra.wire.subscriber_table import EMPTY, SubscriberTable
@@ -252,21 +251,17 @@ def test_a_controllers_host_without_clients_is_no_evidence() -> None:
     assert (f["verdict"], f["host_cpu_mean_pct"], f["tcp_retransmitted_pct"]) == ("high-water mark", 99, 0)
 
 
-def test_a_row_near_the_ceiling_of_its_clients_is_the_generators() -> None:
-    """100 messages/s are sent, and 200 received by two."""
-    sent, got = Ceiling("python", "publisher", 1, 24, 100.0), Ceiling("native", "subscriber", 2, 24, 300.0)
-    o = replace(observed(), languages={"publisher": "python", "subscriber": "native"})
-    far, of_others = [replace(sent, pps=120.0), replace(got, pps=210.0)], [replace(sent, language="native")]
-    for ceilings, limited in (([], None), ([got], False), ([sent, got], True), (far, True), (of_others, None)):
-        assert figures(replace(o, ceilings=ceilings))["generator_limited"] is limited, ceilings
-
-
-def test_clients_that_used_up_a_host_are_what_was_measured() -> None:
-    """The host has one core, of which clients used 6 of 10 s, or 2."""
-    for used_s, expected in ((3.0, True), (1.0, None)):
-        report = replace(received(1000), usage=model.ProcessUsage(used_s - 0.5, 0.5, 1000))
-        o = replace(on_hosts(b=sampled(99)), subscriber_reports=reporting(report, report))
-        assert figures(o)["generator_limited"] is expected
+@pytest.mark.parametrize(
+    ("used_s", "arrived", "expected"), [(3.0, 500, True), (1.0, 500, None), (3.0, 1000, False), (1.0, 1000, False)]
+)
+def test_clients_that_used_up_a_host_limited_a_rate_that_did_not_hold(
+    used_s: float, arrived: int, expected: bool | None
+) -> None:
+    """The host has one core, of which clients used 6 of 10 s, or 2; half of the messages are lost, or none."""
+    usage = model.ProcessUsage(used_s - 0.5, 0.5, 1000)
+    report = replace(received(arrived, lost=1000 - arrived), usage=usage)
+    o = replace(on_hosts(b=sampled(99)), subscriber_reports=reporting(report, report))
+    assert figures(o)["generator_limited"] is expected
 
 
 def test_at_rate_max_latency_counts_from_the_send_and_no_rate_is_held() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.measure.verdict import BottleneckEvidence, BusyWorker, TcpWaits, verdict
+from hydra.measure.verdict import BottleneckEvidence, BusyWorker, TcpWaits, generator_limited, verdict
 
 QUEUE = "high-water mark"
 ZMQ = BottleneckEvidence(QUEUE, direct=True, held=True, behind=True, subscribers=BusyWorker("python", 20, 1))
@@ -133,3 +133,46 @@ def test_the_figures_for_the_cause_come_first_and_nothing_is_said_of_what_was_no
     said = "the rate was held and passed, though messages were lost; subscribers' hosts 77 % busy"
     assert verdict(shared).evidence == f"{said}, about 75 % by other processes"
     assert verdict(replace(shared, others_pct=4.9)).evidence == said
+
+
+BEHIND_SERVER = replace(KAFKA, out_of_publishers=flow(reader=0.9))
+TOO_SLOW = replace(ZMQ, held=False, behind=False)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "used_up", "expected"),
+    [
+        # The loop of publishers, or the subscribers, ran or waited for CPU all the time.
+        (replace(TOO_SLOW, publisher=RUNS), False, True),
+        (replace(TOO_SLOW, publisher=STARVED), False, True),
+        (replace(ZMQ, subscribers=RUNS), False, True),
+        (replace(ZMQ, subscribers=STARVED), False, True),
+        (replace(ZMQ, library=RUNS, held=False, publisher=RUNS, subscribers=IDLE), False, False),
+        (replace(TOO_SLOW, direct=False, queue="server", publisher=RUNS, library=RUNS), False, True),
+        # Without a server in between, the library of the clients is the measured system.
+        (replace(ZMQ, held=None, publisher=RUNS, library=RUNS), False, False),
+        (replace(ZMQ, subscribers=RUNS, subscribers_library=RUNS), False, False),
+        (replace(KAFKA, subscribers=RUNS, subscribers_library=RUNS), False, True),
+        # Something else limited the step: also if clients were busy.
+        (replace(ZMQ, behind=False, publisher=RUNS, subscribers=RUNS), False, False),
+        (ZMQ, False, False),
+        (BEHIND_SERVER, False, False),
+        (replace(KAFKA, server=RUNS), False, False),
+        (replace(ZMQ, network_share=0.95), False, False),
+        # The subscribers were slow, but not for want of CPU; or the cause is not decided.
+        (replace(ZMQ, out_of_publishers=flow(reader=0.9)), False, None),
+        (replace(ZMQ, subscribers=None, subscriber_host_pct=99), False, None),
+        (replace(TOO_SLOW, publisher=IDLE), False, None),
+        (replace(KAFKA, server=RUNS, subscribers=RUNS), False, None),
+        (None, False, None),
+        # Clients used up a host, which limits all but a rate that was held.
+        (ZMQ, True, True),
+        (replace(KAFKA, server=RUNS), True, True),
+        (None, True, True),
+        (replace(ZMQ, behind=False), True, False),
+    ],
+)
+def test_clients_limited_the_step_if_their_cpu_did(
+    evidence: BottleneckEvidence | None, used_up: bool, expected: bool | None
+) -> None:
+    assert generator_limited(evidence, used_up=used_up) is expected

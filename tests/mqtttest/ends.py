@@ -53,7 +53,7 @@ class Place:
         self.topic = f"conformance/{secrets.token_hex(4)}"
         self.system = told_of(address, self.topic, **changes)
 
-    def data(self, **changes: Any) -> dict[str, Any]:
+    def step_system(self, **changes: Any) -> dict[str, Any]:
         """The ``system`` object of a ``configure``, with some of it changed."""
         return {**self.system, **changes}
 
@@ -63,7 +63,7 @@ class Listener:
 
     def __init__(self, place: Place) -> None:
         self._arrivals: list[Arrival] = []
-        step = read_system(place.data(qos=0), MqttStep)
+        step = read_system(place.step_system(qos=0), MqttStep)
         self._connection = MqttConnection(f"listener-{secrets.token_hex(6)}", step, on_message=self._note)
         self._connection.subscribe([f"{place.topic}/#"], 2)
 
@@ -102,7 +102,7 @@ class Speaker:
 
     def __init__(self, place: Place, publisher: int) -> None:
         self.publisher = publisher
-        self._step = read_system(place.data(qos=1), MqttStep)
+        self._step = read_system(place.step_system(qos=1), MqttStep)
         self._answered = 0
         self._connection = MqttConnection(f"speaker-{secrets.token_hex(6)}", self._step, on_answer=self._note)
 

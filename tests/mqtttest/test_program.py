@@ -64,7 +64,7 @@ def test_it_tells_its_version_and_its_end(own_server: EmbeddedServer) -> None:
 
 def test_what_it_retains_is_forgotten_under_one_topic_only(server: str) -> None:
     answered: list[int] = []
-    step = read_system(Place(server).data(qos=1), MqttStep)
+    step = read_system(Place(server).step_system(qos=1), MqttStep)
     publisher = MqttConnection("conformance-retain", step, on_answer=lambda mid, _: answered.append(mid))
     for topic in ("forget/a", "forget/a/b", "keep/a"):
         publisher.publish(topic, b"something", 1, retain=True)

@@ -32,7 +32,7 @@ def place(server: str) -> Place:
 
 
 def configured(bench: Bench, epoch: int, place: Place, settings: StepSettings = STEADY, **changes: object) -> None:
-    assert bench.configure_publisher(CLIENT, epoch, settings, probe=False, system=place.data(**changes)) == ""
+    assert bench.configure_publisher(CLIENT, epoch, settings, probe=False, system=place.step_system(**changes)) == ""
 
 
 def test_probes_name_the_epoch_until_the_start_and_are_not_retained(publisher: Bench, place: Place) -> None:
@@ -42,9 +42,9 @@ def test_probes_name_the_epoch_until_the_start_and_are_not_retained(publisher: B
     else:
         assert hello.versions["paho-mqtt"] == version("paho-mqtt")
     listener = Listener(place)
-    publisher.configure_publisher(CLIENT, 3, STEADY, system=place.data(retain=True))
+    publisher.configure_publisher(CLIENT, 3, STEADY, system=place.step_system(retain=True))
     publisher.peer.wait(lambda: len(listener.probes(3)) >= 2, "probes repeat")
-    publisher.tell_configure([CLIENT], 3, STEADY, system=place.data(retain=True))
+    publisher.tell_configure([CLIENT], 3, STEADY, system=place.step_system(retain=True))
     publisher.peer.heard(Ready, [CLIENT], epoch=3, times=2)
     publisher.peer.heard(Ack, [CLIENT], epoch=3, command="configure", times=2)
     publisher.start([CLIENT], 3, 30)
@@ -117,7 +117,7 @@ def test_the_last_message_is_retained_if_that_is_asked(publisher: Bench, place: 
 
 def test_signals_have_a_topic_of_their_own_where_data_is_shared(publisher: Bench, place: Place) -> None:
     listener = Listener(place)
-    publisher.configure_publisher(CLIENT, 1, STEADY, system=place.data(shared=True))
+    publisher.configure_publisher(CLIENT, 1, STEADY, system=place.step_system(shared=True))
     publisher.peer.wait(lambda: bool(listener.probes(1)), "a probe")
     publisher.publish(CLIENT, 1, 0.1)
     publisher.peer.wait(lambda: bool(listener.end_markers(1)), "an end marker")
@@ -129,7 +129,7 @@ def test_signals_have_a_topic_of_their_own_where_data_is_shared(publisher: Bench
 def test_what_cannot_be_is_an_error_and_not_the_end(publisher: Bench, place: Place) -> None:
     configured(publisher, 1, place)
     for epoch, (named, changes) in enumerate({**BAD, "qos": {"qos": 3}}.items(), 2):
-        publisher.tell_configure([CLIENT], epoch, STEADY, system=place.data(**changes))
+        publisher.tell_configure([CLIENT], epoch, STEADY, system=place.step_system(**changes))
         error = publisher.peer.heard(Error, [CLIENT], epoch=epoch)
         assert named in error.message
         assert not error.fatal

@@ -76,7 +76,7 @@ class Relay:
 def test_native_clients_ping_in_a_step_and_between_steps(bench: Bench, native: str, server: str) -> None:
     with contextlib.closing(Relay(server)) as relay:
         direct = Place(server, keepalive=KEEPALIVE_S)
-        told = direct.data(port=FORM.read(relay.address).port)
+        told = direct.step_system(port=FORM.read(relay.address).port)
         bench.launch(native, "mqtt-sub", first_id=SILENT, count=2, arguments=["--clients-per-process", "2"])
         bench.launch(native, "mqtt-pub", first_id=PUBLISHER, group="publishers")
         one = Speaker(direct, ONE)

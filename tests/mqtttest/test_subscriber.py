@@ -39,7 +39,7 @@ def connected(bench: Bench, epoch: int, place: Place, *of: Speaker, shared: dict
         step_settings(**(shared or {})),
         publishers={speaker.publisher: "" for speaker in of},
         progress_s=0.02,
-        system=place.data(),
+        system=place.step_system(),
     )
     for speaker in of:
         speaker.probe(epoch)
@@ -56,7 +56,7 @@ def began(bench: Bench, epoch: int, place: Place, *of: Speaker) -> Window:
 
 def test_it_is_ready_when_every_publisher_was_heard_in_this_epoch(subscriber: Bench, place: Place) -> None:
     one, other = Speaker(place, ONE), Speaker(place, OTHER)
-    subscriber.configure_subscribers([CLIENT], 4, publishers={ONE: "", OTHER: ""}, system=place.data())
+    subscriber.configure_subscribers([CLIENT], 4, publishers={ONE: "", OTHER: ""}, system=place.step_system())
     one.probe(4)
     other.probe(3)
     other.probe(4, publisher=STRANGER)
@@ -141,7 +141,7 @@ def test_each_message_goes_to_one_member_of_a_group(bench: Bench, mqtt_client: s
     bench.launch(mqtt_client, "mqtt-sub", first_id=1, count=3)
     place = Place(server, shared=True, qos=1)
     one = Speaker(place, ONE)
-    bench.configure_subscribers(members, 1, publishers={ONE: ""}, group="together", system=place.data())
+    bench.configure_subscribers(members, 1, publishers={ONE: ""}, group="together", system=place.step_system())
     one.probe(1, beside="/signals")
     bench.peer.heard(Ready, members, epoch=1)
     bench.start(members, 1, 30)
@@ -171,7 +171,7 @@ def test_what_cannot_be_is_an_error_and_not_the_end(subscriber: Bench, place: Pl
     one = Speaker(place, ONE)
     window = began(subscriber, 1, place, one)
     for epoch, (named, changes) in enumerate({**BAD, "group": {"shared": True}}.items(), 2):
-        subscriber.tell_configure([CLIENT], epoch, publishers={ONE: ""}, system=place.data(**changes))
+        subscriber.tell_configure([CLIENT], epoch, publishers={ONE: ""}, system=place.step_system(**changes))
         error = subscriber.peer.heard(Error, [CLIENT], epoch=epoch)
         assert named in error.message
         assert not error.fatal

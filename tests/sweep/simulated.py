@@ -146,7 +146,7 @@ class World:
         self.rate: float | None = self.capacity
         self.phase_s = float(self.chance.uniform(0, 1000))
 
-    def forget_agent(self, rate: float, seconds: float, now_s: float) -> Bursts:
+    def lost_bursts(self, rate: float, seconds: float, now_s: float) -> Bursts:
         """The bursts of a step that begins ``now_s`` seconds after the first one: seconds of traffic each."""
         raise NotImplementedError
 
@@ -174,7 +174,7 @@ class Family(World):
         self._drift = float(self.chance.uniform(-DRIFT, DRIFT))
         self._steps = 0
 
-    def forget_agent(self, rate: float, seconds: float, now_s: float) -> Bursts:
+    def lost_bursts(self, rate: float, seconds: float, now_s: float) -> Bursts:
         self._steps += 1
         now = self._run + self._drift * (min(self._steps / STEPS_OF_A_SEARCH, 1.0) - 0.5)
         return self._losing(log(rate / self.capacity) - now, seconds, self.chance)
@@ -205,7 +205,7 @@ class System:
         self.measured_s += seconds
         if self.world.chance.random() < self.failing:
             return StepResult(self.steps, plan, "failed", reason="a client hung")
-        bursts = self.world.forget_agent(rate, seconds, begin_s)
+        bursts = self.world.lost_bursts(rate, seconds, begin_s)
         lost = min(sum(bursts) / seconds, 0.98)
         scale = lost * seconds / sum(bursts) if bursts else 1.0
         sizes = encode_bursts([b * scale for b in bursts])

@@ -37,7 +37,7 @@ class Floor(World):
         self.share = share
         self.rate = self.capacity / (1 - (TARGET - share) / (1 - share))
 
-    def forget_agent(self, rate: float, seconds: float, now_s: float) -> Bursts:
+    def lost_bursts(self, rate: float, seconds: float, now_s: float) -> Bursts:
         over = above(self.capacity, rate, seconds, self.chance)
         return some(over + (1 - over) * self.messages(rate, seconds, self.share))
 
@@ -49,7 +49,7 @@ class BurstyFloor(World):
         super().__init__(seed)
         self.rate = self.capacity / (1 - (TARGET - 0.003))
 
-    def forget_agent(self, rate: float, seconds: float, now_s: float) -> Bursts:
+    def lost_bursts(self, rate: float, seconds: float, now_s: float) -> Bursts:
         return self.bursts(0.03, seconds, 0.1) + some(above(self.capacity, rate, seconds, self.chance))
 
 
@@ -62,14 +62,14 @@ class OneSubscriber(World):
         super().__init__(seed)
         self.rate = self.capacity * ((TARGET - self.share) / TARGET) ** (1 / 8)
 
-    def forget_agent(self, rate: float, seconds: float, now_s: float) -> Bursts:
+    def lost_bursts(self, rate: float, seconds: float, now_s: float) -> Bursts:
         return self.rising(rate, seconds, 0.15, 8) + [self.share] * seconds_of(seconds)
 
 
 class Start(World):
     """2 ms are lost at the start of each step. R is that of a step that never ends."""
 
-    def forget_agent(self, rate: float, seconds: float, now_s: float) -> Bursts:
+    def lost_bursts(self, rate: float, seconds: float, now_s: float) -> Bursts:
         first, *others = above(self.capacity, rate, seconds, self.chance)
         return [float(first) + 0.002, *some(np.array(others))]
 
@@ -79,7 +79,7 @@ class Exhausted(World):
 
     until_s = -1.0
 
-    def forget_agent(self, rate: float, seconds: float, now_s: float) -> Bursts:
+    def lost_bursts(self, rate: float, seconds: float, now_s: float) -> Bursts:
         lost = []
         for second in range(seconds_of(seconds)):
             exhausted = now_s + second < self.until_s
@@ -96,7 +96,7 @@ class BufferedStalls(World):
         super().__init__(seed)
         self.rate = self.capacity / 5
 
-    def forget_agent(self, rate: float, seconds: float, now_s: float) -> Bursts:
+    def lost_bursts(self, rate: float, seconds: float, now_s: float) -> Bursts:
         assert self.rate
         begin = now_s + self.phase_s
         stalls = int((begin + seconds) // 10) - int(begin // 10)
@@ -111,7 +111,7 @@ class Stalls(World):
         super().__init__(seed)
         self.rate = None
 
-    def forget_agent(self, rate: float, seconds: float, now_s: float) -> Bursts:
+    def lost_bursts(self, rate: float, seconds: float, now_s: float) -> Bursts:
         stalls = [0.1] * int(self.chance.poisson(0.1 * seconds))
         return stalls + some(above(self.capacity, rate, seconds, self.chance))
 
@@ -119,7 +119,7 @@ class Stalls(World):
 class Proportional(World):
     """Bursts of 50 ms, as many more as the rate is higher."""
 
-    def forget_agent(self, rate: float, seconds: float, now_s: float) -> Bursts:
+    def lost_bursts(self, rate: float, seconds: float, now_s: float) -> Bursts:
         return self.rising(rate, seconds, 0.05, 1)
 
 
@@ -129,7 +129,7 @@ class HeavyTails(World):
     index, least_s = 1.3, 0.02
     mean_s = float(np.minimum(least_s * (1 - (np.arange(200_000) + 0.5) / 200_000) ** (-1 / index), 1).mean())
 
-    def forget_agent(self, rate: float, seconds: float, now_s: float) -> Bursts:
+    def lost_bursts(self, rate: float, seconds: float, now_s: float) -> Bursts:
         times = exp(min(8 * log(rate / self.capacity), 6.0))
         count = self.chance.poisson(TARGET / self.mean_s * times * seconds)
         return [min(self.least_s * float(x) ** (-1 / self.index), 1.0) for x in self.chance.random(count)]
@@ -142,7 +142,7 @@ class Regimes(World):
         super().__init__(seed)
         self.rate = self.capacity / cosh(8 * 0.2) ** (1 / 8)
 
-    def forget_agent(self, rate: float, seconds: float, now_s: float) -> Bursts:
+    def lost_bursts(self, rate: float, seconds: float, now_s: float) -> Bursts:
         found: list[float] = []
         for second in range(seconds_of(seconds)):
             better = int((now_s + second + self.phase_s) // 20) % 2
@@ -160,7 +160,7 @@ class Hole(World):
         self.capacity = 20_000 * exp(self.chance.uniform(-0.3, 0.3))
         self.rate = self.capacity / (1 - TARGET)
 
-    def forget_agent(self, rate: float, seconds: float, now_s: float) -> Bursts:
+    def lost_bursts(self, rate: float, seconds: float, now_s: float) -> Bursts:
         over = above(self.capacity, rate, seconds, self.chance)
         return some(over + self.messages(rate, seconds, 0.03) if 3000 < rate < self.until else over)
 
@@ -172,7 +172,7 @@ class WarmsUp(World):
         super().__init__(seed)
         self.rate = self.capacity / (1 - TARGET)
 
-    def forget_agent(self, rate: float, seconds: float, now_s: float) -> Bursts:
+    def lost_bursts(self, rate: float, seconds: float, now_s: float) -> Bursts:
         at = now_s + np.arange(seconds_of(seconds))
         carried = self.capacity * np.minimum(1, 0.6 + 0.4 * at / 60) * np.exp(self.chance.normal(0, 0.01, len(at)))
         return some(1 - carried / rate)
@@ -181,7 +181,7 @@ class WarmsUp(World):
 class Drifts(World):
     """R rises by 30 % in the time of sixty steps."""
 
-    def forget_agent(self, rate: float, seconds: float, now_s: float) -> Bursts:
+    def lost_bursts(self, rate: float, seconds: float, now_s: float) -> Bursts:
         since = min(now_s / (60 * (min(seconds, 5.0) + 0.25)), 1.0) - 0.5
         return self.rising(rate / exp(0.3 * since), seconds, 0.15, 8)
 
@@ -193,7 +193,7 @@ class TwoSpeeds(World):
         super().__init__(seed)
         self.rate = 0.8 * self.capacity / (1 - 2 * TARGET)
 
-    def forget_agent(self, rate: float, seconds: float, now_s: float) -> Bursts:
+    def lost_bursts(self, rate: float, seconds: float, now_s: float) -> Bursts:
         at = now_s + self.phase_s + np.arange(10 * seconds_of(seconds)) / 10
         carried = self.capacity * np.where((at // 3.5).astype(int) % 2, 1.2, 0.8)
         return some(np.maximum(1 - carried / rate, 0).reshape(-1, 10).mean(axis=1))
@@ -202,14 +202,14 @@ class TwoSpeeds(World):
 class Cliff(World):
     """Carries everything up to R and nothing above it."""
 
-    def forget_agent(self, rate: float, seconds: float, now_s: float) -> Bursts:
+    def lost_bursts(self, rate: float, seconds: float, now_s: float) -> Bursts:
         return [0.98] * seconds_of(seconds) if rate > self.capacity else []
 
 
 class Independent(World):
     """Each message is lost with a chance of its own, which rises with the third power of the rate."""
 
-    def forget_agent(self, rate: float, seconds: float, now_s: float) -> Bursts:
+    def lost_bursts(self, rate: float, seconds: float, now_s: float) -> Bursts:
         return some(self.messages(rate, seconds, min(TARGET * (rate / self.capacity) ** 3, 0.98)))
 
 

@@ -136,10 +136,10 @@ class Asked:
     def __init__(self, kubeconfig: Path, port: int, by: Callable[[Path], Json]) -> None:
         self.folder, self._kubeconfig, self._by = kubeconfig.parent, kubeconfig, by
         self._text = GOOD.replace("https://127.0.0.1:1", f"http://127.0.0.1:{port}")
-        self.add_free("first")
+        self.renew("first")
         self.api = Api("lab")
 
-    def add_free(self, token: str) -> None:
+    def renew(self, token: str) -> None:
         (self.folder / "token").write_text(token)
         self._kubeconfig.write_text(self._text.replace("{token: t}", json.dumps(self._by(self.folder))))
 
@@ -161,14 +161,14 @@ def asked(kubeconfig: Path, server: Server, by: Callable[[Path], Json]) -> Asked
 def test_a_token_is_read_anew_when_it_has_ended_and_nobody_notices(asked: Asked, server: Server) -> None:
     assert asked.is_answered()
     server.token = "second"
-    asked.add_free("second")
+    asked.renew("second")
     assert asked.is_answered()
     server.token = "third"
-    asked.add_free("third")
+    asked.renew("third")
     assert "PodList" in "".join(asked.api.lines(PODS, {}, SOON_S))
     assert server.refused == 2
     server.token = "fourth"
-    asked.add_free("fourth")
+    asked.renew("fourth")
     # Nobody answers as a container would; but it is known who asks.
     with pytest.raises(ApiError) as refused:
         list(api_streams.execute(asked.api, "tests", "pod", "container", ["true"]))
@@ -204,5 +204,5 @@ def test_who_is_not_known_is_told_so_until_the_token_is_renewed(
     meanwhile(asked)
     assert asked.is_unknown(says)
     assert asked.is_unknown(says)
-    asked.add_free("second")
+    asked.renew("second")
     assert asked.is_answered()
