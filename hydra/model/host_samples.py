@@ -64,7 +64,7 @@ class BusyThread:
         cpu_pct: the share of the time that it ran, in % of a core.
         wait_pct: the share of the time that it was ready but waited for a core, or for its cgroup's CPU quota. In the
             rest of the time it slept.
-        tid: the id of the thread, which is the process id for the first thread; 0: unknown (runs of earlier versions).
+        tid: the id of the thread, which is the process id for the first thread.
     """
 
     pid: int
@@ -108,8 +108,8 @@ class HostSample:
 class ThreadSample:
     """What a group's processes did since the previous sample; ``time_ns`` is on the step's clock.
 
-    ``threads`` are the busiest threads. ``role`` is "publisher", "subscriber" or "server"; "" is unknown (runs of
-    earlier versions). ``connections`` is None if they could not be read.
+    ``threads`` are the busiest threads. ``role`` is "publisher", "subscriber" or "server".
+    ``connections`` is None if they could not be read.
     """
 
     time_ns: int

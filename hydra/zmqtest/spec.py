@@ -63,8 +63,6 @@ class ZmqSystemSpec(SystemSpec):
     listener_bytes = LISTENER_BYTES
     implementations = IMPLEMENTATIONS
     costs = _COSTS
-    aliases = {"settings.msg_batch": "settings.burst"}
-    table_words = {"zmqrate": "rates"}
     differs = ("sndhwm", "rcvhwm", "nodrop", "subscriptions")
     columns = (
         wire_bytes("the 2 or 9 bytes of its ZMTP frame, once for all subscribers. Empty with `secure`"),
