@@ -43,7 +43,6 @@ def renumber(run: Path, number: int) -> bytes:
         ("other", "report good other"),
         ("other", "compare good other"),
         ("other", "fit other"),
-        ("other", "plan --clients 9 --rate 1 --from other"),
         ("other", "zmqfixed --resume other"),
         ("other", "run --resume other"),
         ("other", "slo --resume other"),
