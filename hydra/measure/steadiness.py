@@ -1,12 +1,15 @@
 """Whether the seconds of a step are alike: tests for a slow beginning, a change, and single outliers. Pure.
 
+Stops are found by ``measure/stops.py``, because they are known from what was due.
+
 Another test finds a slow first step among several equal ones, such as a cold start.
 
 A figure of a row is a mean over its window, which means little if the halves of the window differ. Two things are
 searched for in the messages received in each whole second:
 
 - *Outliers*: seconds that differ from the median by more than ``_APART`` times the spread (the median distance from the
-  median, scaled as for a normal distribution), and by more than ``LEAST`` of the median.
+  median, scaled as for a normal distribution), and by more than ``LEAST`` of the median. If they are many, a change
+  comes first: they are reported if there is none.
 - *A change*: the moment with the largest difference between the means before and after it, without the outliers.
   Student's test with the spread on both sides, widened by the first autocorrelation of the residuals, at ``ALPHA`` over
   all moments (Bonferroni). A change counts only if the means differ by ``LEAST``. A change in the first third, with
@@ -17,7 +20,7 @@ searched for in the messages received in each whole second:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean, stdev
@@ -26,12 +29,15 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from hydra.measure.stops import Found
 from hydra.model import TimeSeriesFacts, TimeSeriesInterval
 
 LEAST: Final = 0.05
 """The least relative difference that counts."""
 ALPHA: Final = 0.01
 """The highest probability with which a change is reported in a step that is steady."""
+_RAMP: Final = 0.001
+"""The same of a ramp, which neighbours that are alike imitate."""
 SECONDS: Final = 8
 """The least number of whole seconds that a step needs for these tests."""
 _APART: Final = 6.0
@@ -41,8 +47,8 @@ _FEWEST_STEPS: Final = 3
 """The least number of equal steps from which the spread of those after the first is known."""
 _MAD_TO_SIGMA: Final = 1.4826
 
-Kind = Literal["beginning", "change", "second", "first"]
-KINDS: Final[Sequence[Kind]] = ("beginning", "change", "second", "first")
+Kind = Literal["beginning", "change", "second", "stop", "first"]
+KINDS: Final[Sequence[Kind]] = ("beginning", "change", "second", "stop", "first")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +56,18 @@ class Unsteadiness:
     """A difference between the seconds of a step, or between steps.
 
     Attributes:
-        kind: a slow beginning, a change, an outlier (``second``), or a slow first step (``first``).
-        at_s: the second at which the beginning ends, the change occurs, or the outlier begins; 0 for a first step.
+        kind: a slow beginning, a change, an outlier (``second``), a stop, or a slow first step (``first``).
+        at_s: the second at which the beginning ends, the change occurs, or the outlier or stop begins; 0 for a first
+            step.
         by: how much less (below zero) or more was received than otherwise, as a fraction: in the beginning, after the
-            change, in the outlier, or in the first step.
+            change, in the outlier, in the stop, or in the first step.
+        for_s: about how many seconds a stop lasted.
     """
 
     kind: Kind
     at_s: int
     by: float
+    for_s: float = 0.0
 
 
 def received_of(facts: TimeSeriesFacts, course: Sequence[TimeSeriesInterval]) -> list[int]:
@@ -74,18 +83,27 @@ def settled(received: Sequence[int]) -> bool:
     return len(received) > 1 and abs(received[-1] - received[-2]) <= LEAST * max(received[-2:])
 
 
-def unsteady(received: Sequence[float], interval_s: int = 1) -> list[Unsteadiness] | None:
+def unsteady(
+    received: Sequence[float], interval_s: int = 1, stopped: Collection[int] = ()
+) -> list[Unsteadiness] | None:
     """The differences between the seconds of a step, a change before outliers; None: there are too few seconds.
 
     Args:
         received: messages in each whole interval of the window.
         interval_s: the length of the interval in seconds.
+        stopped: the positions of the intervals with stops, which are reported apart.
     """
     if len(received) < SECONDS or not any(received):
         return None
     values = np.asarray(received, np.float64)
-    apart = _apart(values)
-    rest = np.flatnonzero(~apart)
+    running = np.setdiff1d(np.arange(len(values)), np.fromiter(stopped, np.int64, len(stopped)))
+    if not len(running):
+        return []
+    middle = float(np.median(values[running]))
+    apart = running[_apart(values[running], middle)]
+    # If many seconds are far from the median, a change may be why; only what no change explains is an outlier.
+    many = len(apart) > len(values) / 8
+    rest = running if many else np.setdiff1d(running, apart)
     change = _change(values[rest]) if len(rest) >= SECONDS else None
     found = []
     if change is not None:
@@ -95,11 +113,16 @@ def unsteady(received: Sequence[float], interval_s: int = 1) -> list[Unsteadines
             found.append(Unsteadiness("beginning", at_s, before / after - 1))
         else:
             found.append(Unsteadiness("change", at_s, (after - before) / (before or 1.0)))
-    middle = float(np.median(values))
-    found += [
-        Unsteadiness("second", int(at) * interval_s, float(values[at]) / middle - 1) for at in np.flatnonzero(apart)
-    ]
+    if change is None or not many:
+        found += [Unsteadiness("second", int(at) * interval_s, float(values[at]) / middle - 1) for at in apart]
     return found
+
+
+def with_stops(seconds: Sequence[Unsteadiness], found: Found) -> list[Unsteadiness]:
+    """The stops, then the other differences; a shortage is a second that received less than was due."""
+    known = {each.at_s for each in seconds if each.kind == "second"}
+    short = [Unsteadiness("second", each.at_s, each.by) for each in found.shortages if each.at_s not in known]
+    return [*(Unsteadiness("stop", each.at_s, -1.0, each.for_s) for each in found.stops), *seconds, *short]
 
 
 def slow_first(received: Sequence[float]) -> Unsteadiness | None:
@@ -125,17 +148,19 @@ def slow_first(received: Sequence[float]) -> Unsteadiness | None:
     return Unsteadiness("first", 0, first / usual - 1)
 
 
-def _apart(values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-    middle = float(np.median(values))
+def _apart(values: npt.NDArray[np.float64], middle: float) -> npt.NDArray[np.bool_]:
     distance = np.abs(values - middle)
     spread = _MAD_TO_SIGMA * float(np.median(distance))
     found: npt.NDArray[np.bool_] = distance > max(_APART * spread, LEAST * middle)
-    # Many such seconds are no outliers. If most seconds received nothing, the median is 0 and has no relative distance.
-    return found if middle and found.sum() <= len(values) / 8 else np.zeros(len(values), np.bool_)
+    # If most seconds received nothing, the median is 0 and has no relative distance.
+    return found if middle else np.zeros(len(values), np.bool_)
 
 
 def _change(values: npt.NDArray[np.float64]) -> tuple[int, float, float] | None:
-    """The position at which the mean changes, with the means before and after it; None if it does not change."""
+    """The position at which the mean changes, with the means before and after it; None if it does not change.
+
+    A ramp is a change, too: at its middle.
+    """
     n = len(values)
     moments = np.arange(_LEAST_SIDE, n - _LEAST_SIDE + 1)
     sums = np.cumsum(values)
@@ -145,28 +170,49 @@ def _change(values: npt.NDArray[np.float64]) -> tuple[int, float, float] | None:
     at, before, after = int(moments[best]), float(first[best]), float(last[best])
     if abs(after - before) <= LEAST * max(before, after):
         return None
+    tests = len(moments) + 1
     residuals = values - np.where(np.arange(n) < at, before, after)
     squares = float((residuals * residuals).sum())
-    if squares <= 0:
+    if squares <= 0 or _by_chance(residuals, after - before, 1 / at + 1 / (n - at)) * tests < ALPHA:
         return at, before, after
+    times = np.arange(n) - (n - 1) / 2
+    slope = float(times @ values / (times @ times))
+    residuals = values - values.mean() - slope * times
+    squares = float((residuals * residuals).sum())
+    if squares <= 0 or _by_chance(residuals, slope, 1 / float(times @ times)) * tests < _RAMP:
+        return n // 2, float(values[: n // 2].mean()), float(values[n // 2 :].mean())
+    return None
+
+
+def _by_chance(residuals: npt.NDArray[np.float64], estimate: float, variance: float) -> float:
+    """The probability of an estimate at least this far from 0, two-sided, by Student's test.
+
+    Args:
+        residuals: the values minus the fitted ones, of two parameters; not all of them 0.
+        estimate: the estimate.
+        variance: its variance if that of a residual is 1.
+    """
+    n = len(residuals)
     r = autocorrelation(residuals, 2, 0.9)
-    error = sqrt(squares / (n - 2) * (1 / at + 1 / (n - at)) * (1 + r) / (1 - r))
+    error = sqrt(float(residuals @ residuals) / (n - 2) * variance * (1 + r) / (1 - r))
     from scipy.special import stdtr  # takes half a second to import, which only a step with a difference needs
 
     freedom = max((n - 2) * (1 - r) / (1 + r), 1.0)
-    p = 2 * float(stdtr(freedom, -abs(after - before) / error)) * len(moments)
-    return (at, before, after) if p < ALPHA else None
+    return 2 * float(stdtr(freedom, -abs(estimate) / error))
 
 
 def encode_unsteadiness(found: Sequence[Unsteadiness]) -> str:
-    """The differences as the text of a column: kind, second and fraction of each."""
-    return "; ".join(f"{each.kind} {each.at_s} {each.by:.3g}" for each in found)
+    """The differences as the text of a column: kind, second and fraction of each, of a stop its length."""
+    return "; ".join(f"{each.kind} {each.at_s} {each.for_s if each.kind == 'stop' else each.by:.3g}" for each in found)
 
 
 def decode_unsteadiness(text: str) -> list[Unsteadiness]:
     """The differences from the result of :func:`encode_unsteadiness`."""
-    parts = (part.split() for part in text.split("; ") if part)
-    return [Unsteadiness(KINDS[KINDS.index(kind)], int(at_s), float(by)) for kind, at_s, by in parts]
+    found = []
+    for kind, at_s, figure in (part.split() for part in text.split("; ") if part):
+        by, for_s = (-1.0, float(figure)) if kind == "stop" else (float(figure), 0.0)
+        found.append(Unsteadiness(KINDS[KINDS.index(kind)], int(at_s), by, for_s))
+    return found
 
 
 def autocorrelation(residuals: npt.NDArray[np.float64], fitted: int, most: float) -> float:

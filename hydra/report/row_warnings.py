@@ -527,7 +527,7 @@ class UnsteadyRow(FigureWarning):
 
 def _largest(seconds: Sequence[Unsteadiness]) -> str:
     """The largest differences in the order of time, and the number of the others."""
-    most = sorted(seconds, key=lambda each: abs(each.by), reverse=True)[:_NAMED_SECONDS]
+    most = sorted(seconds, key=lambda each: (each.for_s, abs(each.by)), reverse=True)[:_NAMED_SECONDS]
     left = len(seconds) - len(most)
     others = f", and {counted(left, 'other difference')}" if left else ""
     return ", ".join(_differs(each) for each in seconds if each in most) + others
@@ -536,6 +536,8 @@ def _largest(seconds: Sequence[Unsteadiness]) -> str:
 def _differs(found: Unsteadiness) -> str:
     """How seconds of a row differ from the others."""
     by = f"{number(100 * abs(found.by))} % {'less' if found.by < 0 else 'more'} was received"
+    if found.kind == "stop":
+        return f"nothing was received for about {number(found.for_s)} s from second {found.at_s} on"
     if found.kind == "beginning":
         return f"{by} in the first {found.at_s} s than later"
     if found.kind == "first":
