@@ -174,7 +174,9 @@ class KafkaSystemSpec(SystemSpec):
 
     def held_back_s(self, settings: Settings) -> float:
         """The producer's wait for a full batch, and the broker's for the least bytes of a fetch."""
-        producer_ms, broker_ms = (number(value_of(settings, name)) or 0.0 for name in ("linger_ms", "fetch_wait_max_ms"))
+        producer_ms, broker_ms = (
+            number(value_of(settings, name)) or 0.0 for name in ("linger_ms", "fetch_wait_max_ms")
+        )
         return (producer_ms + (broker_ms if value_of(settings, "fetch_min_bytes") != 1 else 0.0)) / 1000
 
     def socket_buffers(self, scenario: Scenario) -> Mapping[str, int]:

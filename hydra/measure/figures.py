@@ -189,10 +189,9 @@ def _steadiness(o: Observation) -> dict[str, Figure]:
     """Whether the seconds of the window are alike, how they differ, and in how many of them nothing arrived."""
     interval_s = max(round(o.window_s / len(o.received)), 1) if o.received else 1
     found = stops.found_in(o)
-    seconds = steadiness.unsteady(o.received, interval_s, found.stopped if found else ())
-    differences = steadiness.with_stops(seconds or (), found) if found else seconds or ()
+    differences = steadiness.unsteady(o.received, interval_s, found or stops.Found())
     return {
-        STEADY: False if differences else None if seconds is None else True,
+        STEADY: None if differences is None else not differences,
         STOPPED: sum(stop.for_s for stop in found.stops) if found else None,
         UNSTEADY: steadiness.encode_unsteadiness(differences) if differences else None,
     }

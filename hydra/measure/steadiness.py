@@ -13,14 +13,14 @@ searched for in the messages received in each whole second:
 - *A change*: the moment with the largest difference between the means before and after it, without the outliers.
   Student's test with the spread on both sides, widened by the first autocorrelation of the residuals, at ``ALPHA`` over
   all moments (Bonferroni). A change counts only if the means differ by ``LEAST``. A change in the first third, with
-  less before it, is a slow beginning.
+  less before it, is a slow beginning. A ramp is a change, too.
 
 ``tests/measure/test_steadiness.py`` measures how often steady steps are reported and unsteady ones found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean, stdev
@@ -29,15 +29,15 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from hydra.measure.stops import Found
+from hydra.measure.stops import Found, Traffic, find
 from hydra.model import TimeSeriesFacts, TimeSeriesInterval
 
 LEAST: Final = 0.05
 """The least relative difference that counts."""
 ALPHA: Final = 0.01
 """The highest probability with which a change is reported in a step that is steady."""
-_RAMP: Final = 0.001
-"""The same of a ramp, which neighbours that are alike imitate."""
+_RISE: Final = 12.0
+"""The least rise of a ramp, in standard deviations; Student's test would need far more seconds to find a ramp."""
 SECONDS: Final = 8
 """The least number of whole seconds that a step needs for these tests."""
 _APART: Final = 6.0
@@ -83,20 +83,29 @@ def settled(received: Sequence[int]) -> bool:
     return len(received) > 1 and abs(received[-1] - received[-2]) <= LEAST * max(received[-2:])
 
 
-def unsteady(
-    received: Sequence[float], interval_s: int = 1, stopped: Collection[int] = ()
-) -> list[Unsteadiness] | None:
-    """The differences between the seconds of a step, a change before outliers; None: there are too few seconds.
+def unsteady(received: Sequence[float], interval_s: int = 1, found: Found | None = None) -> list[Unsteadiness] | None:
+    """The differences between the seconds of a step: stops, a change, outliers; None: there are too few seconds.
 
     Args:
-        received: messages in each whole interval of the window.
+        received: messages in each whole interval of the window; empty if only ``found`` is to be told.
         interval_s: the length of the interval in seconds.
-        stopped: the positions of the intervals with stops, which are reported apart.
+        found: the stops and shortages, which are known from what was due; None: what the other intervals received was
+            due.
     """
-    if len(received) < SECONDS or not any(received):
-        return None
+    if found is None:
+        course = [TimeSeriesInterval(n * interval_s, 0, received=round(count)) for n, count in enumerate(received)]
+        found = find(course, len(course), Traffic(None), interval_s)
+    stops = [Unsteadiness("stop", each.at_s, -1.0, each.for_s) for each in found.stops]
+    seconds = _differences(received, interval_s, found) if len(received) >= SECONDS and any(received) else None
+    known = {each.at_s for each in seconds or () if each.kind == "second"}
+    short = [Unsteadiness("second", each.at_s, each.by) for each in found.shortages if each.at_s not in known]
+    return [*stops, *(seconds or ()), *short] or seconds
+
+
+def _differences(received: Sequence[float], interval_s: int, stops: Found) -> list[Unsteadiness]:
+    """A change, then outliers, in the intervals without stops."""
     values = np.asarray(received, np.float64)
-    running = np.setdiff1d(np.arange(len(values)), np.fromiter(stopped, np.int64, len(stopped)))
+    running = np.array([n for n in range(len(values)) if n not in stops.stopped], np.int64)
     if not len(running):
         return []
     middle = float(np.median(values[running]))
@@ -116,13 +125,6 @@ def unsteady(
     if change is None or not many:
         found += [Unsteadiness("second", int(at) * interval_s, float(values[at]) / middle - 1) for at in apart]
     return found
-
-
-def with_stops(seconds: Sequence[Unsteadiness], found: Found) -> list[Unsteadiness]:
-    """The stops, then the other differences; a shortage is a second that received less than was due."""
-    known = {each.at_s for each in seconds if each.kind == "second"}
-    short = [Unsteadiness("second", each.at_s, each.by) for each in found.shortages if each.at_s not in known]
-    return [*(Unsteadiness("stop", each.at_s, -1.0, each.for_s) for each in found.stops), *seconds, *short]
 
 
 def slow_first(received: Sequence[float]) -> Unsteadiness | None:
@@ -159,7 +161,7 @@ def _apart(values: npt.NDArray[np.float64], middle: float) -> npt.NDArray[np.boo
 def _change(values: npt.NDArray[np.float64]) -> tuple[int, float, float] | None:
     """The position at which the mean changes, with the means before and after it; None if it does not change.
 
-    A ramp is a change, too: at its middle.
+    A ramp is a change at its middle.
     """
     n = len(values)
     moments = np.arange(_LEAST_SIDE, n - _LEAST_SIDE + 1)
@@ -170,35 +172,28 @@ def _change(values: npt.NDArray[np.float64]) -> tuple[int, float, float] | None:
     at, before, after = int(moments[best]), float(first[best]), float(last[best])
     if abs(after - before) <= LEAST * max(before, after):
         return None
-    tests = len(moments) + 1
     residuals = values - np.where(np.arange(n) < at, before, after)
     squares = float((residuals * residuals).sum())
-    if squares <= 0 or _by_chance(residuals, after - before, 1 / at + 1 / (n - at)) * tests < ALPHA:
+    if squares <= 0:
         return at, before, after
-    times = np.arange(n) - (n - 1) / 2
-    slope = float(times @ values / (times @ times))
-    residuals = values - values.mean() - slope * times
-    squares = float((residuals * residuals).sum())
-    if squares <= 0 or _by_chance(residuals, slope, 1 / float(times @ times)) * tests < _RAMP:
-        return n // 2, float(values[: n // 2].mean()), float(values[n // 2 :].mean())
-    return None
-
-
-def _by_chance(residuals: npt.NDArray[np.float64], estimate: float, variance: float) -> float:
-    """The probability of an estimate at least this far from 0, two-sided, by Student's test.
-
-    Args:
-        residuals: the values minus the fitted ones, of two parameters; not all of them 0.
-        estimate: the estimate.
-        variance: its variance if that of a residual is 1.
-    """
-    n = len(residuals)
     r = autocorrelation(residuals, 2, 0.9)
-    error = sqrt(float(residuals @ residuals) / (n - 2) * variance * (1 + r) / (1 - r))
+    error = sqrt(squares / (n - 2) * (1 / at + 1 / (n - at)) * (1 + r) / (1 - r))
     from scipy.special import stdtr  # takes half a second to import, which only a step with a difference needs
 
     freedom = max((n - 2) * (1 - r) / (1 + r), 1.0)
-    return 2 * float(stdtr(freedom, -abs(estimate) / error))
+    p = 2 * float(stdtr(freedom, -abs(after - before) / error)) * len(moments)
+    if p < ALPHA:
+        return at, before, after
+    half = n // 2
+    return (half, float(values[:half].mean()), float(values[half:].mean())) if _is_ramp(values) else None
+
+
+def _is_ramp(values: npt.NDArray[np.float64]) -> bool:
+    """Whether a line fits, which rises by more than ``_RISE`` times the distance of the values from it."""
+    times = np.arange(len(values)) - (len(values) - 1) / 2
+    slope = float(times @ values / (times @ times))
+    residuals = values - values.mean() - slope * times
+    return abs(slope) * len(values) > _RISE * sqrt(float(residuals @ residuals) / (len(values) - 2))
 
 
 def encode_unsteadiness(found: Sequence[Unsteadiness]) -> str:

@@ -175,6 +175,8 @@ class _Search:
         return stops, stopped
 
     def _is_stop(self, first: int, last: int) -> bool:
+        if self._traffic.messages is None:
+            last = first  # what is due is an estimate, which is not added up
         if self._share * self._expected(first, last, _DELAY_S)[0] >= _ENOUGH:
             return True
         if self._traffic.messages is None or self._traffic.drawn:
