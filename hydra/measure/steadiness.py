@@ -47,8 +47,8 @@ _FEWEST_STEPS: Final = 3
 """The least number of equal steps from which the spread of those after the first is known."""
 _MAD_TO_SIGMA: Final = 1.4826
 
-Kind = Literal["beginning", "change", "second", "stop", "first"]
-KINDS: Final[Sequence[Kind]] = ("beginning", "change", "second", "stop", "first")
+Kind = Literal["beginning", "change", "second", "short", "stop", "first"]
+KINDS: Final[Sequence[Kind]] = ("beginning", "change", "second", "short", "stop", "first")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,8 @@ class Unsteadiness:
     """A difference between the seconds of a step, or between steps.
 
     Attributes:
-        kind: a slow beginning, a change, an outlier (``second``), a stop, or a slow first step (``first``).
+        kind: a slow beginning, a change, an outlier (``second``), a second that received less than was due (``short``),
+            a stop, or a slow first step (``first``).
         at_s: the second at which the beginning ends, the change occurs, or the outlier or stop begins; 0 for a first
             step.
         by: how much less (below zero) or more was received than otherwise, as a fraction: in the beginning, after the
@@ -98,7 +99,7 @@ def unsteady(received: Sequence[float], interval_s: int = 1, found: Found | None
     stops = [Unsteadiness("stop", each.at_s, -1.0, each.for_s) for each in found.stops]
     seconds = _differences(received, interval_s, found) if len(received) >= SECONDS and any(received) else None
     known = {each.at_s for each in seconds or () if each.kind == "second"}
-    short = [Unsteadiness("second", each.at_s, each.by) for each in found.shortages if each.at_s not in known]
+    short = [Unsteadiness("short", each.at_s, each.by) for each in found.shortages if each.at_s not in known]
     return [*stops, *(seconds or ()), *short] or seconds
 
 

@@ -498,8 +498,9 @@ _LAST: Final = (
         UNSTEADY,
         "how the seconds of the window differ: `beginning 3 -0.2` (20 % less was received before second 3 than later), "
         "`change 12 0.1` (from second 12 on, 10 % more than before), `second 7 -0.5` (in second 7, 50 % less than in "
-        "the median second, or than was due), `stop 3 4` (from second 3 on, nothing was received for about "
-        "4 s); for repeats `first 0 -0.2` (in the first repeat, 20 % less than in the other repeats)",
+        "the median second), `short 7 -0.5` (in second 7, 50 % less than was due), `stop 3 4` (from second 3 on, "
+        "nothing was received for about 4 s); for repeats `first 0 -0.2` (in the first repeat, 20 % less than in the "
+        "other repeats)",
         repeats="noted",
     ),
     Column(

@@ -508,8 +508,13 @@ class UnsteadyRow(FigureWarning):
 
     kind = "not_steady"
 
-    remedy = "use longer steps, or a longer warm-up (warmup_max_s); the report plots the seconds"
     seconds: Sequence[Unsteadiness]
+
+    @property
+    def remedy(self) -> str:
+        if any(each.kind == "stop" for each in self.seconds):
+            return "find out what stopped the servers, the network or the hosts; the report plots the seconds"
+        return "use longer steps, or a longer warm-up (warmup_max_s); the report plots the seconds"
 
     @property
     def text(self) -> str:
@@ -538,6 +543,8 @@ def _differs(found: Unsteadiness) -> str:
     by = f"{number(100 * abs(found.by))} % {'less' if found.by < 0 else 'more'} was received"
     if found.kind == "stop":
         return f"nothing was received for about {number(found.for_s)} s from second {found.at_s} on"
+    if found.kind == "short":
+        return f"{by} in second {found.at_s} than was due"
     if found.kind == "beginning":
         return f"{by} in the first {found.at_s} s than later"
     if found.kind == "first":

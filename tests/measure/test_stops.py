@@ -185,8 +185,8 @@ def test_at_max_what_the_other_seconds_received_is_due() -> None:
         for_s = dice.uniform(1.5, 8.0)
         begin_s = dice.uniform(0, 10 - for_s)
         running = [1 - max(min(n + 1, begin_s + for_s) - max(n, begin_s), 0.0) for n in range(10)]
-        found += bool(find(counted(usual * running), 10, traffic_in(observed("max"), 1)).stops)
-        reported += bool(find(counted(usual), 10, traffic_in(observed("max"), 1)).stops)
+        found += bool(find(counted((usual * running).tolist()), 10, traffic_in(observed("max"), 1)).stops)
+        reported += bool(find(counted(usual.tolist()), 10, traffic_in(observed("max"), 1)).stops)
     assert found >= 0.95 * simulated
     assert reported <= 0.01 * simulated
 
