@@ -88,7 +88,7 @@ def unsteady(received: Sequence[float], interval_s: int = 1, found: Found | None
     """The differences between the seconds of a step: stops, a change, outliers; None: there are too few seconds.
 
     Args:
-        received: messages in each whole interval of the window; empty if only ``found`` is to be told.
+        received: messages in each whole interval of the window; empty if only ``found`` is wanted.
         interval_s: the length of the interval in seconds.
         found: the stops and shortages, which are known from what was due; None: what the other intervals received was
             due.

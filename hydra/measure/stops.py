@@ -158,7 +158,7 @@ class _Search:
         return messages, copies
 
     def _expected(self, first: int, last: int, delay_s: float) -> tuple[float, float]:
-        """The messages, and the copies, that must arrive in intervals, as far as they are known to the whole number."""
+        """The messages, and the copies, that must arrive in intervals."""
         end_s = (last + 1) * self._width - delay_s - self._traffic.held_back_s
         messages, copies = self._due(first * self._width, end_s)
         return (copies if self._traffic.drawn else min(messages, copies)), copies * self._share
@@ -255,7 +255,7 @@ def found_in(o: Observation) -> Found | None:
 
 
 def traffic_in(o: Observation, copies: float) -> Traffic:
-    """The messages that should arrive in a step, in so many copies each."""
+    """The messages that should arrive in a step; ``copies`` is the number of copies of each."""
     plan, settings = o.plan, o.plan.settings
     points = plan.load or ([] if settings.rate == "max" else [(0.0, float(settings.rate))])
     load = LoadSchedule(points) if points else None

@@ -281,4 +281,4 @@ def test_a_short_stop_is_not_steady_and_may_be_clean() -> None:
     )  # fmt: skip
     found = figures(step)
     assert (found["steady"], found["stopped_s"]) == (False, 0)
-    assert str(found["unsteady"]).startswith("second 3 -0.6")
+    assert str(found["unsteady"]).startswith("short 3 -0.6")
