@@ -55,7 +55,10 @@ _END: Final = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A time in which nothing arrived: the second in which it begins, and about how many seconds it lasted."""
+    """A time in which nothing arrived: the second in which it begins, and about how many seconds it lasted.
+
+    If its messages were lost, only its whole seconds are known.
+    """
 
     at_s: int
     for_s: float
@@ -170,9 +173,20 @@ class _Search:
         for _, row in groupby(enumerate(empty), lambda numbered: numbered[1] - numbered[0]):
             run = [n for _, n in row]
             if self._is_stop(run[0], run[-1]):
-                stops.append(Stop(run[0] * self._width, float(len(run) * self._width)))
+                stops.append(Stop(run[0] * self._width, self._length_s(run[0], run[-1])))
                 stopped |= set(run)
         return stops, stopped
+
+    def _length_s(self, first: int, last: int) -> float:
+        """The length of a stop in empty intervals: more than these, if the first message after it was later."""
+        empty_s = float((last + 1 - first) * self._width)
+        then = self._course[last + 1].latency if last + 1 < len(self._course) else Histogram()
+        if self._traffic.messages is None or self._traffic.readable is not None or not then.counts:
+            return empty_s
+        before = percentiles_us(self._course[first - 1].latency, [75.0])[0] if first else None
+        late_s = (then.max_us - (before or 0)) / 1e6
+        # A single message may be late for another reason.
+        return max(empty_s, round(min(late_s, empty_s + 2 * self._width), 1))
 
     def _is_stop(self, first: int, last: int) -> bool:
         if self._traffic.messages is None:

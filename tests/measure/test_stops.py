@@ -140,6 +140,8 @@ def test_stops_of_any_length_at_any_phase_are_found(name: str, kept: bool) -> No
         begin_s = dice.uniform(0, 10 - for_s)
         stops = world.found(world.step(dice, [(begin_s, for_s)], kept=kept)).stops
         found += bool(stops) and abs(stops[0].at_s - begin_s) <= 1.0
+        lengths_off_s = abs(sum(stop.for_s for stop in stops) - for_s)
+        assert not kept or not stops or lengths_off_s <= 0.3 + world.linger_s + world.burst_s
     assert found >= 0.95 * simulated
 
 
