@@ -21,7 +21,18 @@ from hydra.kafkatest.settings import (
     spec_of,
 )
 from hydra.measure.column import MESSAGES, Column, ReportColumn
-from hydra.model import RESTART, Demand, EventSpec, Figure, Scenario, ServerSpec, Settings, value_of, with_values
+from hydra.model import (
+    RESTART,
+    Demand,
+    EventSpec,
+    Figure,
+    Scenario,
+    ServerSpec,
+    Settings,
+    number,
+    value_of,
+    with_values,
+)
 from hydra.options import setting_flag
 from hydra.system import Reference, Refusal, System, SystemSpec
 
@@ -159,6 +170,13 @@ class KafkaSystemSpec(SystemSpec):
         """The largest number of replicas of all steps."""
         asked = [value for value in scenario.values_of("replication_factor") if isinstance(value, int)]
         return max(asked, default=spec_of(scenario).replication_factor)
+
+    def held_back_s(self, settings: Settings) -> float:
+        """The producer's wait for a full batch, and the broker's for the least bytes of a fetch."""
+        producer_ms, broker_ms = (
+            number(value_of(settings, name)) or 0.0 for name in ("linger_ms", "fetch_wait_max_ms")
+        )
+        return (producer_ms + (broker_ms if value_of(settings, "fetch_min_bytes") != 1 else 0.0)) / 1000
 
     def socket_buffers(self, scenario: Scenario) -> Mapping[str, int]:
         """Those of the user's properties; Hydra sets none."""

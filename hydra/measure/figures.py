@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from hydra.measure import hot_topics, latency, loss, loss_interval, loss_pattern, observation, rates, steadiness
+from hydra.measure import hot_topics, latency, loss, loss_interval, loss_pattern, observation, rates, steadiness, stops
 from hydra.measure.bottleneck import bottleneck
 from hydra.measure.column import ReportColumn
 from hydra.measure.column_names import (
@@ -41,6 +41,7 @@ from hydra.measure.column_names import (
     SHORTFALL,
     START_LOST,
     STEADY,
+    STOPPED,
     UNSTEADY,
 )
 from hydra.measure.connections import connection_figures, reports_of
@@ -175,16 +176,25 @@ def figures(o: Observation, histograms: MergedHistograms | None = None) -> dict[
         "loss_target_pct": 100 * o.loss_target,
     }
     columns |= _shortfall(o, asked, accounts, growing, columns["rate_held"] is True)
-    interval_s = max(round(o.window_s / len(o.received)), 1) if o.received else 1
-    seconds = steadiness.unsteady(o.received, interval_s)
-    columns[STEADY] = None if seconds is None else not seconds
-    columns[UNSTEADY] = steadiness.encode_unsteadiness(seconds) if seconds else None
+    columns |= _steadiness(o)
     columns |= observation.columns(o.servers)
     columns |= bottleneck(o, columns, _passed(o, accounts, others & asked.reported, growing, reporting=True))
     if not o.counted:
         return columns
     senders = o.publisher_reports.values()
     return only_counts(columns, o.plan.settings, senders, asked.reports, o.log_growth, shared=bool(o.group))
+
+
+def _steadiness(o: Observation) -> dict[str, Figure]:
+    """Whether the seconds of the window are alike, how they differ, and in how many of them nothing arrived."""
+    interval_s = max(round(o.window_s / len(o.received)), 1) if o.received else 1
+    found = stops.found_in(o)
+    differences = steadiness.unsteady(o.received, interval_s, found or stops.Found())
+    return {
+        STEADY: None if differences is None else not differences,
+        STOPPED: sum(stop.for_s for stop in found.stops) if found else None,
+        UNSTEADY: steadiness.encode_unsteadiness(differences) if differences else None,
+    }
 
 
 def _deaths(o: Observation, dead: Ints) -> str:

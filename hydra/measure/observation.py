@@ -10,7 +10,17 @@ from typing import Final
 from hydra.measure import rates
 from hydra.measure.connections import ConnectFacts
 from hydra.measure.step_columns import SystemColumns
-from hydra.model import AgentClock, Figure, HostSample, MachineActivity, PublisherReport, StepPlan, ThreadSample
+from hydra.model import (
+    AgentClock,
+    Figure,
+    HostSample,
+    MachineActivity,
+    PublisherReport,
+    StepPlan,
+    ThreadSample,
+    TimeSeriesFacts,
+    TimeSeriesInterval,
+)
 from hydra.wire.subscriber_table import SubscriberTable
 
 COUNTER: Final = "_total"
@@ -123,6 +133,10 @@ class Observation:
         window_ns: the step's start and stop on its clock; the early stop if there was one.
         received: messages that arrived outside the cohort in each whole second of the window (in a longer interval if
             the step lasts more than an hour); empty if there is no time series, or the load changes.
+        course: the time series, the intervals after the window included; empty if there is none.
+        facts: the facts about it; None if there is none.
+        held_back_s: the longest time by which the system's settings delay a message.
+        outages: begin and end (s since the start of the window) of the events in which a server is not there.
         loss_target: the fraction of loss up to which a rate passes.
         steady: whether a rate passes only if no backlog grows.
         last_words: the messages in the last progress message of each subscriber, all that is known of those without a
@@ -151,6 +165,10 @@ class Observation:
     subscriber_reports: SubscriberTable
     window_ns: tuple[int, int]
     received: Sequence[int] = ()
+    course: Sequence[TimeSeriesInterval] = ()
+    facts: TimeSeriesFacts | None = None
+    held_back_s: float = 0.0
+    outages: Sequence[tuple[float, float]] = ()
     direct: bool = False
     columns: SystemColumns = field(default_factory=SystemColumns)
     dead: Collection[int] = frozenset()

@@ -1,16 +1,19 @@
 """Whether the seconds of a step are alike: tests for a slow beginning, a change, and single outliers. Pure.
 
+Stops are found by ``measure/stops.py``, because they are known from what was due.
+
 Another test finds a slow first step among several equal ones, such as a cold start.
 
 A figure of a row is a mean over its window, which means little if the halves of the window differ. Two things are
 searched for in the messages received in each whole second:
 
 - *Outliers*: seconds that differ from the median by more than ``_APART`` times the spread (the median distance from the
-  median, scaled as for a normal distribution), and by more than ``LEAST`` of the median.
+  median, scaled as for a normal distribution), and by more than ``LEAST`` of the median. If they are many, a change
+  comes first: they are reported if there is none.
 - *A change*: the moment with the largest difference between the means before and after it, without the outliers.
   Student's test with the spread on both sides, widened by the first autocorrelation of the residuals, at ``ALPHA`` over
   all moments (Bonferroni). A change counts only if the means differ by ``LEAST``. A change in the first third, with
-  less before it, is a slow beginning.
+  less before it, is a slow beginning. A ramp is a change, too.
 
 ``tests/measure/test_steadiness.py`` measures how often steady steps are reported and unsteady ones found.
 """
@@ -26,12 +29,15 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from hydra.measure.stops import Found, Traffic, find
 from hydra.model import TimeSeriesFacts, TimeSeriesInterval
 
 LEAST: Final = 0.05
 """The least relative difference that counts."""
 ALPHA: Final = 0.01
 """The highest probability with which a change is reported in a step that is steady."""
+_RISE: Final = 12.0
+"""The least rise of a ramp, in standard deviations; Student's test would need far more seconds to find a ramp."""
 SECONDS: Final = 8
 """The least number of whole seconds that a step needs for these tests."""
 _APART: Final = 6.0
@@ -41,8 +47,8 @@ _FEWEST_STEPS: Final = 3
 """The least number of equal steps from which the spread of those after the first is known."""
 _MAD_TO_SIGMA: Final = 1.4826
 
-Kind = Literal["beginning", "change", "second", "first"]
-KINDS: Final[Sequence[Kind]] = ("beginning", "change", "second", "first")
+Kind = Literal["beginning", "change", "second", "short", "stop", "first"]
+KINDS: Final[Sequence[Kind]] = ("beginning", "change", "second", "short", "stop", "first")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +56,19 @@ class Unsteadiness:
     """A difference between the seconds of a step, or between steps.
 
     Attributes:
-        kind: a slow beginning, a change, an outlier (``second``), or a slow first step (``first``).
-        at_s: the second at which the beginning ends, the change occurs, or the outlier begins; 0 for a first step.
+        kind: a slow beginning, a change, an outlier (``second``), a second that received less than was due (``short``),
+            a stop, or a slow first step (``first``).
+        at_s: the second at which the beginning ends, the change occurs, or the outlier or stop begins; 0 for a first
+            step.
         by: how much less (below zero) or more was received than otherwise, as a fraction: in the beginning, after the
-            change, in the outlier, or in the first step.
+            change, in the outlier, in the stop, or in the first step.
+        for_s: about how many seconds a stop lasted.
     """
 
     kind: Kind
     at_s: int
     by: float
+    for_s: float = 0.0
 
 
 def received_of(facts: TimeSeriesFacts, course: Sequence[TimeSeriesInterval]) -> list[int]:
@@ -74,18 +84,36 @@ def settled(received: Sequence[int]) -> bool:
     return len(received) > 1 and abs(received[-1] - received[-2]) <= LEAST * max(received[-2:])
 
 
-def unsteady(received: Sequence[float], interval_s: int = 1) -> list[Unsteadiness] | None:
-    """The differences between the seconds of a step, a change before outliers; None: there are too few seconds.
+def unsteady(received: Sequence[float], interval_s: int = 1, found: Found | None = None) -> list[Unsteadiness] | None:
+    """The differences between the seconds of a step: stops, a change, outliers; None: there are too few seconds.
 
     Args:
-        received: messages in each whole interval of the window.
+        received: messages in each whole interval of the window; empty if only ``found`` is wanted.
         interval_s: the length of the interval in seconds.
+        found: the stops and shortages, which are known from what was due; None: what the other intervals received was
+            due.
     """
-    if len(received) < SECONDS or not any(received):
-        return None
+    if found is None:
+        course = [TimeSeriesInterval(n * interval_s, 0, received=round(count)) for n, count in enumerate(received)]
+        found = find(course, len(course), Traffic(None), interval_s)
+    stops = [Unsteadiness("stop", each.at_s, -1.0, each.for_s) for each in found.stops]
+    seconds = _differences(received, interval_s, found) if len(received) >= SECONDS and any(received) else None
+    known = {each.at_s for each in seconds or () if each.kind == "second"}
+    short = [Unsteadiness("short", each.at_s, each.by) for each in found.shortages if each.at_s not in known]
+    return [*stops, *(seconds or ()), *short] or seconds
+
+
+def _differences(received: Sequence[float], interval_s: int, stops: Found) -> list[Unsteadiness]:
+    """A change, then outliers, in the intervals without stops."""
     values = np.asarray(received, np.float64)
-    apart = _apart(values)
-    rest = np.flatnonzero(~apart)
+    running = np.array([n for n in range(len(values)) if n not in stops.stopped], np.int64)
+    if not len(running):
+        return []
+    middle = float(np.median(values[running]))
+    apart = running[_apart(values[running], middle)]
+    # If many seconds are far from the median, a change may be why; only what no change explains is an outlier.
+    many = len(apart) > len(values) / 8
+    rest = running if many else np.setdiff1d(running, apart)
     change = _change(values[rest]) if len(rest) >= SECONDS else None
     found = []
     if change is not None:
@@ -95,10 +123,8 @@ def unsteady(received: Sequence[float], interval_s: int = 1) -> list[Unsteadines
             found.append(Unsteadiness("beginning", at_s, before / after - 1))
         else:
             found.append(Unsteadiness("change", at_s, (after - before) / (before or 1.0)))
-    middle = float(np.median(values))
-    found += [
-        Unsteadiness("second", int(at) * interval_s, float(values[at]) / middle - 1) for at in np.flatnonzero(apart)
-    ]
+    if change is None or not many:
+        found += [Unsteadiness("second", int(at) * interval_s, float(values[at]) / middle - 1) for at in apart]
     return found
 
 
@@ -125,17 +151,19 @@ def slow_first(received: Sequence[float]) -> Unsteadiness | None:
     return Unsteadiness("first", 0, first / usual - 1)
 
 
-def _apart(values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-    middle = float(np.median(values))
+def _apart(values: npt.NDArray[np.float64], middle: float) -> npt.NDArray[np.bool_]:
     distance = np.abs(values - middle)
     spread = _MAD_TO_SIGMA * float(np.median(distance))
     found: npt.NDArray[np.bool_] = distance > max(_APART * spread, LEAST * middle)
-    # Many such seconds are no outliers. If most seconds received nothing, the median is 0 and has no relative distance.
-    return found if middle and found.sum() <= len(values) / 8 else np.zeros(len(values), np.bool_)
+    # If most seconds received nothing, the median is 0 and has no relative distance.
+    return found if middle else np.zeros(len(values), np.bool_)
 
 
 def _change(values: npt.NDArray[np.float64]) -> tuple[int, float, float] | None:
-    """The position at which the mean changes, with the means before and after it; None if it does not change."""
+    """The position at which the mean changes, with the means before and after it; None if it does not change.
+
+    A ramp is a change at its middle.
+    """
     n = len(values)
     moments = np.arange(_LEAST_SIDE, n - _LEAST_SIDE + 1)
     sums = np.cumsum(values)
@@ -155,18 +183,32 @@ def _change(values: npt.NDArray[np.float64]) -> tuple[int, float, float] | None:
 
     freedom = max((n - 2) * (1 - r) / (1 + r), 1.0)
     p = 2 * float(stdtr(freedom, -abs(after - before) / error)) * len(moments)
-    return (at, before, after) if p < ALPHA else None
+    if p < ALPHA:
+        return at, before, after
+    half = n // 2
+    return (half, float(values[:half].mean()), float(values[half:].mean())) if _is_ramp(values) else None
+
+
+def _is_ramp(values: npt.NDArray[np.float64]) -> bool:
+    """Whether a line fits, which rises by more than ``_RISE`` times the distance of the values from it."""
+    times = np.arange(len(values)) - (len(values) - 1) / 2
+    slope = float(times @ values / (times @ times))
+    residuals = values - values.mean() - slope * times
+    return abs(slope) * len(values) > _RISE * sqrt(float(residuals @ residuals) / (len(values) - 2))
 
 
 def encode_unsteadiness(found: Sequence[Unsteadiness]) -> str:
-    """The differences as the text of a column: kind, second and fraction of each."""
-    return "; ".join(f"{each.kind} {each.at_s} {each.by:.3g}" for each in found)
+    """The differences as the text of a column: kind, second and fraction of each, of a stop its length."""
+    return "; ".join(f"{each.kind} {each.at_s} {each.for_s if each.kind == 'stop' else each.by:.3g}" for each in found)
 
 
 def decode_unsteadiness(text: str) -> list[Unsteadiness]:
     """The differences from the result of :func:`encode_unsteadiness`."""
-    parts = (part.split() for part in text.split("; ") if part)
-    return [Unsteadiness(KINDS[KINDS.index(kind)], int(at_s), float(by)) for kind, at_s, by in parts]
+    found = []
+    for kind, at_s, figure in (part.split() for part in text.split("; ") if part):
+        by, for_s = (-1.0, float(figure)) if kind == "stop" else (float(figure), 0.0)
+        found.append(Unsteadiness(KINDS[KINDS.index(kind)], int(at_s), by, for_s))
+    return found
 
 
 def autocorrelation(residuals: npt.NDArray[np.float64], fitted: int, most: float) -> float:

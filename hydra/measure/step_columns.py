@@ -56,6 +56,7 @@ from hydra.measure.column_names import (
     SHORTFALL,
     START_LOST,
     STEADY,
+    STOPPED,
     TOPICS,
     UNSTEADY,
     VERDICT,
@@ -483,13 +484,23 @@ _LAST: Final = (
     yes_no_column(
         STEADY,
         "whether about the same number of messages was received in each second of the window, see *Steady state*. "
-        "Empty if data of fewer than 8 seconds is stored, or if the load changes",
+        "Empty if data of fewer than 8 seconds is stored, or if the load changes or an event happens; but no if a "
+        "second received nothing or much less than was due",
+    ),
+    Column(
+        STOPPED,
+        "s",
+        "seconds of the window in which nothing arrived at the subscribers outside the cohort although messages were "
+        "due, see *Stops*. Empty if the messages of each second are unknown, or in a window shorter than 2 s",
+        better="lower",
     ),
     text_column(
         UNSTEADY,
         "how the seconds of the window differ: `beginning 3 -0.2` (20 % less was received before second 3 than later), "
         "`change 12 0.1` (from second 12 on, 10 % more than before), `second 7 -0.5` (in second 7, 50 % less than in "
-        "the median second); for repeats `first 0 -0.2` (in the first repeat, 20 % less than in the other repeats)",
+        "the median second), `short 7 -0.5` (in second 7, 50 % less than was due), `stop 3 4` (from second 3 on, "
+        "nothing was received for about 4 s); for repeats `first 0 -0.2` (in the first repeat, 20 % less than in the "
+        "other repeats)",
         repeats="noted",
     ),
     Column(

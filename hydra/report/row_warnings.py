@@ -500,8 +500,13 @@ class UnsteadyRow(FigureWarning):
 
     kind = "not_steady"
 
-    remedy = "use longer steps, or a longer warm-up (warmup_max_s); the report plots the seconds"
     seconds: Sequence[Unsteadiness]
+
+    @property
+    def remedy(self) -> str:
+        if any(each.kind == "stop" for each in self.seconds):
+            return "find out what stopped the servers, the network or the hosts; the report plots the seconds"
+        return "use longer steps, or a longer warm-up (warmup_max_s); the report plots the seconds"
 
     @property
     def text(self) -> str:
@@ -519,7 +524,7 @@ class UnsteadyRow(FigureWarning):
 
 def _largest(seconds: Sequence[Unsteadiness]) -> str:
     """The largest differences in the order of time, and the number of the others."""
-    most = sorted(seconds, key=lambda each: abs(each.by), reverse=True)[:_NAMED_SECONDS]
+    most = sorted(seconds, key=lambda each: (each.for_s, abs(each.by)), reverse=True)[:_NAMED_SECONDS]
     left = len(seconds) - len(most)
     others = f", and {counted(left, 'other difference')}" if left else ""
     return ", ".join(_differs(each) for each in seconds if each in most) + others
@@ -528,6 +533,10 @@ def _largest(seconds: Sequence[Unsteadiness]) -> str:
 def _differs(found: Unsteadiness) -> str:
     """How seconds of a row differ from the others."""
     by = f"{number(100 * abs(found.by))} % {'less' if found.by < 0 else 'more'} was received"
+    if found.kind == "stop":
+        return f"nothing was received for about {number(found.for_s)} s from second {found.at_s} on"
+    if found.kind == "short":
+        return f"{by} in second {found.at_s} than was due"
     if found.kind == "beginning":
         return f"{by} in the first {found.at_s} s than later"
     if found.kind == "first":

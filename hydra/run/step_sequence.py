@@ -20,7 +20,7 @@ from hydra.events.run_events import FramesRejected, StepStored, SystemFact, Syst
 from hydra.measure.figures import MergedHistograms, figures, merge_histograms
 from hydra.measure.observation import Observation
 from hydra.measure.steadiness import received_of, settled
-from hydra.model import SKIPPED_BY, USER, Cohort, Histogram, Role, StepPlan, StepResult
+from hydra.model import EVENT_KINDS, RESTART, SKIPPED_BY, USER, Cohort, Histogram, Role, StepPlan, StepResult
 from hydra.monitor.progress_view import ServerStartup
 from hydra.monitor.run_snapshot import ClientCounts, WindowProgress
 from hydra.monitor.step_progress import ReportedTotals, StepProgress
@@ -143,9 +143,22 @@ class StepSequence:
         # A tool reports no seconds.
         plan = replace(plan, course=plan.course and self._run.scenario.client not in self._run.spec.tools)
         observation = self._take_time_series(plan) if plan.course else self._stepper.measure(plan, self._tick)
-        kept = self._run.store.course(self._run.epoch) if plan.course and not self._run.scenario.events else None
+        events, spec = self._run.scenario.events, self._run.spec
+        kept = self._run.store.course(self._run.epoch) if plan.course else None
         self._deployment.evict(BitMap(observation.silent))
-        return replace(observation, received=received_of(*kept[1:]) if kept and not plan.load else ())
+        return replace(
+            observation,
+            received=received_of(*kept[1:]) if kept and not plan.load and not events else (),
+            course=kept[2] if kept else (),
+            facts=kept[1] if kept else None,
+            held_back_s=spec.held_back_s(plan.settings),
+            # Impairments are those of the cohort, and a burst is part of the load.
+            outages=[
+                (event.at_s, event.at_s + (event.for_s if event.kind == RESTART else 0.0))
+                for event in events
+                if event.kind not in EVENT_KINDS
+            ],
+        )
 
     def _look_at_machines(self) -> None:
         """Stores the record of each host that is new, and checks the pins on all hosts.

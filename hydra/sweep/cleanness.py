@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from hydra.events.value_formatting import counted, number
+from hydra.measure.column import REPEATS
 from hydra.measure.column_names import (
     AVG_TX,
     CLEAN,
@@ -26,6 +27,7 @@ from hydra.measure.column_names import (
     REASON,
     REQUESTED,
     STATUS,
+    STOPPED,
 )
 from hydra.model import Figure
 from hydra.model import number as number_of
@@ -43,8 +45,8 @@ def flaws(row: Figures) -> tuple[str, ...]:
     """The reasons why a row is not clean; none for a clean row.
 
     A row is clean if it was measured, every publisher held its rate (at ``max`` there is none to hold), the row passed
-    (docs/measurements.md, *When a rate passes*), no message is undrained or unknown, and no subscriber died or was
-    silent. A row of a search is clean if every search has a figure.
+    (docs/measurements.md, *When a rate passes*), no message is undrained or unknown, no stop was found (*Stops*), and
+    no subscriber died or was silent. A row of a search is clean if every search has a figure.
 
     Args:
         row: of a table; or the figures of a measured step, which have no status.
@@ -54,7 +56,7 @@ def flaws(row: Figures) -> tuple[str, ...]:
         return (": ".join(filter(None, (status, str(row.get(REASON) or "")))),)
     if REQUESTED not in row:
         return tuple(_searches(row))
-    return *_gone(row), *_rate(row), *_messages(row), *unjudged(row)
+    return *_gone(row), *_rate(row), *_messages(row), *_stops(row), *unjudged(row)
 
 
 def why_not_clean(row: Figures) -> str:
@@ -124,6 +126,12 @@ def _messages(row: Figures) -> Iterator[str]:
         yield f"{', '.join(parts) or 'did not pass'}{limit}"
     elif parts:
         yield ", ".join(parts)
+
+
+def _stops(row: Figures) -> Iterator[str]:
+    if stopped_s := number_of(row.get(STOPPED)):
+        of = " in the mean of its repeats" if REPEATS in row else ""
+        yield f"nothing arrived for {number(stopped_s)} s{of} although messages were due"
 
 
 def _lost_and_late(row: Figures) -> Iterator[str]:

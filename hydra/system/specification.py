@@ -284,6 +284,10 @@ class SystemSpec:
         value = value_of(settings, self.batch.name)
         return self.burst(settings.system) if value is None else value
 
+    def held_back_s(self, settings: Settings) -> float:
+        """The longest time by which settings delay a message, such as the wait of a producer for a full batch."""
+        return 0.0
+
     def group(self, settings: Settings) -> str:
         """The consumer group of the subscribers; at least one member receives each message.
 

@@ -207,6 +207,11 @@ SLOW = (
             "20 % more was received in second 7 than in the median second, "
             "40 % more was received in second 9 than in the median second, and 2 other differences",
         ),
+        (
+            rows.UnsteadyRow([Unsteadiness("stop", 3, -1.0, 4.0), Unsteadiness("short", 2, -0.5)]),
+            "not steady: nothing was received for about 4 s from second 3 on, "
+            "50 % less was received in second 2 than was due",
+        ),
         (rows.UnsteadyRow([]), "not steady in at least one of its repeats"),
         (rows.SendsRefused(7), "7 messages were rejected by a server or the library"),
         (rows.GeneratorLimited("max"), "max: generator-limited: the clients limited the measured rate, not the system"),

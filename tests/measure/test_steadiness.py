@@ -49,6 +49,7 @@ def test_a_steady_step_is_rarely_called_otherwise(seconds: int, spread: float, n
         (lambda at: np.where(at < 6, -0.3, 0.0), "beginning", 6),
         (lambda at: np.where(at < 15, 0.0, -0.3), "change", 15),
         (lambda at: np.where(at == 12, -0.7, 0.0), "second", 12),
+        (lambda at: np.where(at == 0, -0.7, 0.0), "second", 0),
     ],
 )
 def test_what_is_not_steady_is_found_and_named(shape: Callable[[Floats], Floats], kind: str, at_s: int) -> None:
@@ -59,6 +60,22 @@ def test_what_is_not_steady_is_found_and_named(shape: Callable[[Floats], Floats]
         assert [each.kind for each in found][:1] == [kind]
         assert abs(found[0].at_s - at_s) <= 1
         assert found[0].by < -0.2
+
+
+@pytest.mark.parametrize("seconds", [8, 10, 30])
+@pytest.mark.tier("test")
+def test_ramps_and_a_slow_first_second_are_found(seconds: int) -> None:
+    dice, at = np.random.default_rng(9), np.arange(float(seconds))
+    for shape in (0.5 + at / seconds, 1.5 - at / seconds, np.where(at == 0, 0.5, 1.0)):
+        steps = [(1000 * shape * (1 + noise(dice, seconds, 0.02, 0.0))).tolist() for _ in range(SIMULATED // 2)]
+        assert sum(bool(unsteady(step)) for step in steps) >= 0.95 * len(steps)
+
+
+def test_many_seconds_apart_are_found_where_no_change_explains_them() -> None:
+    received = [150, 150, 150, 0, 0, 0, 0, 750, 150, 150]
+    assert unsteady(received) == [Unsteadiness("stop", 3, -1.0, 4.0), Unsteadiness("second", 7, 4.0)]
+    received = [100, 101, 99, 300, 100, 300, 101, 300, 99, 100]
+    assert [each.at_s for each in unsteady(received) or ()] == [3, 5, 7]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +95,7 @@ def test_what_needs_no_statistics(received: Sequence[float], found: list[Unstead
 
 
 def test_what_was_written_is_read_and_only_whole_seconds_of_a_complete_step_count() -> None:
-    found = [Unsteadiness("beginning", 3, -0.25), Unsteadiness("second", 7, 0.5)]
+    found = [Unsteadiness("beginning", 3, -0.25), Unsteadiness("second", 7, 0.5), Unsteadiness("stop", 2, -1.0, 1.5)]
     assert decode_unsteadiness(encode_unsteadiness(found)) == found
     course = [TimeSeriesInterval(second, 100, received=second) for second in range(12)]
     assert received_of(TimeSeriesFacts(0, 9.5, 1, 2.0, complete=True), course) == list(range(9))

@@ -24,7 +24,7 @@ MISSED: Row = {"requested_rate": 30_000.0, "rate_held": False, "avg_tx_rate_pps"
         AT_MAX,
         {"client_loss_pct": 0.4, "late_pct": 3.0},  # within the target: the row passed
         {"clients": 0, "passed": None},  # the log shows what arrived
-        {"host_cpu_mean_pct": 100.0, "generator_limited": True, "steady": False},
+        {"host_cpu_mean_pct": 100.0, "generator_limited": True, "steady": False, "stopped_s": 0.0},
         {"reason": "measured at the second try"},
     ],
 )
@@ -47,6 +47,8 @@ def test_a_row_is_clean_that_carried_what_was_requested(more: Row) -> None:
         ({"undrained": 4}, "4 messages still waiting (undrained)"),
         ({"failed_dead": 2, "died_by": "SIGKILL", "failed_silent": 1},
          "subscribers: 2 died (SIGKILL), 1 never answered"),
+        ({"stopped_s": 4.0, "steady": False}, "nothing arrived for 4 s although messages were due"),
+        ({"stopped_s": 0.75, "repeats": 4}, "nothing arrived for 0.75 s in the mean of its repeats although messages were due"),  # noqa: E501
         ({"passed": None}, "unknown whether messages were lost or late"),
         ({"passed": None, "rate_held": None},
          "unknown whether the rate was held and whether messages were lost or late"),
