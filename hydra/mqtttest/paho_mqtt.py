@@ -25,7 +25,6 @@ from hydra.wire.traffic import client_topics, topic_choice
 
 if TYPE_CHECKING:
     import paho.mqtt.client as mqtt
-    import zmq
 
     from hydra.control.control_client import ControlClient
     from hydra.wire.messages import Configure
@@ -52,7 +51,7 @@ class PahoPublisher:
 
     def __init__(self, client: int, control: ControlClient) -> None:
         self._client = client
-        self._control = control.socket
+        self._control = control
         self._connection: MqttConnection | None = None
         self._built_for: MqttStep | None = None
         self._topic = ""
@@ -224,7 +223,7 @@ class PahoSubscriber(SubscriberTransport):
 
     def __init__(self, client: int, control: ControlClient) -> None:
         self._client = client
-        self._control = control.socket
+        self._control = control
         self._connection: MqttConnection | None = None
         self._built_for: tuple[MqttStep, tuple[str, ...]] | None = None
         self._arrived: deque[bytes] = deque()
@@ -359,17 +358,17 @@ class PahoSubscriber(SubscriberTransport):
         self._arrived.append(bytes(message.payload))
 
 
-def connection_or_control(connection: MqttConnection, control: zmq.Socket[bytes], timeout_s: float) -> bool:
+def connection_or_control(connection: MqttConnection, control: ControlClient, timeout_s: float) -> bool:
     """Waits for the connection or for the controller; returns whether the connection can be read, or written."""
-    if control.poll(0):
+    if control.socket.poll(0):
         return False
     # After this poll, ZeroMQ's descriptor signals further messages.
     waiting = select.poll()
-    waiting.register(control.fileno(), select.POLLIN)
+    waiting.register(control.socket.fileno(), select.POLLIN)
     if not connection.lost:
         waiting.register(connection, select.POLLIN | (select.POLLOUT if connection.unsent() else 0))
     ready = waiting.poll(poll_ms(timeout_s))
-    return any(descriptor != control.fileno() for descriptor, _ in ready)
+    return any(descriptor != control.socket.fileno() for descriptor, _ in ready)
 
 
 def _connected_by(step: MqttStep) -> MqttStep:
