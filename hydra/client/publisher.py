@@ -6,15 +6,15 @@ import math
 import os
 import time
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from hydra.client.control_loop import PublisherLoop
 from hydra.client.linux_process import UsageMeter, exact_timers, resident_bytes
 from hydra.client.pacing import Backoff, LoadPacer, Pacer
 from hydra.client.payload import PayloadBlock
 from hydra.client.time_series import ReportTimer, SentTimeSeries
-from hydra.client.transport import Delivery, PublisherTransport
-from hydra.control.control_client import ControlClient
+from hydra.client.transport import AwaitingTransport, Delivery, PublisherTransport
+from hydra.control.control_client import ControlClient, poll_ms
 from hydra.control.list_limits import join_beyond
 from hydra.model import HEADER_BYTES, PublisherReport
 from hydra.wire.clock import StepClock
@@ -56,6 +56,11 @@ PREPARED_BYTES: Final = 65_536
 AWAKE_S: Final = 120e-6
 """A publisher wakes up this many seconds before a message is due, and then reads the clock until it is. Waking up and
 reading the control channel, with code that is in no cache, can take this long."""
+SERVED_FROM_S: Final = 0.001
+"""While answers are due, a wait of this many seconds or more ends when one arrives; after a shorter wait the publisher
+looks for them anyway."""
+SERVED_AT_MOST_S: Final = 1.0
+"""The longest wait for answers, s."""
 ANSWERS_S: Final = 0.02
 """How long a publisher waits for the last answers before it reads the control channel again, s."""
 
@@ -66,6 +71,7 @@ class TransportPublisher(PublisherLoop):
     def __init__(self, client: int, control: ControlClient, transport: PublisherTransport) -> None:
         super().__init__(client, control)
         self._transport = transport
+        self._awaiting = cast(AwaitingTransport, transport) if hasattr(transport, "awaits") else None
         self._probes: Backoff | None = None
         self._end_markers: Backoff | None = None
         self._errors: Backoff | None = None  # for a step that stopped early
@@ -78,6 +84,25 @@ class TransportPublisher(PublisherLoop):
         super().run()
 
     def _work(self) -> float:
+        return self._serve(self._act())
+
+    def _serve(self, wait_s: float) -> float:
+        """Waits for answers if some are due; returns how many seconds of the wait are left for a command.
+
+        A library that is served only when a message is due delivers answers at that time, and at QoS 2 the server
+        passes a message on only after an answer of the publisher.
+        """
+        if wait_s < SERVED_FROM_S or self._command is None or self._awaiting is None:
+            return wait_s
+        if self._step is None or self._step.finished:
+            self._transport.poll()  # otherwise the step has just done so
+        if not self._awaiting.awaits():
+            return wait_s
+        self._awaiting.wait(poll_ms(min(wait_s, SERVED_AT_MOST_S)) / 1000)
+        return 0
+
+    def _act(self) -> float:
+        """Does what is due now; returns how many seconds may pass until there is more to do."""
         step = self._step
         if step is not None and not step.finished:
             wait_s = step.work()
@@ -243,7 +268,7 @@ class _Sending:
         """Sends at most one chunk; returns seconds until there is more to do, 0 for at once."""
         now_ns = self.clock.now_ns()
         pacer = self._pacer
-        again_s = self._transport.poll()
+        self._transport.poll()
         if now_ns >= self._next_memory_ns:
             self._look_at_memory(now_ns)
         if self.finished or pacer.done(now_ns):
@@ -257,8 +282,7 @@ class _Sending:
                     # The counts of past seconds are sent even while a load pauses.
                     next_ns = min(next_ns, self._telling.next_ns)
                 self._prepare(1)  # takes time, so the wait is computed after it
-                wait_s = max(self.clock.until_s(next_ns) - self._awake_s, 0.0)
-                return wait_s if again_s is None else min(wait_s, again_s)
+                return max(self.clock.until_s(next_ns) - self._awake_s, 0.0)
             while now_ns < next_ns:
                 now_ns = self.clock.now_ns()
             if not (count := pacer.due(now_ns)):

@@ -27,6 +27,8 @@ from hydra.wire.messages import Configure, SystemObject
 
 DEAF_AT_MOST_S: Final = 0.1
 """How long a transport waits for data when the control channel cannot wake it."""
+DEAF_ANSWERS_S: Final = 0.01
+"""How long a publisher waits for answers when the control channel cannot wake it, s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +140,9 @@ class PublisherTransport(Protocol):
         reads the control channel and offers the rest again.
         """
 
-    def poll(self) -> float | None:
-        """Lets the library deliver acknowledgements; returns at once.
-
-        Returns the number of seconds until the next call is needed: an acknowledgement's time is that of the call that
-        finds it. None if these times do not matter.
-        """
-        return None
+    def poll(self) -> None:
+        """Lets the library deliver acknowledgements and write what it holds; returns at once."""
+        return  # with an empty body, mypy takes the method for an abstract one
 
     def flush(self, timeout_s: float) -> bool:
         """Waits at most ``timeout_s`` for outstanding answers, also to probes; True if all messages are answered."""
@@ -164,6 +162,26 @@ class PublisherTransport(Protocol):
 
     def close(self) -> None:
         """Closes the connection at once, without waiting; may be called twice."""
+
+
+class AwaitingTransport(Protocol):
+    """A publisher's transport whose library does nothing for the publisher except in its calls.
+
+    The time of an acknowledgement is that of the ``poll`` that finds it. So while :meth:`awaits` is true, the publisher
+    waits in :meth:`wait`: for its next message, for a command, and after its last message.
+    """
+
+    def awaits(self) -> bool:
+        """Whether answers are due, or data waits to be written, after the last ``poll``."""
+
+    def wait(self, timeout_s: float) -> None:
+        """Waits until the library may have something for ``poll``, or the control channel has a message.
+
+        A library that the control channel cannot wake waits at most ``DEAF_ANSWERS_S``.
+
+        Args:
+            timeout_s: the longest wait in seconds, whole milliseconds.
+        """
 
 
 class SubscriberTransport(Protocol):

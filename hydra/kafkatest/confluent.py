@@ -15,7 +15,7 @@ import confluent_kafka
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from hydra.client import process_group
-from hydra.client.transport import DEAF_AT_MOST_S, Kind
+from hydra.client.transport import DEAF_ANSWERS_S, DEAF_AT_MOST_S, Kind
 from hydra.kafkatest import batching
 from hydra.kafkatest.control_messages import PLACES, KafkaConfigure
 from hydra.kafkatest.group_membership import ASK_FOR_S, Membership
@@ -35,12 +35,10 @@ CONNECT_TIMEOUT_S: Final = 10.0
 ASK_TOPIC_FOR_S: Final = 1.0
 """How long one request for the topic waits; between requests the client checks whether the cluster rejects it."""
 FULL_WAIT_S: Final = 0.005
-ANSWERS_EVERY_S: Final = 0.0005
-"""How often the client looks for answers while some are missing."""
 STATISTICS_TRIES: Final = 3
 """The number of intervals of statistics to wait for new ones."""
 PROBE_FLUSH_S: Final = 0.05
-FLUSH_STEP_S: Final = 0.005
+FLUSH_STEP_S: Final = 0.001
 RECONNECT_WAIT_S: Final = 1.0
 LEAVE_WITHIN_S: Final = 3.0
 _TRANSIENT: Final = frozenset(
@@ -140,13 +138,19 @@ class ConfluentPublisher(ProducerTransport[Producer]):
             self._account()
         return count
 
-    def poll(self) -> float | None:
+    def poll(self) -> None:
         """See transport.py."""
-        if self._producer is None:
-            return None
-        self._producer.poll(0)
-        self._account()
-        return ANSWERS_EVERY_S if self._acks != "0" and self._ledger.pending else None
+        if self._producer is not None:
+            self._producer.poll(0)
+            self._account()
+
+    def awaits(self) -> bool:
+        """See transport.py."""
+        return self._acks != "0" and self._ledger.pending > 0
+
+    def wait(self, timeout_s: float) -> None:
+        """See transport.py. The library's wait ends with delivery reports."""
+        self._opened().poll(min(timeout_s, DEAF_ANSWERS_S))
 
     def flush(self, timeout_s: float) -> bool:
         """See transport.py."""

@@ -29,7 +29,7 @@ from kafka.record import default_records
 from kafka.structs import OffsetAndMetadata
 
 from hydra.client import process_group
-from hydra.client.transport import DEAF_AT_MOST_S, Kind, read_system
+from hydra.client.transport import DEAF_ANSWERS_S, DEAF_AT_MOST_S, Kind, read_system
 from hydra.errors import UsageError
 from hydra.kafkatest import batching
 from hydra.kafkatest.control_messages import PLACES, KafkaConfigure
@@ -53,10 +53,12 @@ _WITH_PASSWORD: Final = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
 """SASL mechanisms for which the library needs user and password, but does not check them."""
 _OVER: Final = (KafkaTimeoutError, RequestTimedOutError)
 FULL_WAIT_S: Final = 0.005
-ANSWERS_EVERY_S: Final = 0.0005
-"""How often the client looks for answers while some are missing."""
+ANSWERS_EVERY_S: Final = 0.001
+"""How often the client looks for answers that can overtake others, s."""
+FEW: Final = 100
+"""The most messages without an answer of which the client looks at every one."""
 PROBE_FLUSH_S: Final = 0.05
-FLUSH_STEP_S: Final = 0.05
+FLUSH_STEP_S: Final = 0.001
 CLOSE_WAIT_S: Final = 0.3
 LEAVE_WAIT_S: Final = 1.0
 
@@ -204,17 +206,28 @@ class KafkaPythonPublisher(ProducerTransport[Any]):
             self._counting.payload_bytes += sum(map(len, messages[:count]))
         return count
 
-    def poll(self) -> float | None:
+    def poll(self) -> None:
         """See transport.py."""
         self._account()
-        return ANSWERS_EVERY_S if self._in_flight else None
+
+    def awaits(self) -> bool:
+        """See transport.py."""
+        return bool(self._in_flight)
+
+    def wait(self, timeout_s: float) -> None:
+        """See transport.py. The wait ends with the first message's answer, or with another one within a millisecond."""
+        in_order = len(self._topics) * len(self._partitions) == 1
+        longest_s = DEAF_ANSWERS_S if in_order else ANSWERS_EVERY_S
+        with contextlib.suppress(KafkaError):
+            self._in_flight[0][1].get(min(timeout_s, longest_s))
+        self._account(everywhere=not in_order and len(self._in_flight) <= FEW)
 
     def flush(self, timeout_s: float) -> bool:
         """See transport.py."""
         producer, deadline = self._opened(), time.monotonic() + timeout_s
         flushed = False
         while True:
-            self._account()
+            self._account(everywhere=len(self._in_flight) <= FEW)
             left_s = deadline - time.monotonic()
             if left_s <= 0 or (flushed and not self._in_flight):
                 return not self._in_flight

@@ -49,8 +49,9 @@ class PahoPublisher:
 
     marks_end = True
 
-    def __init__(self, client: int) -> None:
+    def __init__(self, client: int, control: ControlClient) -> None:
         self._client = client
+        self._control = control
         self._connection: MqttConnection | None = None
         self._built_for: MqttStep | None = None
         self._topic = ""
@@ -152,6 +153,15 @@ class PahoPublisher:
             self._connection.write()
             self._take_answers()
 
+    def awaits(self) -> bool:
+        """See transport.py. A lost connection has no answers."""
+        connection = self._connection
+        return connection is not None and not connection.lost and (bool(self._waiting) or connection.unsent())
+
+    def wait(self, timeout_s: float) -> None:
+        """See transport.py."""
+        connection_or_control(self._opened(), self._control, timeout_s)
+
     def framed_bytes(self, message_size: int) -> int | None:
         """The size of a PUBLISH packet: type, length, topic, message id (QoS 1 and 2), properties (MQTT 5), message.
 
@@ -213,7 +223,7 @@ class PahoSubscriber(SubscriberTransport):
 
     def __init__(self, client: int, control: ControlClient) -> None:
         self._client = client
-        self._control = control.socket
+        self._control = control
         self._connection: MqttConnection | None = None
         self._built_for: tuple[MqttStep, tuple[str, ...]] | None = None
         self._arrived: deque[bytes] = deque()
@@ -266,7 +276,7 @@ class PahoSubscriber(SubscriberTransport):
             return ()
         self._take(limit)
         if not self._arrived and timeout_s > 0:
-            if not self._wait(connection, timeout_s):
+            if not connection_or_control(connection, self._control, timeout_s):
                 return ()
             self._take(limit)
         return self._taken(limit)
@@ -294,18 +304,6 @@ class PahoSubscriber(SubscriberTransport):
         """Removes at most ``limit`` messages from those that have arrived."""
         arrived = self._arrived
         return [arrived.popleft() for _ in range(min(limit, len(arrived)))]
-
-    def _wait(self, connection: MqttConnection, timeout_s: float) -> bool:
-        """Waits for data or for the controller; returns whether there is data."""
-        if self._control.poll(0):
-            return False
-        # After this poll, ZeroMQ's descriptor signals further messages.
-        waiting = select.poll()
-        waiting.register(self._control.fileno(), select.POLLIN)
-        if not connection.lost:
-            waiting.register(connection, select.POLLIN | (select.POLLOUT if connection.unsent() else 0))
-        ready = waiting.poll(poll_ms(timeout_s))
-        return any(descriptor != self._control.fileno() for descriptor, _ in ready)
 
     def _take(self, limit: int) -> None:
         """Reads until ``limit`` messages have arrived, no data is left, or the batch takes too long."""
@@ -360,6 +358,19 @@ class PahoSubscriber(SubscriberTransport):
         self._arrived.append(bytes(message.payload))
 
 
+def connection_or_control(connection: MqttConnection, control: ControlClient, timeout_s: float) -> bool:
+    """Waits for the connection or for the controller; returns whether the connection can be read, or written."""
+    if control.socket.poll(0):
+        return False
+    # After this poll, ZeroMQ's descriptor signals further messages.
+    waiting = select.poll()
+    waiting.register(control.socket.fileno(), select.POLLIN)
+    if not connection.lost:
+        waiting.register(connection, select.POLLIN | (select.POLLOUT if connection.unsent() else 0))
+    ready = waiting.poll(poll_ms(timeout_s))
+    return any(descriptor != control.socket.fileno() for descriptor, _ in ready)
+
+
 def _connected_by(step: MqttStep) -> MqttStep:
     """The settings on which a connection depends: all except ``retain``."""
     return replace(step, retain=False)
@@ -376,7 +387,7 @@ def _versions() -> dict[str, str]:
 def kinds() -> Mapping[str, Kind]:
     """The kinds of clients that this program offers, by name."""
     return {
-        "mqtt-pub": Kind("publisher", "paho-mqtt", _versions, lambda client, _: PahoPublisher(client), [MqttStep]),
+        "mqtt-pub": Kind("publisher", "paho-mqtt", _versions, PahoPublisher, [MqttStep]),
         "mqtt-sub": Kind("subscriber", "paho-mqtt", _versions, PahoSubscriber, [MqttStep]),
     }
 

@@ -240,6 +240,18 @@ class NatsConnection:
         """Whether there is a connection now."""
         return self._client is not None and self._client.is_connected
 
+    @property
+    def unwritten(self) -> bool:
+        """Whether the connection has bytes that the socket has not accepted."""
+        client = self._client
+        if client is None or not client.is_connected:
+            return False
+        # The library hands its bytes to asyncio, and has no method for what waits there.
+        written_by = getattr(client._transport, "_io_writer", None)
+        return client.pending_data_size > 0 or (
+            written_by is not None and written_by.transport.get_write_buffer_size() > 0
+        )
+
     def close(self) -> None:
         """Closes the connection; may be called twice."""
         client, self._client = self._client, None

@@ -60,6 +60,7 @@ class NatsPublisher:
         self._disconnects = 0  # those after which answers were given up
         self._given_up = 0  # answers to messages before this one are not expected
         self._expected = 0  # the other messages without an answer
+        self._stirs = False  # whether each answer ends the wait
 
     @property
     def marks_end(self) -> bool:
@@ -139,6 +140,16 @@ class NatsPublisher:
         """See transport.py."""
         self._connection.turn()
         self._answers.take()
+
+    def awaits(self) -> bool:
+        """See transport.py."""
+        return self._expected > 0 or self._connection.unwritten
+
+    def wait(self, timeout_s: float) -> None:
+        """See transport.py. The library also writes within it what the socket did not accept at once."""
+        self._stirs = True
+        self._connection.wait(timeout_s)
+        self._stirs = False
 
     def framed_bytes(self, message_size: int) -> int | None:
         """The size of ``PUB SUBJECT  SIZE``, the message, and two line ends; None if the subjects vary it."""
@@ -226,7 +237,7 @@ class NatsPublisher:
         else:
             (self._answers.bad if refused else self._answers.good).append(number)
             self._expected -= number >= self._given_up
-        if not self._expected:
+        if self._stirs or not self._expected:
             self._connection.stir()
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -19,6 +21,7 @@ from hydra.wire.messages import Configure, HostClock, Start
 EPOCH = 1
 START_NS, STOP_NS = 1_000_000_000, 1_200_000_000
 LOOK_NS = 1_000
+ANSWER_NS = 7_300_000
 
 
 class Library:
@@ -45,19 +48,62 @@ class Library:
         return len(accepted)
 
 
+class Answering(Library):
+    """Each message has an answer after a while, which a poll finds; its wait can last for 10 ms."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.arrive_ns: list[int] = []
+        self.found_ns: list[int] = []
+        self.asked = self.waits = 0
+        self.asked_before_last = 0
+
+    def configure(self, _command: Configure) -> str:
+        return ""
+
+    def send(self, messages: Sequence[bytes], first_sequence: int) -> int:
+        accepted = super().send(messages, first_sequence)
+        self.asked_before_last = self.asked
+        self.arrive_ns += [self.now_ns + ANSWER_NS] * accepted
+        return accepted
+
+    def poll(self) -> None:
+        arrived = sum(at_ns <= self.now_ns for at_ns in self.arrive_ns)
+        self.found_ns += [self.now_ns] * (arrived - len(self.found_ns))
+
+    def awaits(self) -> bool:
+        self.asked += 1
+        return len(self.found_ns) < len(self.arrive_ns)
+
+    def wait(self, timeout_s: float) -> None:
+        assert 0.001 <= timeout_s < math.inf
+        self.waits += 1
+        until_ns = self.now_ns + round(min(timeout_s, 0.01) * 1e9)
+        self.now_ns = max(self.now_ns, min(until_ns, self.arrive_ns[len(self.found_ns)]))
+
+
+def its_clock(monkeypatch: pytest.MonkeyPatch, library: Library) -> None:
+    for module in (publisher, clock):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic_ns=library.check_owner))
+
+
 @pytest.fixture
 def library(monkeypatch: pytest.MonkeyPatch) -> Library:
     it = Library()
-    for module in (publisher, clock):
-        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic_ns=it.monotonic_ns))
+    its_clock(monkeypatch, it)
     return it
 
 
-def begun(library: Any, rate: Rate) -> publisher._Sending:
+def commands(rate: Rate, stop_ns: int = STOP_NS) -> tuple[Configure, Start]:
     settings = SharedSettings(rate=rate, burst=100, message_size=30)
     command = Configure(epoch=EPOCH, number=1, settings=settings, publishers=[], probe=False, system={})
-    start = Start(epoch=EPOCH, number=2, start_at_ns=START_NS, stop_at_ns=STOP_NS, clock=HostClock(at_ns=0, step_ns=0))
-    return publisher._Sending(0, command, start, library, PayloadBlock(settings))
+    start = Start(epoch=EPOCH, number=2, start_at_ns=START_NS, stop_at_ns=stop_ns, clock=HostClock(at_ns=0, step_ns=0))
+    return command, start
+
+
+def begun(library: Any, rate: Rate) -> publisher._Sending:
+    command, start = commands(rate)
+    return publisher._Sending(0, command, start, library, PayloadBlock(command.settings))
 
 
 def work_until_finished(step: publisher._Sending, library: Library) -> list[float]:
@@ -113,3 +159,34 @@ def test_what_is_left_of_a_burst_is_not_packed_again(library: Library, monkeypat
     work_until_finished(step, library)
     assert len(library.sent) == (STOP_NS - START_NS) // 100_000
     assert sum(packed) < len(library.sent) + 100
+
+
+def answered(monkeypatch: pytest.MonkeyPatch, rate: Rate, stop_ns: int) -> Answering:
+    """A library whose publisher has done its step, and waits for a command without a time limit."""
+    it = Answering()
+    its_clock(monkeypatch, it)
+    loop = publisher.TransportPublisher(0, Mock(), it)  # type: ignore[arg-type]  # no more of it is called
+    for command in commands(rate, stop_ns):
+        loop._obey(command)
+    while (wait_s := loop._work()) < math.inf:
+        it.now_ns += round(wait_s * 1e9)
+    return it
+
+
+@pytest.mark.parametrize("rate", [0.5, 5, 100, 900])
+def test_an_answer_is_found_when_it_arrives_also_behind_the_last_message(
+    monkeypatch: pytest.MonkeyPatch, rate: Rate
+) -> None:
+    it = answered(monkeypatch, rate, START_NS + 1_000_000_000)
+    assert len(it.found_ns) == len(it.sent) == math.ceil(float(rate))
+    assert max(found - arrived for found, arrived in zip(it.found_ns, it.arrive_ns, strict=True)) <= 1_100_000
+    # One for each message and one for each answer, which arrives within the 10 ms of a wait.
+    assert it.waits <= 2 * len(it.sent)
+
+
+def test_messages_that_follow_each_other_closely_cost_no_look_at_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    it = answered(monkeypatch, 2000, STOP_NS)
+    assert len(it.found_ns) == len(it.sent) == 400
+    assert it.asked_before_last <= 1  # before the first one was due

@@ -110,6 +110,16 @@ def test_the_schedule_is_kept_and_acknowledged(publisher: Bench, wide_log: Log, 
         assert sequences == sorted(sequences)
 
 
+def test_the_last_answer_is_taken_when_it_arrives(publisher: Bench, wide_log: Log) -> None:
+    """Nothing wakes the publisher between its only message and the end of the window."""
+    configured(publisher, 1, wide_log.from_here(), with_values(STEADY, rate=0.5), probe=False)
+    _, report = publisher.publish(CLIENT, 1, 2.0)
+    assert (report.sent, report.acknowledged) == (1, 1)
+    assert report.last_ns - report.first_ns < 1_000_000_000
+    assert sum(report.ack_latency.counts[1::2]) == 1
+    assert report.ack_latency.max_us < 1_000_000
+
+
 def test_rate_max(publisher: Bench, log: Log) -> None:
     configured(publisher, 1, log.from_here(), with_values(STEADY, rate="max"), probe=False, progress_s=0.05)
     _, report = publisher.publish(CLIENT, 1, 0.2)

@@ -50,7 +50,7 @@ def test_a_loss_is_reported_in_its_step_only(connections: list[Any], returns: st
 
 
 def test_a_publisher_that_connects_again_reports_the_loss(connections: list[Any]) -> None:
-    publisher = paho_mqtt.PahoPublisher(1)
+    publisher = paho_mqtt.PahoPublisher(1, Mock())
     publisher.configure(command(1))
     publisher._returns = True
     connections[-1].lost = "the server closed it"

@@ -77,6 +77,15 @@ def test_the_schedule_is_kept_and_answered(publisher: Bench, place: Place, qos: 
     assert [a.time_ns for a in data] == [window.start_ns + n * 2_000_000 for n in range(count)]
 
 
+@pytest.mark.parametrize("qos", [rarely(1), 2])
+def test_the_last_answer_is_taken_when_it_arrives(publisher: Bench, place: Place, qos: int) -> None:
+    """Nothing wakes the publisher between its only message and the end of the window."""
+    configured(publisher, 2, place, step_settings(rate=0.5), qos=qos)
+    _, report = publisher.publish(CLIENT, 2, 2.0)
+    assert (report.sent, report.acknowledged) == (1, 1)
+    assert report.last_ns - report.first_ns < 1_000_000_000
+
+
 def test_rate_max_keeps_within_what_may_wait_for_an_answer(publisher: Bench, place: Place) -> None:
     configured(publisher, 1, place, step_settings(rate="max"), qos=1, max_inflight=5)
     _, report = publisher.publish(CLIENT, 1, 0.2)

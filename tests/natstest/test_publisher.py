@@ -121,6 +121,14 @@ def test_the_schedule_is_kept_and_accounted_for(publisher: Bench, epoch: int, da
     assert all(r.time_ns == window.start_ns + r.sequence * 2_000_000 for r in records)
 
 
+def test_the_last_answer_is_taken_when_it_arrives(publisher: Bench, epoch: int, stream: Stream) -> None:
+    """Nothing wakes the publisher between its only message and the end of the window."""
+    configured(publisher, epoch, stream.system(), with_values(STEADY, rate=0.5), probe=False)
+    _, report = publisher.publish(CLIENT, epoch, 2.0)
+    assert (report.sent, report.acknowledged) == (1, 1)
+    assert report.last_ns - report.first_ns < 1_000_000_000
+
+
 @pytest.mark.parametrize("data", ["core", "unacknowledged"], indirect=True)
 def test_rate_max(publisher: Bench, epoch: int, data: Ends) -> None:
     configured(publisher, epoch, data.system(), with_values(STEADY, rate="max"), probe=False, progress_s=0.05)
