@@ -13,7 +13,7 @@ from hydra.client.linux_process import UsageMeter, exact_timers, resident_bytes
 from hydra.client.pacing import Backoff, LoadPacer, Pacer
 from hydra.client.payload import PayloadBlock
 from hydra.client.time_series import ReportTimer, SentTimeSeries
-from hydra.client.transport import Delivery, PublisherTransport
+from hydra.client.transport import Delivery, PublisherTransport, Tending
 from hydra.control.control_client import ControlClient
 from hydra.control.list_limits import join_beyond
 from hydra.model import HEADER_BYTES, PublisherReport
@@ -66,6 +66,7 @@ class TransportPublisher(PublisherLoop):
     def __init__(self, client: int, control: ControlClient, transport: PublisherTransport) -> None:
         super().__init__(client, control)
         self._transport = transport
+        self._tending = Tending(transport)
         self._probes: Backoff | None = None
         self._end_markers: Backoff | None = None
         self._errors: Backoff | None = None  # for a step that stopped early
@@ -76,6 +77,9 @@ class TransportPublisher(PublisherLoop):
         """Obeys commands until it receives ``quit``."""
         exact_timers()
         super().run()
+
+    def _tend(self) -> float:
+        return self._tending.serve()
 
     def _work(self) -> float:
         step = self._step
@@ -136,6 +140,7 @@ class TransportPublisher(PublisherLoop):
         sizes = size_choice(command.drawn, self._id) if command.drawn.sizes else None
         self._payload = PayloadBlock(command.settings, command.payload_share, sizes)
         self._data_endpoint = self._transport.configure(command)
+        self._tending.begin()
         if command.probe:
             first_ns, apart_ns = FIRST_PROBES_APART_NS, PROBES_APART_NS
             if command.group:
