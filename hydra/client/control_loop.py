@@ -6,6 +6,7 @@ ends, and the client dies with its parent.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
@@ -61,7 +62,11 @@ class StepLoop(ABC):
 
     def run(self) -> None:
         """Obeys commands until it receives ``quit``."""
-        serve(self._control, self._work, self._obey)
+        serve(self._control, lambda: min(self._work(), self._tend()), self._obey)
+
+    def _tend(self) -> float:
+        """Keeps the data connection alive, also between steps; returns after how many seconds it has to again."""
+        return math.inf
 
     @abstractmethod
     def _work(self) -> float:

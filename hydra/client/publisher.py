@@ -13,7 +13,7 @@ from hydra.client.linux_process import UsageMeter, exact_timers, resident_bytes
 from hydra.client.pacing import Backoff, LoadPacer, Pacer
 from hydra.client.payload import PayloadBlock
 from hydra.client.time_series import ReportTimer, SentTimeSeries
-from hydra.client.transport import AwaitingTransport, Delivery, PublisherTransport
+from hydra.client.transport import AwaitingTransport, Delivery, PublisherTransport, Tending
 from hydra.control.control_client import ControlClient, poll_ms
 from hydra.control.list_limits import join_beyond
 from hydra.model import HEADER_BYTES, PublisherReport
@@ -72,6 +72,7 @@ class TransportPublisher(PublisherLoop):
         super().__init__(client, control)
         self._transport = transport
         self._awaiting = cast(AwaitingTransport, transport) if hasattr(transport, "awaits") else None
+        self._tending = Tending(transport)
         self._probes: Backoff | None = None
         self._end_markers: Backoff | None = None
         self._errors: Backoff | None = None  # for a step that stopped early
@@ -82,6 +83,9 @@ class TransportPublisher(PublisherLoop):
         """Obeys commands until it receives ``quit``."""
         exact_timers()
         super().run()
+
+    def _tend(self) -> float:
+        return self._tending.serve()
 
     def _work(self) -> float:
         return self._serve(self._act())
@@ -161,6 +165,7 @@ class TransportPublisher(PublisherLoop):
         sizes = size_choice(command.drawn, self._id) if command.drawn.sizes else None
         self._payload = PayloadBlock(command.settings, command.payload_share, sizes)
         self._data_endpoint = self._transport.configure(command)
+        self._tending.begin()
         if command.probe:
             first_ns, apart_ns = FIRST_PROBES_APART_NS, PROBES_APART_NS
             if command.group:

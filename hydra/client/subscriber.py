@@ -14,10 +14,11 @@ from hydra.client.control_loop import SubscriberLoop
 from hydra.client.ledger import Ledger
 from hydra.client.linux_process import UsageMeter
 from hydra.client.message_topics import MessageTopics
+from hydra.client.read_limit import ReadLimit
 from hydra.client.subscriber_connection import ConnectPhases, SubscriberConnection
 from hydra.client.subscriber_state import MOST_MESSAGES, BufferedBatches, Impairments, LagBins, ReceiveBuffer
 from hydra.client.time_series import TURNS, ReceivedTimeSeries, ReportTimer
-from hydra.client.transport import BatchReader, ConnectingTransport, SubscriberTransport
+from hydra.client.transport import BatchReader, ConnectingTransport, SubscriberTransport, Tending
 from hydra.control.control_client import ControlClient
 from hydra.control.list_limits import add_absence
 from hydra.errors import HydraError
@@ -63,7 +64,11 @@ class TransportSubscriber(SubscriberLoop["_Receiving"]):
         super().__init__(client, control)
         self._transport = transport
         self._connection: SubscriberConnection | None = None  # only in a step that measures connecting
+        self._tending = Tending(transport)
         self._connecting = cast(ConnectingTransport, transport) if hasattr(transport, "disconnections") else None
+
+    def _tend(self) -> float:
+        return self._tending.serve()
 
     def _work(self) -> float:
         step = self._step
@@ -140,6 +145,7 @@ class TransportSubscriber(SubscriberLoop["_Receiving"]):
 
     def _prepare(self, command: Configure) -> None:
         self._connection = None
+        self._tending.begin()
         if isinstance(command.connect, Connect):
             self._connection = SubscriberConnection(command.connect, self._id)
         if self._connection is None or self._connection.connected:
@@ -195,6 +201,7 @@ class _Receiving:
         self._progress_ns = int(command.progress_s * 1e9)
         self._next_progress_ns = 0
         self._spells = Impairments(command.spells)
+        self._limit: ReadLimit | None = None  # of a slow reader, from the start on
         self._time_series_s = command.course_s
         self._time_series: ReceivedTimeSeries | None = None
         self._telling: ReportTimer | None = None
@@ -256,6 +263,8 @@ class _Receiving:
             if self._time_series_s:
                 self._time_series = ReceivedTimeSeries(self._latency, command.start_at_ns)
                 self._telling = ReportTimer(self._client, command.start_at_ns, self._time_series_s)
+            if self._settings.receive_rate is not None:
+                self._limit = ReadLimit(self._settings.receive_rate, command.start_at_ns)
             if self._settings.rate != "max":
                 self._lag = LagBins(command.start_at_ns, command.stop_at_ns)
 
@@ -297,10 +306,10 @@ class _Receiving:
                 return 0
             if self._settings.reconnect_rate is not None:
                 wait_s = self._reconnect(now_ns, self._settings.reconnect_rate)
-            if self._settings.receive_rate is not None:
-                limit, wait_s = self._allowance(now_ns, self._settings.receive_rate)
+            if self._limit is not None:
+                limit = min(self._limit.allowance(now_ns), BATCH_LIMIT)
                 if not limit:
-                    return wait_s
+                    return min(self._limit.wait_s(now_ns), _WAIT_S)
             if self._progress_ns:
                 wait_s = min(wait_s, self._clock.until_s(self._next_progress_ns))
             if self._telling is not None:
@@ -315,15 +324,14 @@ class _Receiving:
 
     def _obey_impairments(self, now_ns: int) -> tuple[int, float]:
         """The number of messages that may be read now, and how long to wait for a message, or until it is above 0."""
-        change = self._spells.at(now_ns - self._start_ns, self._ledger.messages)
+        self._count()  # what was read before a change
+        change = self._spells.at(now_ns - self._start_ns)
         if change == "leave":
-            self._count()
             self._transport.close()
             self._absent_since_ns = self._absent_since_ns or now_ns
         elif change == "return":
             self._come_back()
-        self._count()
-        limit, wait_s = self._spells.allowance(now_ns - self._start_ns, self._ledger.messages)
+        limit, wait_s = self._spells.allowance(now_ns - self._start_ns)
         return min(limit, BATCH_LIMIT), min(wait_s, _WAIT_S)
 
     def _come_back(self) -> None:
@@ -345,13 +353,6 @@ class _Receiving:
         if self._telling is not None:
             until_ns = min(until_ns, self._telling.next_ns)
         return min(until_ns, self._next_progress_ns) if self._progress_ns else until_ns
-
-    def _allowance(self, now_ns: int, rate: float) -> tuple[int, float]:
-        """The number of messages that a slow reader may read now, and how long it waits otherwise, s."""
-        allowed = int(max(now_ns - self._start_ns, 0) * rate / 1e9) + 1 - self.messages
-        if allowed > 0:
-            return min(allowed, BATCH_LIMIT), _WAIT_S
-        return 0, min((1 - allowed) / rate, _WAIT_S)
 
     def _reconnect(self, now_ns: int, rate: float) -> float:
         """Reconnects if it is due; returns seconds until the next time."""
@@ -413,6 +414,7 @@ class _Receiving:
             self._end_absence(self._time_of(self._batch_ns))
         if clock is None:
             return
+        self._note_read(clock.at_ns(self._batch_ns), len(ours))
         times_ns, now_ns = arrived.headers["time_ns"], clock.at_ns(read_ns)
         each_ns = np.repeat(now_ns, arrived.counts)
         (self._latency if self._time_series is None else self._time_series).record(times_ns, each_ns)
@@ -423,6 +425,12 @@ class _Receiving:
         if self._lag is not None:
             newest_ns = times_ns[np.cumsum(arrived.counts) - 1].view(np.int64)
             self._lag.add(now_ns, now_ns - newest_ns)
+
+    def _note_read(self, now_ns: int, messages: int) -> None:
+        """Notes what a slow reader has read in one batch; after ``finish`` it has no limit."""
+        if self._limit is not None:
+            self._limit.read(now_ns, messages)
+        self._spells.read(now_ns - self._start_ns, messages)
 
     @property
     def _counts_later(self) -> bool:

@@ -20,6 +20,7 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from hydra.client.read_limit import ReadLimit
 from hydra.model import HEADER_BYTES, LAG_BINS, LATENCY_HIGHEST_US
 from hydra.wire.data_message import HEADER_OF, from_bytes
 from hydra.wire.messages import Impairment
@@ -178,38 +179,41 @@ class Impairments:
         self.gone = False
         self._spells = list(spells)
         self._now: Impairment | None = None
-        self._messages = 0  # number read when the present impairment began
+        self._limit: ReadLimit | None = None  # of the present impairment
 
     def __bool__(self) -> bool:
         return bool(self._spells)
 
-    def at(self, since_start_ns: int, messages: int) -> Change:
+    def at(self, since_start_ns: int) -> Change:
         """Whether the subscriber has to disconnect or reconnect now.
 
         Args:
             since_start_ns: time since the start of the window.
-            messages: number of messages that it has read.
         """
         now = next((s for s in self._spells if s.begin_s * _SECOND_NS <= since_start_ns < s.end_s * _SECOND_NS), None)
         if now is self._now:
             return ""
-        self._now, self._messages = now, messages
+        self._now, self._limit = now, None
+        if now is not None and now.kind == "slow":
+            self._limit = ReadLimit(now.rate, round(now.begin_s * _SECOND_NS))
         if now is not None and now.kind == "gone":
             left, self.gone = self.gone, True
             return "" if left else "leave"
         return "return" if self.gone else ""
 
-    def allowance(self, since_start_ns: int, messages: int) -> tuple[int, float]:
+    def read(self, since_start_ns: int, messages: int) -> None:
+        """Notes that messages were read at this time."""
+        if self._limit is not None:
+            self._limit.read(since_start_ns, messages)
+
+    def allowance(self, since_start_ns: int) -> tuple[int, float]:
         """The number of messages that may be read now, and the seconds until that may change."""
-        now = self._now
         since_s = since_start_ns / _SECOND_NS
         next_s = min((e for s in self._spells for e in (s.begin_s, s.end_s) if e > since_s), default=math.inf) - since_s
-        if now is None:
+        if self._now is None:
             return NO_LIMIT, next_s
-        if now.kind == "gone":
+        if self._limit is None:
             return 0, next_s
-        read = messages - self._messages
-        allowed = math.floor((since_s - now.begin_s) * now.rate) + 1 - read
-        if allowed > 0:
+        if allowed := self._limit.allowance(since_start_ns):
             return allowed, next_s
-        return 0, min(next_s, (1 - allowed) / now.rate if now.rate > 0 else math.inf)
+        return 0, min(next_s, self._limit.wait_s(since_start_ns))

@@ -10,6 +10,7 @@ of the pages that a client shares with the other clients of its group.
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -237,6 +238,42 @@ class ConnectingTransport(Protocol):
 
     def disconnections(self) -> list[Disconnection]:
         """The disconnections since ``configure`` after which the library connects again, ns on CLOCK_MONOTONIC."""
+
+
+class TendedTransport(Protocol):
+    """A transport whose connection ends if nothing serves its library, which pings and answers pings, for a while."""
+
+    def tend(self) -> float:
+        """Keeps the connection alive without reading messages for the client, also between steps.
+
+        Returns:
+            After how many seconds it must be called again at the latest; infinity: not before ``configure``.
+        """
+
+
+class Tending:
+    """Calls a transport's ``tend`` when it is due.
+
+    Arguments:
+        transport: the transport; it may have no such method.
+    """
+
+    def __init__(self, transport: object) -> None:
+        self._tend: Callable[[], float] | None = getattr(transport, "tend", None)
+        self._next_s = 0.0
+
+    def begin(self) -> None:
+        """Makes it due: the connection may be another one."""
+        self._next_s = 0.0
+
+    def serve(self) -> float:
+        """Returns the seconds until it must be called again."""
+        if self._tend is None:
+            return math.inf
+        now_s = time.monotonic()
+        if now_s >= self._next_s:
+            self._next_s = now_s + self._tend()
+        return self._next_s - now_s
 
 
 class BatchReader(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import select
 import socket
@@ -20,6 +21,7 @@ from hydra.client.subscriber_connection import ConnectPhases
 from hydra.client.tls import AccessError, access_error, password_error, secured, speaks_tls
 
 if TYPE_CHECKING:
+    from paho.mqtt.client import DisconnectFlags
     from paho.mqtt.enums import MQTTErrorCode
     from paho.mqtt.reasoncodes import ReasonCode
 
@@ -30,6 +32,10 @@ _PROBE_WITHIN_S: Final = 2.0
 SESSION_KEPT_S: Final = 3600
 """How long the server keeps the session of a disconnected client; only MQTT 5 can request it."""
 _MISC_EVERY_S: Final = 1.0
+_PATIENCE: Final = 1.5
+"""The number of keepalives without a packet after which a server ends the connection."""
+_SILENT: Final = 0x8D
+"""The reason code of MQTT 5 of a server that did so (keep alive timeout)."""
 _FAILURE: Final = 0x80
 """Reason codes from this value on are errors."""
 _LOGIN: Final = (0x86, 0x87, 0x8C)
@@ -91,6 +97,7 @@ class MqttConnection:
     Attributes:
         server: the server, as the subject of a sentence.
         lost: why the connection was lost, or "".
+        was_silent: whether it was lost because this client sent nothing for longer than the keepalive allows.
         phases: what is known of how the connection was made.
 
     Raises:
@@ -116,6 +123,10 @@ class MqttConnection:
         self._accepted: ReasonCode | None = None
         self._granted: dict[int, Sequence[ReasonCode]] = {}
         self.lost = ""
+        self.was_silent = False
+        self._heard = False  # whether something was read since the last look
+        self._served_s = time.monotonic()  # when the library last had the time to ping
+        self._late_s = -math.inf  # when it last had it too late for the server
         self.phases = ConnectPhases()
         self._misc_at_s = 0.0
         self._client = client = mqtt.Client(
@@ -221,7 +232,7 @@ class MqttConnection:
         answer = self._client.publish(topic, payload, qos, retain)
         if answer.rc == mqtt.MQTT_ERR_SUCCESS:
             return answer.mid
-        self.lost = self.lost or mqtt.error_string(answer.rc)
+        self._lose(mqtt.error_string(answer.rc))
         return None
 
     def fileno(self) -> int:
@@ -239,11 +250,34 @@ class MqttConnection:
 
     def read(self) -> bool:
         """Reads one packet if one is there, and returns at once whether there was something to read."""
-        if self.lost or not (self._readable.poll(0) or self._decrypted()):
-            self._misc()
+        self.keep_alive()
+        if self.lost or not self._waits():
             return False
+        self._heard = True
         self._judge(self._client.loop_read())
         return True
+
+    def _waits(self) -> bool:
+        """Whether there is something to read."""
+        return bool(self._readable.poll(0) or self._decrypted())
+
+    def keep_alive(self) -> None:
+        """Pings the server if the connection was silent for too long; called on every turn, whatever there is to read.
+
+        The answer to a ping may wait behind data that a slow reader leaves, or that the server sends faster than they
+        are read. The library would end the connection, so a ping counts as answered while data come or wait.
+        """
+        now_s = time.monotonic()
+        if now_s < self._misc_at_s or self.lost:
+            return
+        self._misc_at_s = now_s + _MISC_EVERY_S
+        self._note_silence(now_s)
+        if self._heard or self._waits():
+            self._client._ping_t = 0.0
+        self._heard = False
+        self._judge(self._client.loop_misc())
+        if not self.lost:
+            self._served_s = now_s
 
     def wait(self, timeout_s: float, *, to_write: bool = False) -> None:
         """Waits at most ``timeout_s`` until it can read, or write; returns at once if the connection is lost."""
@@ -282,22 +316,34 @@ class MqttConnection:
             left.close()
         self.lost = self.lost or "it was closed"
 
-    def _misc(self) -> None:
-        """Pings the server if the connection was silent for too long."""
-        now_s = time.monotonic()
-        if now_s >= self._misc_at_s and not self.lost:
-            self._misc_at_s = now_s + _MISC_EVERY_S
-            self._judge(self._client.loop_misc())
-
     def _judge(self, code: MQTTErrorCode) -> None:
         if code not in (mqtt.MQTT_ERR_SUCCESS, mqtt.MQTT_ERR_AGAIN):
-            self.lost = self.lost or mqtt.error_string(code)
+            self._lose(mqtt.error_string(code))
+
+    def _note_silence(self, now_s: float) -> None:
+        # A server waits for one and a half times the keepalive, and the library pings after one, if it can.
+        if now_s - self._served_s >= _PATIENCE * self._step.keepalive > 0:
+            self._late_s = now_s
+
+    def _lose(self, why: str, *, told: bool = False) -> None:
+        """Notes why the connection was lost; ``told``: the server named this client's silence."""
+        if self.lost:
+            return
+        now_s = time.monotonic()
+        self._note_silence(now_s)
+        # A client reads the end of a connection some time after it could ping again.
+        self.was_silent = told or now_s - self._late_s < self._step.keepalive
+        self.lost = f"this client was silent for longer than its keepalive: {why}" if self.was_silent else why
 
     def _on_connect(self, _client: object, _data: object, _flags: object, code: ReasonCode, _more: object) -> None:
         self._accepted = code
 
-    def _on_disconnect(self, _client: object, _data: object, _flags: object, code: ReasonCode, _more: object) -> None:
-        self.lost = self.lost or ("no reason was given" if code.value == _FAILURE else str(code))
+    def _on_disconnect(
+        self, _client: object, _data: object, flags: DisconnectFlags, code: ReasonCode, _more: object
+    ) -> None:
+        # (The library gives this code, too, if a ping of its own had no answer.)
+        told = flags.is_disconnect_packet_from_server and code.value == _SILENT
+        self._lose("no reason was given" if code.value == _FAILURE else str(code), told=told)
 
     def _on_subscribe(
         self, _client: object, _data: object, mid: int, codes: Sequence[ReasonCode], _more: object

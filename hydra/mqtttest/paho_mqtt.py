@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import select
 import sys
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,6 +35,8 @@ FULL_WAIT_S: Final = 0.005
 FLUSH_STEP_S: Final = 0.005
 PROBE_FLUSH_S: Final = 0.05
 _RETURN_WITHIN_S: Final = 1.0
+_LOOKS: Final = 4
+"""How often a client looks in the time of a keepalive whether a ping is due."""
 BATCH_NS: Final = 10_000_000
 """How long a subscriber reads a batch at most, ns: all messages of a batch have the time of its end, and 2000 messages
 of a process that shares a core with many others can take seconds."""
@@ -65,7 +68,7 @@ class PahoPublisher:
         """Sequences by message id; -1 stands for a probe, or a message of an earlier step."""
         self._answers = Answers()
         self._returns = False  # whether it connects again if the connection is lost in the step
-        self._was_lost = False  # whether an earlier connection was lost in the step
+        self._lost = _Losses()  # of earlier connections of the step
         self._again_ns = 0  # when it may try that, CLOCK_MONOTONIC
 
     def configure(self, command: Configure) -> str:
@@ -85,7 +88,7 @@ class PahoPublisher:
         self._most = step.max_inflight
         self._waiting = dict.fromkeys(self._waiting, -1)
         self._answers = Answers()
-        self._returns, self._was_lost = command.connect is not UNSET, False
+        self._returns, self._lost = command.connect is not UNSET, _Losses()
         return ""
 
     def _open(self, step: MqttStep, timeout_s: float = CONNECT_TIMEOUT_S, *, asks_why: bool = True) -> None:
@@ -99,7 +102,7 @@ class PahoPublisher:
     def _come_back(self) -> None:
         """Connects again after a loss, one attempt a second, if the step measures that."""
         if self._returns and self._built_for is not None and time.monotonic_ns() >= self._again_ns:
-            self._was_lost = True
+            self._lost.note(self._connection)
             with contextlib.suppress(OSError):
                 self._open(self._built_for, _RETURN_WITHIN_S, asks_why=False)
             self._again_ns = time.monotonic_ns() + AGAIN_NS
@@ -162,6 +165,10 @@ class PahoPublisher:
         """See transport.py."""
         connection_or_control(self._opened(), self._control, timeout_s)
 
+    def tend(self) -> float:
+        """See transport.py."""
+        return _tend(self._connection, self._built_for)
+
     def framed_bytes(self, message_size: int) -> int | None:
         """The size of a PUBLISH packet: type, length, topic, message id (QoS 1 and 2), properties (MQTT 5), message.
 
@@ -193,7 +200,7 @@ class PahoPublisher:
 
     def report_system(self) -> dict[str, Any] | None:
         """See transport.py: whether a connection was lost in the step."""
-        return _account(self._connection, self._was_lost)
+        return _account(self._connection, self._lost)
 
     def close(self) -> None:
         """See transport.py. Messages that wait for an answer are abandoned."""
@@ -229,14 +236,14 @@ class PahoSubscriber(SubscriberTransport):
         self._arrived: deque[bytes] = deque()
         self._limit_s = 0.0  # the time limit of a single attempt; 0: that of the library's connections
         self._epoch = 0
-        self._was_lost = False  # whether an earlier connection was lost in the step
+        self._lost = _Losses()  # of earlier connections of the step
 
     def configure(self, command: Configure) -> None:
         """See transport.py. The subscription is kept unless one of its settings changed, or the connection is lost."""
         step, traffic = read_system(command.system, MqttStep), command.drawn
         if command.epoch != self._epoch:
             # A connection that was lost between two steps belongs to neither.
-            self._epoch, self._was_lost = command.epoch, False
+            self._epoch, self._lost = command.epoch, _Losses()
         subscribed = filters(step, command.group, [p.publisher for p in command.publishers])
         if traffic.several:
             topics = topic_filters(step, client_topics(traffic, self._client))
@@ -315,6 +322,10 @@ class PahoSubscriber(SubscriberTransport):
             pass
         connection.write()  # answers that the socket did not accept at once
 
+    def tend(self) -> float:
+        """See transport.py. Nothing is read: a slow reader leaves it, and the next step counts what is stale."""
+        return _tend(self._connection, self._built_for[0] if self._built_for else None)
+
     def connect(self, command: Configure, limit_s: float) -> ConnectPhases:
         """See transport.py."""
         self.close()
@@ -342,11 +353,11 @@ class PahoSubscriber(SubscriberTransport):
 
     def report_system(self) -> dict[str, Any] | None:
         """See transport.py: whether a connection was lost in the step."""
-        return _account(self._connection, self._was_lost)
+        return _account(self._connection, self._lost)
 
     def close(self) -> None:
         """See transport.py. The next connection does not hide that this one was lost."""
-        self._was_lost = self._was_lost or self.lost()
+        self._lost.note(self._connection)
         self._disconnect()
 
     def _disconnect(self) -> None:
@@ -376,8 +387,33 @@ def _connected_by(step: MqttStep) -> MqttStep:
     return replace(step, retain=False)
 
 
-def _account(connection: MqttConnection | None, was_lost: bool) -> dict[str, Any]:
-    return {"lost_connections": int(was_lost or (connection is not None and bool(connection.lost)))}
+@dataclass
+class _Losses:
+    """What a step's connections came to: whether one was lost, and whether one by the client's own silence."""
+
+    lost: bool = False
+    silent: bool = False
+
+    def note(self, connection: MqttConnection | None) -> None:
+        """Adds a connection, which is about to be replaced."""
+        if connection is not None and connection.lost:
+            self.lost, self.silent = True, self.silent or connection.was_silent
+
+
+def _account(connection: MqttConnection | None, earlier: _Losses) -> dict[str, Any]:
+    all_of_them = replace(earlier)
+    all_of_them.note(connection)
+    silent = {"lost_by_silence": 1} if all_of_them.silent else {}
+    return {"lost_connections": int(all_of_them.lost), **silent}
+
+
+def _tend(connection: MqttConnection | None, step: MqttStep | None) -> float:
+    """Pings if it is due; returns the seconds after which it may be due again."""
+    if connection is None or step is None or connection.lost or not step.keepalive:
+        return math.inf
+    connection.keep_alive()
+    connection.write()
+    return step.keepalive / _LOOKS
 
 
 def _versions() -> dict[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from hydra.measure.column import wire_bytes
+from hydra.measure.column_names import LOST_BY_SILENCE
 from hydra.model import RESTART, Demand, Scenario, ServerSpec, Settings
 from hydra.mqtttest.settings import TABLE, MqttSettings, MqttSpec, spec_of
 from hydra.system import Footprint, Refusal, ReportColumn, ServerFootprint, System, SystemSpec
@@ -47,6 +48,14 @@ class MqttSystemSpec(SystemSpec):
             help="number of subscribers whose connection to the server was lost in the step",
             role="subscriber",
             key="lost_connections",
+        ),
+        ReportColumn(
+            name=LOST_BY_SILENCE,
+            unit="",
+            help="number of subscribers whose connection was lost because they had sent nothing for longer than the "
+            "`keepalive` allows. Empty if there was none",
+            role="subscriber",
+            key=LOST_BY_SILENCE,
         ),
     )
     events = {RESTART: lambda scenario: why_no_restart(scenario, spec_of(scenario).broker)}

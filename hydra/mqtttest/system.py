@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import secrets
+import threading
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import fields
 from functools import cached_property, partial
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 _FORGET_WITHIN_S: Final = 5.0
 _ASK_FOR_S: Final = 4.0
 _KEEPALIVE_S: Final = 10
+_SERVED_EVERY_S: Final = 1.0
 
 
 class SingleServer:
@@ -90,17 +92,28 @@ class ConnectionMonitor:
 
     def __init__(self, access: MqttAccess) -> None:
         self._connection = _connection(access)
+        self._serving = threading.Lock()
+        self._background = WorkerThread(idle=self._serve, every_s=_SERVED_EVERY_S)
+        self._background.start()
+
+    def _serve(self) -> None:
+        """Keeps the connection alive, also between two calls of ``failure``."""
+        with self._serving:
+            while self._connection.read():
+                pass
+            self._connection.write()
 
     def failure(self) -> str:
         """A text if the connection was lost, else ""; returns at once."""
-        while self._connection.read():
-            pass
+        self._serve()
         lost = self._connection.lost
         return f"{self._connection.server} closed the connection: {lost}" if lost else ""
 
     def close(self) -> None:
         """Closes the connection."""
-        self._connection.close()
+        self._background.close()
+        with self._serving:
+            self._connection.close()
 
 
 def forget(access: MqttAccess, topic: str) -> int:

@@ -19,6 +19,7 @@ from typing import Any, Final, TypeVar
 import nats
 import nats.errors
 import nats.js
+from msgspec import UNSET
 from nats.aio.client import Client
 
 from hydra.client.subscriber_connection import ConnectPhases
@@ -35,6 +36,8 @@ REJECTED_CLOSE_TIMEOUT_S: Final = 0.05
 LOOK_EVERY_S: Final = 0.001
 TURNS: Final = 5
 """Turns of the loop that the library needs to write messages if the socket accepts them at once."""
+SERVED_EVERY_S: Final = 1.0
+"""Seconds after which the loop must have run: a server that pings without an answer ends the connection."""
 OUTBOUND_BYTES: Final = 256 * 1024 * 1024
 """The library's limit for bytes that wait to be written.
 
@@ -52,10 +55,18 @@ class CheckedClient(Client):
     Attributes:
         requires_tls: whether a connection must have TLS.
         tcp_ns, secured_ns: when the last attempt had its TCP connection, and its TLS; CLOCK_MONOTONIC.
+        stale: whether the server ended the last connection because its pings had no answer.
     """
 
     requires_tls = False
     tcp_ns = secured_ns = 0
+    stale = False
+
+    async def _process_op_err(self, e: Exception) -> None:
+        # (An unexpected end is a subclass.)
+        if not (self.is_closed or self.is_reconnecting):
+            self.stale = type(e) is nats.errors.StaleConnectionError
+        await super()._process_op_err(e)
 
     async def _process_connect_init(self) -> None:
         self.tcp_ns = time.monotonic_ns()
@@ -91,13 +102,14 @@ class NatsConnection:
         self._stirred = asyncio.Event()
         if control is not None:
             self._loop.add_reader(control.socket.FD, self._look_at_control)
-        self._client: Client | None = None
+        self._client: CheckedClient | None = None
         self._access = NatsAccess(servers=[])
         self.tls: ClientTls | None = None
         self._opening = self._verified = False
         self._error: Exception | None = None
         self._slow = False
-        self._slow_consumers = self._dropped = self._disconnects = 0
+        self._slow_consumers = self._dropped = self._disconnects = self._stale = 0
+        self._ran_s = time.monotonic()  # when the loop last ran
         self._limit_s = 0.0  # the time limit of a single attempt; 0: the library may try again
         self.phases = ConnectPhases()
         # Of each disconnection: when it began and ended (0: not yet), CLOCK_MONOTONIC, and the attempts that failed.
@@ -257,13 +269,13 @@ class NatsConnection:
         client, self._client = self._client, None
         if client is not None:
             # A disconnect by this close does not count for the step.
-            disconnects = self._disconnects
+            disconnects, stale = self._disconnects, self._stale
             # After a failed handshake the library waits for the end of a transport that has ended.
             within_s = CLOSE_TIMEOUT_S if client.is_connected or client.is_reconnecting else REJECTED_CLOSE_TIMEOUT_S
             losses = len(self._losses)
             with contextlib.suppress(OSError):
                 self.do(client.close(), within_s)
-            self._disconnects = disconnects
+            self._disconnects, self._stale = disconnects, stale
             del self._losses[losses:]
 
     def end(self) -> None:
@@ -288,6 +300,7 @@ class NatsConnection:
         Raises:
             OSError: the coroutine failed, or took too long.
         """
+        self._ran_s = time.monotonic()
         try:
             return self._loop.run_until_complete(asyncio.wait_for(work, timeout_s))
         except (TimeoutError, nats.errors.TimeoutError):
@@ -303,8 +316,15 @@ class NatsConnection:
 
     def turn(self) -> None:
         """Runs one turn of the loop, in which the library does what it can do at once."""
+        self._ran_s = time.monotonic()
         self._loop.call_soon(self._loop.stop)
         self._loop.run_forever()
+
+    def keep_alive(self) -> None:
+        """Runs some turns of the loop if it has not run for a while: the library answers pings, and sends its own."""
+        if self.connected and not self._loop.is_closed() and time.monotonic() - self._ran_s >= SERVED_EVERY_S:
+            for _ in range(TURNS):
+                self.turn()
 
     def wait(self, timeout_s: float) -> None:
         """Runs the loop until :meth:`stir` is called, a message of the controller arrives, or ``timeout_s`` is over."""
@@ -315,6 +335,7 @@ class NatsConnection:
         timer = self._loop.call_later(timeout_s, self._stirred.set)
         self._loop.run_until_complete(self._stirred.wait())
         timer.cancel()
+        self._ran_s = time.monotonic()
 
     def stir(self) -> None:
         """Ends :meth:`wait`."""
@@ -349,7 +370,7 @@ class NatsConnection:
     def begin_step(self) -> None:
         """Resets the counts for the next step."""
         self._slow = False
-        self._slow_consumers = self._dropped = self._disconnects = 0
+        self._slow_consumers = self._dropped = self._disconnects = self._stale = 0
         self._losses.clear()
 
     def caught_up(self) -> None:
@@ -363,7 +384,12 @@ class NatsConnection:
 
     def trouble(self) -> NatsTrouble:
         """The counts since :meth:`begin_step`."""
-        return NatsTrouble(slow_consumers=self._slow_consumers, dropped=self._dropped, disconnects=self._disconnects)
+        return NatsTrouble(
+            slow_consumers=self._slow_consumers,
+            dropped=self._dropped,
+            disconnects=self._disconnects,
+            lost_by_silence=self._stale or UNSET,
+        )
 
     async def _on_error(self, error: Exception) -> None:
         if isinstance(error, nats.errors.SlowConsumerError):
@@ -385,6 +411,7 @@ class NatsConnection:
 
     async def _on_disconnect(self) -> None:
         self._disconnects += 1
+        self._stale += self._client is not None and self._client.stale
         if len(self._losses) == MOST_DISCONNECTIONS:
             self._losses[-1][1] = 0
         else:

@@ -24,7 +24,7 @@ from hydra.client.transport import Answers, Delivery, Kind, read_system
 from hydra.control.control_client import ControlClient
 from hydra.model.connections import Disconnection
 from hydra.natstest import settings
-from hydra.natstest.connection import ANSWER_TIMEOUT_S, CLOSE_TIMEOUT_S, NatsConnection
+from hydra.natstest.connection import ANSWER_TIMEOUT_S, CLOSE_TIMEOUT_S, SERVED_EVERY_S, NatsConnection
 from hydra.wire.messages import Configure, SystemObject, Traffic
 from hydra.wire.traffic import MessageChoice, client_topics, topic_choice
 
@@ -150,6 +150,11 @@ class NatsPublisher:
         self._stirs = True
         self._connection.wait(timeout_s)
         self._stirs = False
+
+    def tend(self) -> float:
+        """See transport.py."""
+        self._connection.keep_alive()
+        return SERVED_EVERY_S
 
     def framed_bytes(self, message_size: int) -> int | None:
         """The size of ``PUB SUBJECT  SIZE``, the message, and two line ends; None if the subjects vary it."""
@@ -417,6 +422,11 @@ class NatsSubscriber:
         begins = [begin for _, begin in marks if begin < len(taken)]
         counts = map(sub, [*begins[1:], len(taken)], begins)
         return taken, [(read_ns, count) for (read_ns, _), count in zip(marks, counts, strict=False)]
+
+    def tend(self) -> float:
+        """See transport.py: also a slow reader, which does not run the loop while it waits, answers pings."""
+        self._connection.keep_alive()
+        return SERVED_EVERY_S
 
     def connect(self, command: Configure, limit_s: float) -> ConnectPhases:
         """See transport.py. The client does not ask for the server's greeting before it connects."""

@@ -178,9 +178,11 @@ class NatsTrouble(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """The object in reports: counts of a connection's errors in a step.
 
     ``slow_consumers`` is how often a subscription exceeded its pending limits, ``dropped`` the number of messages that
-    the library dropped because of it, and ``disconnects`` how often the connection was lost.
+    the library dropped because of it, and ``disconnects`` how often the connection was lost. ``lost_by_silence`` is how
+    often the server ended it because its pings had no answer; it is left out if that never was.
     """
 
     slow_consumers: Count = 0
     dropped: Count = 0
     disconnects: Count = 0
+    lost_by_silence: Count | msgspec.UnsetType = msgspec.UNSET

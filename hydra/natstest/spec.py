@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from hydra.measure.column import MESSAGES, ReportColumn, wire_bytes
+from hydra.measure.column_names import LOST_BY_SILENCE
 from hydra.model import RESTART, Demand, Scenario, ServerSpec, Settings
 from hydra.natstest.settings import TABLE, NatsSettings, NatsSpec, spec_of
 from hydra.options import setting_flag
@@ -80,6 +81,14 @@ class NatsSystemSpec(SystemSpec):
             "how often a subscriber lost its connection; a server disconnects subscribers that are too slow",
             role="subscriber",
             key="disconnects",
+        ),
+        ReportColumn(
+            name=LOST_BY_SILENCE,
+            unit="",
+            help="how often a server ended the connection of a subscriber that had not answered its pings (stale "
+            "connection). Empty if there was none",
+            role="subscriber",
+            key=LOST_BY_SILENCE,
         ),
     )
     events = {RESTART: _why_no_restart}

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 from nats.js import JetStreamContext, api
 
 from hydra.errors import ServerError
-from hydra.natstest.connection import NatsConnection
+from hydra.natstest.connection import SERVED_EVERY_S, NatsConnection
 from hydra.natstest.settings import NatsAccess
 from hydra.system import Waiting, wait_alone
 from hydra.system.worker_thread import WorkerThread
@@ -38,7 +38,7 @@ class JetStreams:
     def __init__(self, access: NatsAccess, wait: Waiting = wait_alone) -> None:
         self._access = access
         self._connection = NatsConnection("hydra-controller")
-        self._background = WorkerThread(wait)
+        self._background = WorkerThread(wait, idle=self._connection.keep_alive, every_s=SERVED_EVERY_S)
         self._ours: list[str] = []
 
     @property

@@ -5,6 +5,7 @@ A warning does not contain its row: tables and reports show the row beside it. P
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -619,6 +620,30 @@ class NeverBack(FigureWarning):
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         never = about.number(NEVER_BACK)
         return [cls(never)] if never else []
+
+
+class LostBySilence(FigureWarning):
+    """A row in which servers ended the connections of subscribers that did not ping, or answer pings, in time.
+
+    Attributes:
+        lost: these connections.
+    """
+
+    level = Level.LOSS
+    template = (
+        "keep-alive: {lost} of subscribers ended, because the subscribers sent nothing for longer than the server "
+        "waits: their processes did not run in time"
+    )
+    remedy = (
+        "use more hosts or fewer clients on each, or let the server wait longer (its ping interval, or the setting "
+        "keepalive)"
+    )
+    lost: str
+
+    @classmethod
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
+        if lost := about.number(column_names.LOST_BY_SILENCE):
+            yield cls(counted(math.ceil(lost), "connection"))
 
 
 class RateMissed(FigureWarning):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from contextlib import ExitStack, closing
 from functools import partial
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeVar
 
 from hydra.system import Waiting, wait_alone
@@ -28,10 +28,16 @@ class WorkerThread:
 
     Arguments:
         wait: how the caller waits for a result.
+        idle: what the thread does while there is no call, such as to keep a connection alive; it must not raise.
+        every_s: how often, in seconds.
     """
 
-    def __init__(self, wait: Waiting = wait_alone) -> None:
+    def __init__(
+        self, wait: Waiting = wait_alone, *, idle: Callable[[], object] | None = None, every_s: float = 1.0
+    ) -> None:
         self._wait = wait
+        self._idle = idle
+        self._every_s = None if idle is None else every_s
         self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
@@ -57,12 +63,16 @@ class WorkerThread:
 
     def submit(self, call: Callable[[], _T]) -> Future[_T]:
         """Hands over a call without waiting."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name=THREAD, daemon=True)
-            self._thread.start()
+        self.start()
         future: Future[_T] = Future()
         self._calls.put((future, call))
         return future
+
+    def start(self) -> None:
+        """Starts the thread before the first call."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name=THREAD, daemon=True)
+            self._thread.start()
 
     def repeated(self, question: Callable[[], bool]) -> Callable[[], bool]:
         """A condition for a :data:`Waiting` that repeats a call until it returns True."""
@@ -83,7 +93,15 @@ class WorkerThread:
             self._calls.put(None)
 
     def _run(self) -> None:
-        while (item := self._calls.get()) is not None:
+        while True:
+            try:
+                item = self._calls.get(timeout=self._every_s)
+            except Empty:
+                if self._idle is not None:
+                    self._idle()
+                continue
+            if item is None:
+                return
             future, call = item
             if not future.set_running_or_notify_cancel():
                 continue

@@ -59,27 +59,29 @@ TEST_CASE("many seconds are several messages") {
 TEST_CASE("a disconnected subscriber leaves once and returns once") {
     Impairments spells({{.kind = ImpairmentKind::gone, .begin_s = 1, .end_s = 2},
                         {.kind = ImpairmentKind::gone, .begin_s = 2, .end_s = 3}});
-    CHECK(spells.at(0, 0) == Impairments::Change::none);
-    CHECK(spells.next_ns(0, 0) == kSecondNs);
+    CHECK(spells.at(0) == Impairments::Change::none);
+    CHECK(spells.next_ns(0) == kSecondNs);
     CHECK(spells.due(kSecondNs));
-    CHECK(spells.at(kSecondNs, 5) == Impairments::Change::leave);
-    CHECK(spells.allowance(kSecondNs, 5, 100) == 0);
-    CHECK(spells.at(2 * kSecondNs, 5) == Impairments::Change::none);
+    CHECK(spells.at(kSecondNs) == Impairments::Change::leave);
+    CHECK(spells.allowance(kSecondNs, 100) == 0);
+    CHECK(spells.at(2 * kSecondNs) == Impairments::Change::none);
     CHECK(spells.gone());
-    CHECK(spells.at(3 * kSecondNs, 5) == Impairments::Change::come_back);
-    CHECK(spells.allowance(3 * kSecondNs, 5, 100) == 100);
-    CHECK(spells.next_ns(3 * kSecondNs, 5) == kNeverNs);
+    CHECK(spells.at(3 * kSecondNs) == Impairments::Change::come_back);
+    CHECK(spells.allowance(3 * kSecondNs, 100) == 100);
+    CHECK(spells.next_ns(3 * kSecondNs) == kNeverNs);
 }
 
 TEST_CASE("a slow subscriber reads at its rate from the begin of its impairment on") {
     Impairments spells({{.kind = ImpairmentKind::slow, .begin_s = 2, .end_s = 4, .rate = 10}});
-    CHECK(spells.at(2 * kSecondNs, 500) == Impairments::Change::none);
-    CHECK(spells.allowance(2 * kSecondNs, 500, 100) == 1);
+    spells.read(kSecondNs, 500);  // before it
+    CHECK(spells.at(2 * kSecondNs) == Impairments::Change::none);
+    CHECK(spells.allowance(2 * kSecondNs, 100) == 1);
     // A subscriber that may read waits for messages: the next change by time is the end.
-    CHECK(spells.next_ns(2 * kSecondNs, 500) == 4 * kSecondNs);
-    CHECK(spells.allowance(2 * kSecondNs, 501, 100) == 0);
-    CHECK(spells.next_ns(2 * kSecondNs, 501) == 2 * kSecondNs + kSecondNs / 10 + 1);
-    CHECK(spells.allowance(3 * kSecondNs, 501, 100) == 10);
+    CHECK(spells.next_ns(2 * kSecondNs) == 4 * kSecondNs);
+    spells.read(2 * kSecondNs, 1);
+    CHECK(spells.allowance(2 * kSecondNs, 100) == 0);
+    CHECK(spells.next_ns(2 * kSecondNs) == 2 * kSecondNs + kSecondNs / 10);
+    CHECK(spells.allowance(3 * kSecondNs, 100) == 1);  // what it did not use is lost
     CHECK(!spells.end());
-    CHECK(spells.allowance(3 * kSecondNs, 501, 100) == 100);
+    CHECK(spells.allowance(3 * kSecondNs, 100) == 100);
 }

@@ -8,6 +8,7 @@
 #include "common/ledger.h"
 #include "common/load.h"
 #include "common/pacer.h"
+#include "common/read_limit.h"
 #include "common/reader.h"
 #include "common/topic_account.h"
 #include "common/writer.h"
@@ -195,6 +196,19 @@ void lag(const json& it) {
     CHECK(found == it["means_us"]);
 }
 
+void read_limit(const json& it) {
+    ReadLimit limit(it["rate"], it["begin_ns"]);
+    for (const json& look : it["looks"]) {
+        CAPTURE(look.dump());
+        const std::int64_t now_ns = look[0];
+        CHECK(limit.allowance(now_ns) == look[1].get<std::uint64_t>());
+        const std::int64_t next_ns = limit.next_ns(now_ns);
+        CHECK((next_ns == now_ns) == (look[1] > 0));
+        CHECK((next_ns == kNeverNs || limit.allowance(next_ns + 1) > 0));
+        limit.read(now_ns, look[2]);
+    }
+}
+
 void histogram(const json& it) {
     LatencyRecorder recorder;
     for (const json& batch : it["batches"]) {
@@ -234,6 +248,10 @@ TEST_CASE("the ledger's vectors") {
 
 TEST_CASE("the traffic's vectors") {
     for_each_vector("traffic", traffic);
+}
+
+TEST_CASE("the vectors of the read limit") {
+    for_each_vector("readlimit", read_limit);
 }
 
 TEST_CASE("the lag's vectors") {

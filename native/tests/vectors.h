@@ -1,5 +1,5 @@
-// The vectors that every implementation shares: tests/golden/{clock,histogram,pacer,ledger,lag,acks,
-// payload, traffic}.
+// The vectors that every implementation shares: tests/golden/{clock,histogram,pacer,ledger,lag,
+// readlimit,acks,payload,traffic}.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from hydra.client.ledger import Ledger
 from hydra.client.message_topics import MessageTopics
 from hydra.client.pacing import Pacer
 from hydra.client.payload import PayloadBlock
+from hydra.client.read_limit import ReadLimit
 from hydra.client.subscriber_state import LagBins
 from hydra.model import SharedSettings
 from hydra.wire.clock import StepClock
@@ -104,6 +106,16 @@ def test_lag(case: Any) -> None:
     for at in range(0, len(case["batches"]), 3):
         bins.add(*np.array(case["batches"][at : at + 3]).T)
     assert bins.means_us() == case["means_us"]
+
+
+@pytest.mark.parametrize("case", cases("readlimit"))
+def test_read_limit(case: Any) -> None:
+    limit = ReadLimit(case["rate"], case["begin_ns"])
+    for now_ns, allowed, read in case["looks"]:
+        assert (limit.allowance(now_ns), limit.wait_s(now_ns) == 0) == (allowed, allowed > 0)
+        wait_s = limit.wait_s(now_ns)
+        assert wait_s == math.inf or limit.allowance(now_ns + math.ceil(wait_s * 1e9) + 1) > 0
+        limit.read(now_ns, read)
 
 
 @pytest.mark.parametrize("case", cases("histogram"))

@@ -84,7 +84,7 @@ class Answering(Library):
 
 def its_clock(monkeypatch: pytest.MonkeyPatch, library: Library) -> None:
     for module in (publisher, clock):
-        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic_ns=library.check_owner))
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic_ns=library.monotonic_ns))
 
 
 @pytest.fixture

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import signal
 from functools import partial
+from typing import Any
+
+import pytest
 
 from hydra.model import LAG_BINS
-from hydra.wire.messages import ChildExit, Progress, Ready, Report, TimeSeries
+from hydra.wire.messages import ChildExit, Impairment, Progress, Ready, Report, TimeSeries
 from tests.conformance.bench import CLIENT, ONE, Bench, Window, same_answer, with_values
 from tests.conformance.zmq_subscribing import DEEP, begun, connected, endpoints, got, listening, only_ledger, running
 
@@ -90,6 +93,23 @@ def test_a_receive_rate_holds_it_back_until_the_drain(queueing_subscriber: Bench
     for progress in queueing_subscriber.peer.said(Progress, CLIENT, epoch=1):
         if progress.time_ns < window.stop_ns:
             assert progress.messages <= 200 * (progress.time_ns - window.start_ns) / 1e9 + 20
+
+
+@pytest.mark.parametrize("slow", ["receive_rate", "spell"])
+def test_a_slow_reader_does_not_make_up_for_a_silence(queueing_subscriber: Bench, slow: str) -> None:
+    more: dict[str, Any] = {"settings": with_values(DEEP, receive_rate=40.0)}
+    if slow == "spell":
+        more = {"spells": [Impairment("slow", 0.0, 9.0, 40.0)]}
+    one, window = begun(queueing_subscriber, **more)
+    queueing_subscriber.await_moment(window, 1.0)
+    one.send(1, range(200))
+    got(queueing_subscriber, 1, 50)
+    report = queueing_subscriber.subscriber_report(CLIENT, 1, {ONE: 200})
+    assert (only_ledger(report).received, only_ledger(report).missing) == (200, 0)
+    said = [p for p in queueing_subscriber.peer.said(Progress, CLIENT, epoch=1) if p.messages <= 50]
+    # A time is that of the turn of the loop in which the messages were read.
+    read = [b.messages - a.messages for a in said for b in said if 0 <= b.time_ns - a.time_ns <= 980_000_000]
+    assert 40 <= max(read) <= 44
 
 
 def test_a_reconnect_rate_makes_new_connections(subscriber: Bench) -> None:

@@ -192,6 +192,7 @@ SLOW = (
             "subscribers that sent no report: 1 died (SIGKILL), 2 never answered; "
             "what they received after their last progress message is unknown",
         ),
+        (rows.LostBySilence("2 connections"), "keep-alive: 2 connections of subscribers ended, because the subscribers sent nothing for longer than the server waits: their processes did not run in time"),  # noqa: E501
         (rows.NotLetIn(1, 2, 0), "1 subscriber was not let in before the window: 2 attempts were refused, 0 timed out"),
         (rows.NotLetIn(20, 60, 3), "20 subscribers were not let in before the window: 60 attempts were refused, 3 timed out"),  # noqa: E501
         (rows.NeverBack(2), "2 of the subscribers that were disconnected never came back"),
@@ -311,8 +312,8 @@ OF_PROGRAMS = """
     above_highest above_undisturbed below_lowest by_form cannot_tell changing contradicted fate_of_gone
     fate_unknown fewer_figures generator_limited highest_unknown host_busy host_shared interrupted
     lagged late_messages left_behind left_earlier loses_alone loses_at_start loss loss_between lossy_between
-    metrics_refused never_back no_rate_holds not_let_in not_steady not_judged nothing_received rate_missed
-    row_disturbed row_failed
+    lost_by_silence metrics_refused never_back no_rate_holds not_let_in not_steady not_judged nothing_received
+    rate_missed row_disturbed row_failed
     row_partial row_skipped run_ended_badly run_incomplete search_note second_try sends_refused settings_skipped
     slow_not_felt step_not_measured still_rising stopped_early subscribers_failed subscribers_gone too_few_clients
     too_short undrained

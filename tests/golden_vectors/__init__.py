@@ -20,6 +20,7 @@ from tests.golden_vectors.ledger import ledgers
 from tests.golden_vectors.load import loads
 from tests.golden_vectors.pacer import pacers
 from tests.golden_vectors.payload import payloads
+from tests.golden_vectors.readlimit import read_limits
 from tests.golden_vectors.traffic import traffics
 
 KINDS: Final[dict[str, Callable[[], dict[str, Case]]]] = {
@@ -28,6 +29,7 @@ KINDS: Final[dict[str, Callable[[], dict[str, Case]]]] = {
     "load": loads,
     "ledger": ledgers,
     "lag": lags,
+    "readlimit": read_limits,
     "histogram": histograms,
     "acks": acknowledgements,
     "payload": payloads,

@@ -26,11 +26,21 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     made: list[Any] = []
 
     def connect(*_: object, **__: object) -> Any:
-        made.append(Mock(lost="", read=Mock(return_value=False)))
+        made.append(Mock(lost="", was_silent=False, read=Mock(return_value=False)))
         return made[-1]
 
     monkeypatch.setattr(paho_mqtt, "MqttConnection", connect)
     return made
+
+
+def test_a_client_that_was_silent_names_its_silence_in_its_step_only(connections: list[Any]) -> None:
+    subscriber = paho_mqtt.PahoSubscriber(1, Mock())
+    subscriber.configure(command(1))
+    connections[-1].lost, connections[-1].was_silent = "the server closed it", True
+    subscriber.reconnect()
+    assert subscriber.report_system() == {"lost_connections": 1, "lost_by_silence": 1}
+    subscriber.configure(command(2))
+    assert subscriber.report_system() == {"lost_connections": 0}
 
 
 @pytest.mark.parametrize("returns", ["attempt", "reconnect", "leave", "none"])

@@ -73,12 +73,13 @@ class Relay:
 
 
 @pytest.mark.tier("all")
-def test_native_clients_ping_in_a_step_and_between_steps(bench: Bench, native: str, server: str) -> None:
+def test_clients_ping_in_a_step_and_between_steps(bench: Bench, mqtt_client: str, server: str) -> None:
     with contextlib.closing(Relay(server)) as relay:
         direct = Place(server, keepalive=KEEPALIVE_S)
         told = direct.step_system(port=FORM.read(relay.address).port)
-        bench.launch(native, "mqtt-sub", first_id=SILENT, count=2, arguments=["--clients-per-process", "2"])
-        bench.launch(native, "mqtt-pub", first_id=PUBLISHER, group="publishers")
+        packed = [] if "paho" in mqtt_client else ["--clients-per-process", "2"]
+        bench.launch(mqtt_client, "mqtt-sub", first_id=SILENT, count=2, arguments=packed)
+        bench.launch(mqtt_client, "mqtt-pub", first_id=PUBLISHER, group="publishers")
         one = Speaker(direct, ONE)
         bench.configure_publisher(PUBLISHER, 1, step_settings(rate=100.0), probe=False, system=told)
         bench.configure_subscribers([SILENT, IDLE], 1, publishers={ONE: ""}, system=told)

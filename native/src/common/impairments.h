@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "common/clock.h"
 #include "common/messages/from_controller.h"
+#include "common/read_limit.h"
 
 namespace hydra {
 
@@ -20,19 +22,20 @@ class Impairments {
     [[nodiscard]] bool empty() const { return spells_.empty(); }
     [[nodiscard]] bool gone() const { return gone_; }
 
-    // The change that is due at this time, given the number of messages that were read.
-    Change at(std::int64_t since_start_ns, std::uint64_t messages);
+    // The change that is due at this time.
+    Change at(std::int64_t since_start_ns);
+    // Messages were read at this time.
+    void read(std::int64_t since_start_ns, std::uint64_t messages);
     // Whether `at` would return a change now.
     [[nodiscard]] bool due(std::int64_t since_start_ns) const { return active(since_start_ns) != now_; }
     // The step is drained: returns whether a new connection has to be made.
     bool end();
 
     // The number of messages that may be read now, at most `most`.
-    [[nodiscard]] std::size_t allowance(std::int64_t since_start_ns, std::uint64_t messages,
-                                        std::size_t most) const;
+    [[nodiscard]] std::size_t allowance(std::int64_t since_start_ns, std::size_t most) const;
 
     // When the next change is due, after the start; kNeverNs if there is none.
-    [[nodiscard]] std::int64_t next_ns(std::int64_t since_start_ns, std::uint64_t messages) const;
+    [[nodiscard]] std::int64_t next_ns(std::int64_t since_start_ns) const;
 
   private:
     // If several overlap, the first counts.
@@ -40,7 +43,7 @@ class Impairments {
 
     std::vector<Impairment> spells_;
     const Impairment* now_ = nullptr;
-    std::uint64_t before_ = 0;  // messages read when the present impairment began
+    std::optional<ReadLimit> limit_;  // of the present impairment
     bool gone_ = false;
 };
 

@@ -1,7 +1,6 @@
 #include "common/subscriber_step.h"
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 #include <utility>
 
@@ -48,6 +47,9 @@ bool SubscriberStep::take(Batch& batch, ReceivedTimeSeries& course) {
     if (count == 0) {
         return more;
     }
+    if (clock_) {
+        note_read(now_ns, count);
+    }
     if (batches_ > 0) {
         longest_gap_ns_ = std::max(longest_gap_ns_, monotonic - batch_ns_);
     }
@@ -65,17 +67,22 @@ bool SubscriberStep::take(Batch& batch, ReceivedTimeSeries& course) {
     return more;
 }
 
+// What a slow reader has read; after `finish` it has no limit.
+void SubscriberStep::note_read(std::int64_t now_ns, std::size_t messages) {
+    if (limit_) {
+        limit_->read(now_ns, messages);
+    }
+    spells_.read(now_ns - start_ns_, messages);
+}
+
 std::size_t SubscriberStep::allowance(std::int64_t now_ns) const {
     if (!spells_.empty() && in_progress()) {
-        return spells_.allowance(step_ns(now_ns) - start_ns_, messages(), kBatchLimit);
+        return spells_.allowance(step_ns(now_ns) - start_ns_, kBatchLimit);
     }
-    if (!receive_rate_ || !in_progress()) {
+    if (!limit_ || !in_progress()) {
         return kBatchLimit;
     }
-    const auto elapsed_ns = static_cast<double>(std::max<std::int64_t>(step_ns(now_ns) - start_ns_, 0));
-    const double allowed =
-        std::floor(elapsed_ns * *receive_rate_ / 1e9) + 1 - static_cast<double>(messages());
-    return allowed <= 0 ? 0 : static_cast<std::size_t>(std::min<double>(allowed, kBatchLimit));
+    return std::min<std::uint64_t>(limit_->allowance(step_ns(now_ns)), kBatchLimit);
 }
 
 std::int64_t SubscriberStep::reconnect_at_ns() const {
@@ -95,7 +102,7 @@ Impairments::Change SubscriberStep::spells(std::int64_t now_ns) {
     if (spells_.empty() || failed_ || !in_progress()) {
         return Impairments::Change::none;
     }
-    return spells_.at(step_ns(now_ns) - start_ns_, messages());
+    return spells_.at(step_ns(now_ns) - start_ns_);
 }
 
 void SubscriberStep::leave() {
@@ -152,14 +159,10 @@ std::int64_t SubscriberStep::next_ns(std::int64_t now_ns) const {
     }
     if (!spells_.empty() && !failed_) {
         const std::int64_t since_ns = step_ns(now_ns) - start_ns_;
-        const std::int64_t spell_ns =
-            spells_.due(since_ns) ? since_ns : spells_.next_ns(since_ns, messages());
+        const std::int64_t spell_ns = spells_.due(since_ns) ? since_ns : spells_.next_ns(since_ns);
         next = std::min(next, spell_ns == kNeverNs ? kNeverNs : start_ns_ + spell_ns);
-    } else if (receive_rate_ && allowance(now_ns) == 0) {
-        // The next message may be read at start + messages / rate.
-        const double after_ns = std::ceil(static_cast<double>(messages()) / *receive_rate_ * 1e9);
-        next =
-            std::min(next, after_ns < 9e18 ? start_ns_ + static_cast<std::int64_t>(after_ns) + 1 : kNeverNs);
+    } else if (limit_ && allowance(now_ns) == 0) {
+        next = std::min(next, limit_->next_ns(step_ns(now_ns)));
     }
     return next == kNeverNs ? kNeverNs : clock_->monotonic_of(next);
 }
@@ -191,6 +194,9 @@ void SubscriberStep::start(const Start& command) {
     start_ns_ = command.start_at_ns;
     stop_ns_ = command.stop_at_ns;
     next_progress_ns_ = command.start_at_ns + progress_ns_;
+    if (receive_rate_) {
+        limit_.emplace(*receive_rate_, start_ns_);
+    }
     usage_ = UsageMeter();
     if (paced_) {
         lag_.emplace(start_ns_, stop_ns_);

@@ -14,6 +14,7 @@
 #include "common/ledger.h"
 #include "common/messages/from_controller.h"
 #include "common/messages/reports.h"
+#include "common/read_limit.h"
 #include "common/time_series.h"
 #include "common/topic_account.h"
 #include "common/transport.h"
@@ -81,6 +82,7 @@ class SubscriberStep {
     [[nodiscard]] std::int64_t step_ns(std::int64_t monotonic) const { return clock_->at_ns(monotonic); }
     [[nodiscard]] std::int64_t reconnect_at_ns() const;  // on the step's clock
     [[nodiscard]] bool in_progress() const { return clock_.has_value() && !finish_.has_value(); }
+    void note_read(std::int64_t now_ns, std::size_t messages);
     void end_absence(std::int64_t at_ns);
     [[nodiscard]] std::int64_t quiet_ns() const;
 
@@ -90,6 +92,7 @@ class SubscriberStep {
     std::optional<double> receive_rate_;
     std::optional<double> reconnect_rate_;
     Impairments spells_;
+    std::optional<ReadLimit> limit_;  // of a slow reader, from the start on
     SubscriberTransport* transport_;
     Ledger ledger_;
     std::unique_ptr<TopicAccount> topics_;  // null: one topic and no keys

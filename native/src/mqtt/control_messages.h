@@ -46,11 +46,18 @@ struct MqttStep {
     }
 };
 
-// The object of a report: whether the client's connection to the server was lost.
+// The object of a report: whether the client's connection to the server was lost, and by its own silence.
 struct MqttReport {
     std::uint32_t lost_connections = 0;
+    std::optional<std::uint32_t> lost_by_silence;  // left out if it was not
 
-    static void describe(auto& it, auto& fields) { fields.required("lost_connections", it.lost_connections); }
+    static MqttReport of(bool lost, bool silent) {
+        return {lost ? 1U : 0U, silent ? std::optional(1U) : std::nullopt};
+    }
+    static void describe(auto& it, auto& fields) {
+        fields.present("lost_by_silence", it.lost_by_silence);
+        fields.required("lost_connections", it.lost_connections);
+    }
 };
 
 // TransportError: the command has no such object, or an invalid one; the text names the field.

@@ -55,7 +55,7 @@ std::string MqttPublisher::configure(const Configure& command) {
     signalled_ = signalled_topics(command);
     retain_ = retain;
     returns_ = command.connect.has_value();
-    was_lost_ = false;
+    was_lost_ = was_silent_ = false;
     for (std::int64_t& sequence : sequences_) {
         sequence = sequence == kFree ? kFree : kNoData;
     }
@@ -192,6 +192,7 @@ void MqttPublisher::come_back() {
         return;
     }
     was_lost_ = true;
+    was_silent_ = was_silent_ || session_->was_silent();
     std::unique_ptr<Session> before = std::move(session_);
     std::ranges::fill(sequences_, kFree);
     waiting_ = 0;
@@ -261,7 +262,8 @@ std::optional<Delivery> MqttPublisher::delivery() {
 
 SystemObject MqttPublisher::report_system() const {
     const bool lost = was_lost_ || (session_ != nullptr && !session_->lost().empty());
-    return written_system(MqttReport{.lost_connections = lost ? 1U : 0U});
+    const bool silent = was_silent_ || (session_ != nullptr && session_->was_silent());
+    return written_system(MqttReport::of(lost, silent));
 }
 
 }  // namespace hydra

@@ -56,8 +56,9 @@ class MqttPublisher final : public PublisherTransport {
     std::int64_t rested_ns_ = 0;     // when the next one may begin
     Id publisher_ = 0;
     bool retain_ = false;
-    bool returns_ = false;   // whether it connects again if the connection is lost in the step
-    bool was_lost_ = false;  // whether an earlier session was lost in the step
+    bool returns_ = false;     // whether it connects again if the connection is lost in the step
+    bool was_lost_ = false;    // whether an earlier session was lost in the step,
+    bool was_silent_ = false;  // and by its own silence
     std::int64_t again_at_ns_ = 0;
     std::vector<std::int64_t> sequences_;  // by message id; see the constants in publisher.cc
     std::uint64_t waiting_ = 0;            // message ids without an answer

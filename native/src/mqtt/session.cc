@@ -21,10 +21,12 @@
 namespace hydra {
 namespace {
 
-constexpr std::int64_t kPingLookEveryNs = kSecondNs;
+constexpr std::int64_t kLookEveryNs = kSecondNs;
 constexpr std::uint32_t kSessionKeptS = 3600;
 constexpr int kRefused = 0x80;  // reason codes from this on are refusals
 constexpr int kNoLimit = 65'535;
+// MQTT 5's reason of a server that has waited in vain for one and a half times the keepalive.
+constexpr int kSilent = 0x8D;
 
 struct FreeProperties {
     void operator()(mosquitto_property* it) const { mosquitto_property_free_all(&it); }
@@ -50,7 +52,9 @@ Session::Session(const std::string& name, const MqttStep& step, Handlers handler
     : handlers_(std::move(handlers)),
       server_("the MQTT server at " + step.host + ":" + std::to_string(step.port)),
       has_tls_(step.tls.has_value()),
-      answer_within_ns_(answer_within_ns) {
+      answer_within_ns_(answer_within_ns),
+      keepalive_ns_(step.keepalive * kSecondNs),
+      unused_(step.topic + "/keep-alive") {
     mosq_.reset(mosquitto_new(name.c_str(), step.clean_session, this));
     mosquitto* mosq = mosq_.get();
     if (mosq == nullptr) {
@@ -66,7 +70,8 @@ Session::Session(const std::string& name, const MqttStep& step, Handlers handler
     mosquitto_connect_callback_set(
         mosq, [](mosquitto*, void* self, int code) { static_cast<Session*>(self)->accepted_ = code; });
     mosquitto_disconnect_callback_set(mosq, [](mosquitto*, void* self, int code) {
-        static_cast<Session*>(self)->lose(mosquitto_strerror(code));
+        static_cast<Session*>(self)->lose(
+            code == kSilent ? mosquitto_reason_string(code) : mosquitto_strerror(code), code == kSilent);
     });
     mosquitto_subscribe_callback_set(
         mosq, [](mosquitto*, void* self, int message_id, int count, const int* codes) {
@@ -193,15 +198,14 @@ void Session::ask(const std::string& topic) {
 }
 
 bool Session::read() {
+    keep_alive();
     // Messages often follow each other: after one, reading finds out whether there is another.
     const bool more = lost_.empty() && (std::exchange(received_, false) || readable());
     // TLS may have decrypted data that the socket no longer has: the library stops if it cannot write an
     // answer.
     if (more || (has_tls_ && lost_.empty())) {
+        heard_ = heard_ || more;
         judge(mosquitto_loop_read(mosq_.get(), 1));
-    }
-    if (!more) {
-        ping_if_silent();
     }
     return more && lost_.empty();
 }
@@ -251,11 +255,29 @@ std::string Session::failure(const char* layer, const std::string& why) const {
            why;
 }
 
-void Session::ping_if_silent() {
+void Session::keep_alive() {
     const std::int64_t now_ns = monotonic_ns();
-    if (lost_.empty() && now_ns >= ping_at_ns_) {
-        ping_at_ns_ = now_ns + kPingLookEveryNs;
+    if (!lost_.empty() || now_ns < look_at_ns_ || accepted_ < 0) {
+        return;
+    }
+    look_at_ns_ = now_ns + kLookEveryNs;
+    note_silence(now_ns);
+    const bool heard = std::exchange(heard_, false);
+    if (keepalive_ns_ == 0 || (!heard && !readable())) {
         judge(mosquitto_loop_misc(mosq_.get()));
+    } else if (now_ns - stirred_ns_ >= keepalive_ns_ / 2) {
+        stirred_ns_ = now_ns;
+        judge(mosquitto_unsubscribe(mosq_.get(), nullptr, unused_.c_str()));
+    }
+    if (lost_.empty()) {
+        served_ns_ = now_ns;
+    }
+}
+
+// A server waits for one and a half times the keepalive, and the library pings after one, if it can.
+void Session::note_silence(std::int64_t now_ns) {
+    if (keepalive_ns_ > 0 && now_ns - served_ns_ >= keepalive_ns_ * 3 / 2) {
+        late_ns_ = now_ns;
     }
 }
 
@@ -265,11 +287,15 @@ void Session::judge(int code) {
     }
 }
 
-void Session::lose(const std::string& why) {
+void Session::lose(const std::string& why, bool told_silent) {
     if (!lost_.empty()) {
         return;
     }
     lost_ = why.empty() ? "no reason was given" : why;
+    const std::int64_t now_ns = monotonic_ns();
+    note_silence(now_ns);
+    // A client reads the end of a connection some time after it could ping again.
+    was_silent_ = told_silent || (late_ns_ != 0 && now_ns - late_ns_ < keepalive_ns_);
     // The library may have closed the socket already; whatever has its number, a placeholder replaces it.
     const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (fd_ >= 0 && nothing >= 0 && nothing != fd_) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "common/clock.h"
 #include "common/subscriber_connection.h"
 #include "mqtt/control_messages.h"
 
@@ -48,8 +49,10 @@ class Session {
     // data is left, or the connection is lost.
     bool read();
 
-    // Pings the server if the keepalive requires it; `read` does so too if there is no data.
-    void ping_if_silent();
+    // Keeps the connection alive if it is due; `read` does so, too. The answer to a ping may wait behind data
+    // that a slow reader leaves, or that the server sends faster than they are read; the library would end
+    // the connection. So while data come or wait, another packet takes the place of the library's ping.
+    void keep_alive();
 
     [[nodiscard]] bool unsent() const { return mosquitto_want_write(mosq_.get()); }
     // Writes as much unsent data as the socket accepts.
@@ -60,6 +63,8 @@ class Session {
 
     // Why the connection was lost, or "".
     [[nodiscard]] const std::string& lost() const { return lost_; }
+    // Whether it was lost because this client sent nothing for longer than the keepalive allows.
+    [[nodiscard]] bool was_silent() const { return was_silent_; }
 
     // What is known of how the connection was made.
     [[nodiscard]] const ConnectPhases& phases() const { return phases_; }
@@ -82,7 +87,8 @@ class Session {
     void await(const std::function<bool()>& condition, const char* what);
     [[nodiscard]] std::string failure(const char* layer, const std::string& why) const;
     void judge(int code);
-    void lose(const std::string& why);
+    void note_silence(std::int64_t now_ns);
+    void lose(const std::string& why, bool told_silent = false);
     void let_go();
     [[nodiscard]] bool readable();
 
@@ -98,7 +104,14 @@ class Session {
     std::string lost_;
     std::int64_t answer_within_ns_;
     ConnectPhases phases_;
-    std::int64_t ping_at_ns_ = 0;
+    std::int64_t keepalive_ns_;  // 0: no pings
+    std::string unused_;         // a topic without subscribers
+    std::int64_t look_at_ns_ = 0;
+    std::int64_t stirred_ns_ = 0;              // when the last packet in place of a ping was sent
+    std::int64_t served_ns_ = monotonic_ns();  // when the library last had the time to ping
+    bool heard_ = false;                       // whether something was read since the last look
+    std::int64_t late_ns_ = 0;                 // when it last had it too late for the server; 0: never
+    bool was_silent_ = false;
 };
 
 }  // namespace hydra

@@ -12,7 +12,7 @@ void MqttSubscriber::configure(const Configure& command) {
     if (command.epoch != epoch_) {
         // A connection that was lost between two steps belongs to neither.
         epoch_ = command.epoch;
-        was_lost_ = false;
+        was_lost_ = was_silent_ = false;
     }
     step.retain = false;  // only for publishers
     std::vector<std::string> subscriptions = filters(step, command.group, command.publishers, chosen_);
@@ -81,8 +81,7 @@ bool MqttSubscriber::receive(Batch& batch) {
     return more || !kept_.empty();
 }
 
-// The server ends a connection that is silent for one and a half times the keepalive. The client ends it if a
-// ping has no answer for the keepalive, also if nothing has read the answer.
+// The server ends a connection that is silent for one and a half times the keepalive.
 std::int64_t MqttSubscriber::tend(std::int64_t now_ns, bool between_steps) {
     if (session_ == nullptr || !session_->lost().empty() || step_.keepalive == 0) {
         return kNeverNs;
@@ -93,7 +92,7 @@ std::int64_t MqttSubscriber::tend(std::int64_t now_ns, bool between_steps) {
         // End markers continue for a while, and are no longer needed.
         std::erase_if(kept_, [](const auto& it) { return it.first.epoch == kProbeEpoch; });
     }
-    session_->ping_if_silent();
+    session_->keep_alive();
     session_->write();
     return now_ns + step_.keepalive * kSecondNs / 4;
 }
@@ -110,6 +109,7 @@ void MqttSubscriber::leave() {
 // The next session does not hide that this one was lost.
 void MqttSubscriber::disconnect() {
     was_lost_ = has_lost();
+    was_silent_ = was_silent();
     session_.reset();
 }
 
@@ -117,6 +117,7 @@ void MqttSubscriber::inherit(const SubscriberTransport& earlier) {
     const auto& it = dynamic_cast<const MqttSubscriber&>(earlier);
     epoch_ = it.epoch_;
     was_lost_ = it.has_lost();
+    was_silent_ = it.was_silent();
     // A client that comes back has the name that the server knows.
     name_ = it.name_;
     step_ = it.step_;
@@ -124,7 +125,7 @@ void MqttSubscriber::inherit(const SubscriberTransport& earlier) {
 }
 
 SystemObject MqttSubscriber::report_system() const {
-    return written_system(MqttReport{.lost_connections = has_lost() ? 1U : 0U});
+    return written_system(MqttReport::of(has_lost(), was_silent()));
 }
 
 }  // namespace hydra

@@ -41,6 +41,9 @@ class MqttSubscriber final : public SubscriberTransport {
     [[nodiscard]] bool has_lost() const {
         return was_lost_ || (session_ != nullptr && !session_->lost().empty());
     }
+    [[nodiscard]] bool was_silent() const {
+        return was_silent_ || (session_ != nullptr && session_->was_silent());
+    }
     void take(const void* payload, std::size_t size);
 
     std::string name_;
@@ -54,7 +57,8 @@ class MqttSubscriber final : public SubscriberTransport {
     std::int64_t limit_ns_ = Session::kAnswerWithinNs;
     std::unique_ptr<Session> session_;
     std::uint32_t epoch_ = 0;
-    bool was_lost_ = false;  // whether an earlier session was lost in the step
+    bool was_lost_ = false;    // whether an earlier session was lost in the step,
+    bool was_silent_ = false;  // and by its own silence
 };
 
 }  // namespace hydra
