@@ -633,8 +633,8 @@ class RateMissed(FigureWarning):
     def text(self) -> str:
         of = "" if self.repeats is None else f"in at least one of {self.repeats} repeats "
         over = "" if self.repeats is None else " over all repeats"
-        mean = "" if self.reached_pps is None else f"; the mean rate{over} was {self.reached_pps:,.0f}/s"
-        return f"{of}a publisher did not reach the requested rate of {self.requested_pps:,.0f}/s{mean}"
+        mean = "" if self.reached_pps is None else f"; the mean rate{over} was {number(self.reached_pps)}/s"
+        return f"{of}a publisher did not reach the requested rate of {number(self.requested_pps)}/s{mean}"
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:

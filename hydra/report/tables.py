@@ -294,7 +294,8 @@ def cell(column: Column, value: Figure) -> str:
         if column.digits == "six":
             text = f"{value:.6g}"
             return number(value, 6) if "e" in text else text
-        return f"{value:.0f}" if value.is_integer() or column.digits == "none" else f"{value:.2f}"
+        text = f"{value:.0f}" if value.is_integer() or column.digits == "none" else f"{value:.2f}"
+        return number(value) if value and not float(text) else text
     return str(value)
 
 
