@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Real comparisons of an implementation with itself: how many show a difference, where one in twenty should.
 
-Each is one command, `hydra zmqfixed --compare-implementations X,X`: short steps of few clients, repeats in turns. Half
+Each is one command, `hydra zmqfixed --compare X,X`: short steps of few clients, repeats in turns. Half
 of them are paced (the primary figure is the 99th percentile of latency), half go as fast as they can (what a subscriber
 received). The answer of each is one line of FOLDER/aa.jsonl; started again, the script goes on behind the last of them.
 
@@ -53,7 +53,7 @@ def one(asked: argparse.Namespace, number: int) -> dict[str, Any]:
     out = asked.folder / f"{number:03}"
     shutil.rmtree(out, ignore_errors=True)  # one that was begun and did not end
     names = f"{asked.implementation},{asked.implementation}"
-    words = ["zmqfixed", "--compare-implementations", names, "--repeat", asked.repeat, "--clients", asked.clients]
+    words = ["zmqfixed", "--compare", names, "--repeat", asked.repeat, "--clients", asked.clients]
     words += ["--rate", RATES[number % len(RATES)], "--duration", asked.duration, "--set", "warmup_s=0"]
     words += ["--out", out, "--quiet", "--json"]
     text = io.StringIO()

@@ -160,8 +160,7 @@ def python_account(publishers: int, length: int = _BATCH) -> float:
             for p in range(publishers)
         ]
         batches.append([message for turn in zip(*of_all, strict=True) for message in turn])
-    ledger, latency = Ledger(), LatencyRecorder()
-    ledger.begin(1, list(range(publishers)))
+    ledger, latency = Ledger(1, range(publishers)), LatencyRecorder()
     began = time.process_time_ns()
     for batch in batches:
         ours = ledger.record(unpack_batch(batch), _NOW_NS, _NOW_NS)

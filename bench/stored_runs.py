@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 import numpy as np
 
+from hydra.config.plugins import system
 from hydra.measure.figures import figures, merge_histograms
 from hydra.measure.observation import Observation
 from hydra.model import (
@@ -91,13 +92,18 @@ def observation(clients: int, window_s: int = _WINDOW_S) -> Observation:
     )
 
 
+def _settings(name: str) -> Settings:
+    """The usual settings of a system, at the rate of these runs."""
+    return Settings(rate=_RATE, system=asdict(system(name).settings()))
+
+
 @contextmanager
 def grid_run(rows: int, clients: int) -> Iterator[Path]:
     """A run directory of this many rows, which differ in the batch size; it is deleted at the end."""
     grid = GridSweep(
         clients=(clients,), duration_s=float(_WINDOW_S), vary={"msg_batch": tuple(range(100, 100 * rows + 1, 100))}
     )
-    scenario = Scenario("kafka-batch", "kafka", "kafka-python", "batch", grid, Settings(rate=_RATE))
+    scenario = Scenario("kafka-batch", "kafka", "kafka-python", "batch", grid, _settings("kafka"))
     with TemporaryDirectory() as name:
         folder = Path(name) / "run"
         store_rows(folder, scenario, observation(clients))
@@ -120,7 +126,7 @@ def store_rows(folder: Path, scenario: Scenario, measured: Observation) -> None:
 def hour_run() -> Iterator[Path]:
     """A run directory of one step of an hour with figures of each second; it is deleted at the end."""
     sweep = GridSweep(clients=(20,), duration_s=float(_HOUR_S))
-    scenario = Scenario("zmqfixed", "zmq", "pyzmq", "fixed", sweep, Settings(rate=_RATE), slo=SloSpec(p99_ms=10.0))
+    scenario = Scenario("zmqfixed", "zmq", "pyzmq", "fixed", sweep, _settings("zmq"), slo=SloSpec(p99_ms=10.0))
     rng = np.random.default_rng(2)
     with TemporaryDirectory() as name:
         folder = Path(name) / "run"

@@ -75,7 +75,7 @@ class RefusedKeyError(ConfigError):
 
     Args:
         label: the file; "" if it is unknown.
-        keys: the dotted key under its own name, and under the name that the user wrote; "" is the whole file.
+        key: the dotted key; "" is the whole file.
         reason: what is wrong with the value.
         remedy: what to try.
 
@@ -83,9 +83,9 @@ class RefusedKeyError(ConfigError):
         causes: if a whole table is rejected, the replaced keys in it without which it would be accepted.
     """
 
-    def __init__(self, label: str, keys: tuple[str, ...], reason: str, remedy: str = "") -> None:
-        super().__init__(": ".join(filter(None, (label, keys[-1], reason))), remedy)
-        self.keys, self.reason = keys, reason
+    def __init__(self, label: str, key: str, reason: str, remedy: str = "") -> None:
+        super().__init__(": ".join(filter(None, (label, key, reason))), remedy)
+        self.key, self.reason = key, reason
         self.causes: tuple[str, ...] = ()
 
     def said_of(self, flag: str, flags: Mapping[str, str]) -> ConfigError:

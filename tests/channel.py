@@ -6,7 +6,7 @@ import heapq
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 from pyroaring import BitMap
@@ -260,14 +260,15 @@ class Channel(System):
 
     def _answers(self, client: int, message: wire.FromController) -> Iterable[tuple[wire.FromClient, float]]:
         publishes = client in self.publishers
+        of: dict[str, Any] = {name: getattr(message, name, 0) for name in ("epoch", "number")}
         match message:
             case wire.Configure():
-                yield wire.Ack(ids=[client], seq=1, epoch=message.epoch, command="configure"), 0
+                yield wire.Ack(ids=[client], seq=1, **of, command="configure"), 0
                 if publishes or message.probe:
-                    yield wire.Ready(ids=[client], seq=1, epoch=message.epoch), 0
+                    yield wire.Ready(ids=[client], seq=1, **of), 0
             case wire.Start():
                 self._started[client] = message.epoch
-                acknowledged = wire.Ack(ids=[client], seq=1, epoch=message.epoch, command="start")
+                acknowledged = wire.Ack(ids=[client], seq=1, **of, command="start")
                 yield acknowledged, self.start_ack_after_s(client)
                 if publishes and self.all_sent_after_s is not None:
                     done_ns = message.start_at_ns + round(self.all_sent_after_s * 1e9)
@@ -275,11 +276,11 @@ class Channel(System):
                     told = wire.Progress(ids=[client], seq=1, epoch=message.epoch, messages=500, time_ns=done_ns)
                     yield told, after_s
             case wire.Stop() if publishes and self._started.get(client) == message.epoch:
-                yield wire.Report(ids=[client], seq=1, epoch=message.epoch, publisher=_sent(self.unacknowledged)), 0
+                yield wire.Report(ids=[client], seq=1, **of, publisher=_sent(self.unacknowledged)), 0
             case wire.Stop() if not publishes:
-                yield wire.Ack(ids=[client], seq=1, epoch=message.epoch, command="stop"), 0
+                yield wire.Ack(ids=[client], seq=1, **of, command="stop"), 0
             case wire.Finish() if not publishes:
-                report = wire.Report(ids=[client], seq=1, epoch=message.epoch, subscriber=_received())
+                report = wire.Report(ids=[client], seq=1, **of, subscriber=_received())
                 yield report, self.report_after_s(client)
             case wire.Ping():
                 yield wire.Ack(ids=[client], seq=1, epoch=0, command="ping", echo=message.time_ns), 0

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from hydra.config import file_locations, plugins
@@ -17,8 +15,7 @@ from hydra.config.toml import parse_set
 from hydra.engine.group_sizing import split
 from hydra.engine.placement import place
 from hydra.errors import EXIT_USAGE, ConfigError
-from hydra.model import Agent, Constraint, Demand, Group, Resources, Scenario, value_of, with_values
-from hydra.store.format_upgrade import as_stored, from_stored
+from hydra.model import Agent, Constraint, Demand, Group, Resources, Scenario, value_of
 from hydra.sweep import GridSweep, SearchSpec, SearchSweep
 
 MINIMAL = """
@@ -122,9 +119,7 @@ def test_a_command_without_flags_takes_minutes_and_the_published_sweep_more(name
 
 
 def test_values_of_the_published_sweep_go_before_the_file_and_behind_flags(tmp_path: Path) -> None:
-    file = scenario_file(
-        tmp_path, MINIMAL + "[published.sweep]\nclients = [9, 8]\n[published.settings]\nmsg_batch = 7\n"
-    )
+    file = scenario_file(tmp_path, MINIMAL + "[published.sweep]\nclients = [9, 8]\n[published.settings]\nburst = 7\n")
     assert load_scenario(file).sweep.clients == (3,)
     found = load_scenario(file, {"published": True, "sweep.duration_s": 2.0})
     assert (found.published, found.sweep.clients, found.sweep.duration_s, found.settings.burst) == (
@@ -239,7 +234,7 @@ def test_a_secret_is_not_repeated_in_an_error() -> None:
         ({"sweep.vary.msg_batch": [1, 0]}, "sweep.vary.msg_batch.1: msg_batch must be at least 1 message, not 0"),
         ({"sweep.vary.acks": ["1", "2"]}, "sweep.vary.acks.1: must be '0', '1' or 'all', not '2'"),
         ({"sweep.vary": {}, "sweep.search": {}}, "table: batch has no search; remove [sweep.search]"),
-        ({"table": "zmqrate"}, "table: zmqrate is the table of a search; add [sweep.search]"),
+        ({"table": "rates"}, "table: rates is the table of a search; add [sweep.search]"),
         ({"subscriber.demand.base_cpus": -1}, "subscriber.demand.base_cpus: must be 0 to 1000000, not -1"),
         ({"subscriber.constraints": "group"}, "subscriber.constraints: must be a list of constraints"),
         ({"subscriber.constraints": ["group", "UNIQUE"]}, "subscriber.constraints.0: must be a list of strings"),
@@ -256,23 +251,21 @@ def test_a_wrong_key_or_value_is_named_with_its_remedy(overrides: dict[str, obje
 @pytest.mark.parametrize(
     ("overrides", "says"),
     [
-        ({"broker.count": 0}, "broker: count must be at least 1, not 0"),
-        ({"broker.count": "two"}, "broker.count: must be"),
-        ({"broker.counts": 2}, "broker.counts: unknown key; did you mean count"),
-        ({" broker . counts ": 2}, "broker.counts: unknown key; did you mean count"),
+        ({"server.count": 0}, "server: count must be at least 1, not 0"),
+        ({"server.count": "two"}, "server.count: must be"),
         ({"server.counts": 2}, "server.counts: unknown key; did you mean count"),
-        ({"broker": {"count": 0}}, "broker: count must be at least 1, not 0"),
-        ({"broker.constraints": [["hostname", "MAX_PER"]]}, "broker.constraints"),
+        ({" server . counts ": 2}, "server.counts: unknown key; did you mean count"),
+        ({"server": {"count": 0}}, "server: count must be at least 1, not 0"),
+        ({"server.constraints": [["hostname", "MAX_PER"]]}, "server.constraints"),
         (
-            {"broker.demand.ports": 1},
-            "broker.demand.ports: the number of ports must be 2 (for clients and controllers), 3 (for metrics",
+            {"server.demand.ports": 1},
+            "server.demand.ports: the number of ports must be 2 (for clients and controllers), 3 (for metrics",
         ),
-        ({"broker.demand.base_mem": -1.0}, "broker.demand.base_mem: must be 0 to 1000000000000, not -1"),
+        ({"server.demand.base_mem": -1.0}, "server.demand.base_mem: must be 0 to 1000000000000, not -1"),
         ({"kafka.replication_factor": 2}, "2 replicas need as many brokers, and server.count is 1"),
-        ({"kafka.replication_factor": 2, "broker.count": 1}, "and broker.count is 1; raise broker.count,"),
-        ({"broker": 3}, "broker: must be a table; write [broker] and its keys below"),
+        ({"kafka.replication_factor": 2, "server.count": 1}, "and server.count is 1; raise server.count,"),
         ({"server": 3}, "server: must be a table; write [server] and its keys below"),
-        ({"brokr.count": 3}, "brokr: unknown key; did you mean broker?"),
+        ({"servr.count": 3}, "servr: unknown key; did you mean server?"),
     ],
 )
 def test_brokers_that_cannot_be_are_refused(overrides: dict[str, object], says: str) -> None:
@@ -282,41 +275,9 @@ def test_brokers_that_cannot_be_are_refused(overrides: dict[str, object], says: 
 def test_a_broker_asks_for_what_one_takes_unless_the_scenario_says_otherwise(tmp_path: Path) -> None:
     kafka = MINIMAL.replace('"zmq"', '"kafka"').replace('"pyzmq"', '"confluent-kafka"')
     assert load_scenario(scenario_file(tmp_path, kafka)).server == plugins.system("kafka").server_spec
-    some = load_scenario(scenario_file(tmp_path, kafka + "[broker.demand]\nbase_cpus = 3.0\n")).server
+    some = load_scenario(scenario_file(tmp_path, kafka + "[server.demand]\nbase_cpus = 3.0\n")).server
     assert some.demand == Demand(base_cpus=3.0, base_mem=1536.0, ports=2)
     assert load_scenario("kafka-fixed", {"kafka.replication_factor": 3, "kafka.bootstrap": "h:1"}).server.count == 1
-
-
-@pytest.mark.parametrize(
-    ("name", "overrides"),
-    [
-        ("zmqfixed", {"settings.msg_batch": 7}),
-        ("zmqfixed", {"settings": {"msg_batch": 7, "rate": 1000.0}}),
-        ("zmqrate", {"table": "zmqrate", "settings.msg_batch": 7}),
-    ],
-)
-def test_another_name_of_a_key_means_the_same(name: str, overrides: dict[str, object]) -> None:
-    assert load_scenario(name, overrides) == load_scenario(name, {"settings.burst": 7})
-
-
-@pytest.mark.parametrize(
-    ("overrides", "says"),
-    [
-        ({"settings.msg_batch": 0}, "settings: msg_batch must be at least 1 message, not 0"),
-        ({"settings.burst": 0}, "settings: burst must be at least 1 message, not 0"),
-        ({"sweep.vary.msg_batch": [0]}, "sweep.vary.msg_batch.0: msg_batch must be at least 1 message, not 0"),
-        ({"settings.msgbatch": 3}, "settings.msgbatch: unknown key; did you mean msg_batch?"),
-        ({"sweep.vary.msgbatch": [3]}, "sweep.vary.msgbatch: unknown key; did you mean msg_batch?"),
-        ({"msg_batch": 3}, "msg_batch: unknown key; this key belongs into [settings]"),
-    ],
-)
-def test_another_name_of_a_key_is_the_one_that_is_refused(overrides: dict[str, object], says: str) -> None:
-    assert says in refused(load_scenario, "zmqfixed", overrides)
-
-
-def test_what_is_varied_is_called_by_its_own_name(tmp_path: Path) -> None:
-    scenario = load_scenario(scenario_file(tmp_path, MINIMAL + "[sweep.vary]\nmsg_batch = [1, 2]\n"))
-    assert scenario.sweep.first == {"burst": 1}
 
 
 @pytest.mark.parametrize(
@@ -326,11 +287,9 @@ def test_what_is_varied_is_called_by_its_own_name(tmp_path: Path) -> None:
         ("a = 1\na = 2", "not TOML"),
         ("", "is missing"),
         (MINIMAL + "[kafka]\n", "kafka: unknown key; this is a key of system kafka, not of zmq"),
-        (MINIMAL + "[broker]\n", "broker: unknown key; this is a key of system kafka, not of zmq"),
         (MINIMAL + "[server]\n", "server: system zmq has no servers of its own; remove [server]"),
         # Before the one that it leaves missing.
         (MINIMAL.replace("duration_s", "duration"), "duration: unknown key; did you mean duration_s"),
-        (MINIMAL + "[sweep.vary]\nburst = [1]\nmsg_batch = [2]\n", "msg_batch: is another name of sweep.vary.burst"),
     ],
 )
 def test_a_malformed_file_is_named(tmp_path: Path, text: str, says: str) -> None:
@@ -390,16 +349,6 @@ def test_a_wrong_cluster_file_is_named_with_its_remedy(tmp_path: Path, text: str
     said = refused(load_cluster, path)
     assert says in said
     assert "hydra.toml" in said
-
-
-def test_what_earlier_versions_ran_is_still_a_scenario() -> None:
-    """A stored run is read by the model, which has none of the bounds."""
-    loaded = load_scenario("kafka-batch")
-    sweep = GridSweep(1.0, clients=(1,), vary={"msg_batch": (100, 100)}, repeat=10**9)
-    settings = with_values(loaded.settings, {"rate": 1e30, "msg_batch": 10**14})
-    earlier = replace(loaded, name="../../x", sweep=sweep, settings=settings)
-    stored = replace(earlier, tables=msgspec.json.decode(msgspec.json.encode(earlier.tables)))
-    assert from_stored(msgspec.json.decode(msgspec.json.encode(as_stored(earlier)))) == stored
 
 
 # --- --set ---------------------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ PURE = [
     *of("hydra.ssh", "facts failures hosts settings state"),
     *of("hydra.monitor", "run_snapshot metric_families"),
     *of("hydra.control", "list_limits clock_offset watch_assignment host_looks epoch_replies"),
-    *of("hydra.client", "subscriber_state time_series pacing ledger ack_ledger relayed_replies"),
+    *of("hydra.client", "subscriber_state time_series pacing ledger sequence_set message_topics ack_ledger"),
     *of("hydra.client", "relayed_replies relay_state"),
 ]
 """Without clock, socket, file and process."""

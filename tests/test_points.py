@@ -12,7 +12,7 @@ from hydra.config.scenario import load_scenario
 from hydra.config.shortages import check_all
 from hydra.errors import ConfigError
 from hydra.model import Agent, ClusterSpec, Resources, Scenario
-from hydra.store.format_upgrade import as_stored, from_stored
+from hydra.store.stored_scenario import as_stored, from_stored
 from hydra.sweep import PointSweep, SweepPoint
 
 HEAD = """
@@ -63,11 +63,6 @@ def test_points_are_read_with_their_settings_beside_their_names(tmp_path: Path) 
     assert loaded.values_of("acks") == ("1", "all")
     assert loaded.sweep.longest_s == 4.5
     assert loaded.sizes == ((2, 0), (5, 2))
-
-
-def test_a_point_may_have_another_name_of_a_setting(tmp_path: Path) -> None:
-    loaded = scenario(tmp_path, '[[sweep.points]]\nname = "a"\nclients = 1\nmsg_batch = 5\n', "zmq", publishers=1)
-    assert loaded.sweep.first == {"burst": 5}
 
 
 def test_they_are_stored_and_read_like_all_else(tmp_path: Path) -> None:

@@ -61,14 +61,13 @@ def sides_of_setting(
     word, values = (word.strip(), values) if equals else (CLIENT, text)
     option = _option(word, context)
     key = _key(word, option)
-    named = COMPARE if equals else "--compare-implementations"
     if key.startswith(_ROWS):
         raise UsageError(
             f"{COMPARE} {word}: it decides which rows are measured", "compare two commands: hydra compare --run"
         )
     if key in replaced:
         if key == CLIENT:
-            raise UsageError(f"--implementation and {named} both name implementations", "leave out --implementation")
+            raise UsageError(f"--implementation and {COMPARE} both name implementations", "leave out --implementation")
         raise UsageError(f"{COMPARE} {word}: {key} is given for all runs, too", "leave out one of the two")
     name = "" if key == CLIENT else f"{key.rpartition('.')[2]}-"
     found: dict[str, ComparedSide] = {}
@@ -79,7 +78,7 @@ def sides_of_setting(
         _refuse_secret(word, own)
         found[_free(f"{name}{value}", found)] = ComparedSide(str(scenario), {**own, **_not_varied(key)})
     if len(found) < 2:
-        raise UsageError(f"{named} {text} names fewer than two", "name them with commas in between: A,B")
+        raise UsageError(f"{COMPARE} {text} names fewer than two", "name them with commas in between: A,B")
     return found
 
 

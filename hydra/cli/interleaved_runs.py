@@ -305,9 +305,9 @@ def _said_of(side: ComparedSide) -> Iterator[None]:
     try:
         yield
     except RefusedKeyError as e:
-        if not any(key == each or each.startswith(f"{key}.") for key in side.replaced for each in e.keys):
+        if not any(e.key == key or e.key.startswith(f"{key}.") for key in side.replaced):
             raise
-        raise e.said_of(f"--run: {e.keys[-1]}" if side.command else f"{COMPARE}: {e.keys[-1]}", {}) from e
+        raise e.said_of(f"{'--run' if side.command else COMPARE}: {e.key}", {}) from e
 
 
 def measure(request: RunRequest, scenarios: Mapping[str, ResolvedScenario], record: InterleavedRecord) -> int:

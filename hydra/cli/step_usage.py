@@ -17,7 +17,7 @@ from hydra.measure.rates import SECOND_NS
 from hydra.measure.resources import HostSummary, summarise
 from hydra.model import HostSample, Scenario, StepResult, number
 from hydra.store.database import RunStore
-from hydra.store.format_upgrade import stored_scenario
+from hydra.store.stored_scenario import stored_scenario
 from hydra.sweep import kind_of
 
 _SERVER_CPU_PCT: Final = "server_cpu_pct"

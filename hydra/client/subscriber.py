@@ -13,10 +13,10 @@ import numpy as np
 from hydra.client.control_loop import SubscriberLoop
 from hydra.client.ledger import Ledger
 from hydra.client.linux_process import UsageMeter
+from hydra.client.message_topics import MessageTopics
 from hydra.client.subscriber_connection import ConnectPhases, SubscriberConnection
 from hydra.client.subscriber_state import MOST_MESSAGES, BufferedBatches, Impairments, LagBins, ReceiveBuffer
 from hydra.client.time_series import TURNS, ReceivedTimeSeries, ReportTimer
-from hydra.client.topic_ledger import MessageTopics, TopicLedger, hot_counts
 from hydra.client.transport import BatchReader, ConnectingTransport, SubscriberTransport
 from hydra.control.control_client import ControlClient
 from hydra.control.list_limits import add_absence
@@ -165,16 +165,10 @@ class _Receiving:
         self._transport = transport
         self._publishers = {p.publisher for p in command.publishers}
         traffic = command.drawn
-        # The partitions of several topics are out of order with each other; then ranges would be as many as messages.
-        own = (
-            traffic.chosen < traffic.topics
-            or traffic.keys > 0
-            or (traffic.several and not getattr(transport, "keeps_order", True))
-        )
-        self._ledger = TopicLedger(traffic, client) if own else Ledger()
-        self._topics = MessageTopics(traffic, client, self._publishers) if traffic.several else None
+        topics = MessageTopics(traffic, client, self._publishers) if traffic.several or traffic.keys else None
+        self._ledger = Ledger(command.epoch, self._publishers, topics, in_order=getattr(transport, "keeps_order", True))
+        self._topics = topics if traffic.several else None
         self._hot_latency = LatencyRecorder()
-        self._ledger.begin(command.epoch, self._publishers)
         self._arrivals = ReceiveBuffer()
         self._flows = False  # whether batches follow each other quickly
         self._drained_ns = 0  # when the last batch that was not streamed was read, CLOCK_MONOTONIC
@@ -480,8 +474,7 @@ class _Receiving:
         ledgers = self._ledger.close(self._finish.publishers, member=self._member)
         hot: HotTopicCounts | None = None
         if self._topics is not None:
-            counts = hot_counts(self._topics, self._ledger, self._finish.publishers)
-            hot = HotTopicCounts(*counts, self._hot_latency.histogram())
+            hot = HotTopicCounts(*self._ledger.hot(self._finish.publishers), self._hot_latency.histogram())
         return SubscriberReport(
             ledgers=ledgers,
             batches=self._batches,

@@ -15,7 +15,7 @@ from hydra.config.plugins import engines
 from hydra.config.toml import Toml, read_toml
 from hydra.config.validation import build, field_names, known_keys, refusals_in, table_of
 from hydra.engine.resources import parse_attributes, parse_resources
-from hydra.errors import Key, RefusedError
+from hydra.errors import Key, RefusedError, RefusedKeyError
 from hydra.model import ClusterSpec
 
 if TYPE_CHECKING:
@@ -129,8 +129,9 @@ def load_engine(name: str, path: Path | None = None, given: Mapping[str, object]
     except RefusedError as e:
         words = {str(flag.name): flag.opts[0] for flag in spec.all_flags}
         field = str(e.key[1]) if len(e.key) > 1 else ""
-        # If a flag set the value, the error names the flag, not the file.
-        with refusals_in(words.get(field, field), lambda _: "") if field in flags else refusals_in(source):
+        if field in flags:
+            raise RefusedKeyError(words.get(field, field), "", e.what, e.remedy) from e
+        with refusals_in(source):
             raise
 
 

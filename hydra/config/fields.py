@@ -1,8 +1,7 @@
 """The fields behind the dotted keys of a scenario: their default values and bounds.
 
 The model checks which values are possible. The bounds of a field (``hydra.model.Setting``) state which values make
-sense, so a typing error is rejected before anything starts. The model does not check the bounds, because Hydra
-must still read runs that earlier versions stored.
+sense, so a typing error is rejected before anything starts.
 """
 
 from __future__ import annotations
@@ -159,14 +158,12 @@ def words_of(scenario: str | Path, key: str) -> tuple[object, ...]:
 
 @cache
 def _known(scenario: str | Path) -> tuple[dict[str, Any], SystemSpec]:
-    """The content of a scenario's file, with aliases resolved to keys, and its system."""
+    """The content of a scenario's file, and its system."""
     from hydra.config.file_locations import scenario_path
-    from hydra.config.toml import KeyAliases, read_toml
+    from hydra.config.toml import read_toml
 
     data = read_toml(scenario_path(scenario), lambda: "")
-    spec = system_of(data)
-    _, meant = KeyAliases(spec.aliases).resolve("", data)
-    return meant if isinstance(meant, dict) else data, spec
+    return data, system_of(data)
 
 
 def out_of_bounds(

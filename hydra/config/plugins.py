@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from hydra.errors import ConfigError
 
@@ -92,15 +92,6 @@ def system(name: str) -> SystemSpec:
     close = get_close_matches(name, known, n=1)
     remedy = f"did you mean {close[0]}?" if close else f"known systems: {', '.join(known)}"
     raise ConfigError(f"no system {name!r} is installed", remedy)
-
-
-def table_kind(word: str) -> str:
-    """The kind of table that a scenario's ``table`` means; systems may have their own names for a kind."""
-    from hydra.model import TableKind
-
-    if word in get_args(TableKind):
-        return word
-    return next((spec.table_words[word] for spec in systems().values() if word in spec.table_words), word)
 
 
 class _Registry(Mapping[str, T]):

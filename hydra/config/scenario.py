@@ -7,7 +7,6 @@ import re
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, fields, make_dataclass, replace
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +16,7 @@ from hydra.config.fields import field_of, out_of_bounds, system_of
 from hydra.config.file_locations import is_shipped, scenario_path, scenarios
 from hydra.config.needs import refusal, unused
 from hydra.config.resolved_scenario import ResolvedScenario
-from hydra.config.toml import PUBLISHED, KeyAliases, Toml, override, read_toml, with_preset, with_published
+from hydra.config.toml import PUBLISHED, Toml, override, read_toml, with_preset, with_published
 from hydra.config.traffic import refused_traffic, with_texts
 from hydra.config.validation import (
     OWN,
@@ -105,7 +104,7 @@ def refuse_unused(resolved: Sequence[ResolvedScenario], source: str) -> None:
     kept = [{each.key for each in other.unused} for other in others]
     unused_ = [each for each in first.unused if all(each.key in keys for keys in kept)]
     if unused_:
-        with refusals_in(source, KeyAliases(first.system.aliases).written):
+        with refusals_in(source):
             raise refusal(first.system, unused_)
 
 
@@ -134,15 +133,14 @@ def resolved_from(
     try:
         return _loaded(source, name, data, replaced, given=given)
     except RefusedKeyError as e:
-        e.causes = tuple(key for key in e.keys if key in replaced)
-        if e.causes:
+        if e.key in replaced:
+            e.causes = (e.key,)
             raise
-        tables = tuple(f"{key}." for key in e.keys if key)
         refused = str(e.__cause__)
         # What was replaced in the refused table, or else anywhere: the flag that chooses the clients, for example.
-        suspects = [key for key in replaced if key.startswith(tables)] or list(replaced)
+        suspects = [key for key in replaced if e.key and key.startswith(f"{e.key}.")] or list(replaced)
         without = {
-            key: _refusal(e.keys[0], source, name, data, {k: v for k, v in replaced.items() if k != key})
+            key: _refusal(e.key, source, name, data, {k: v for k, v in replaced.items() if k != key})
             for key in suspects
         }
         # If the scenario is valid without a key, the key is the cause. Another error without it means two faults.
@@ -156,7 +154,7 @@ def _refusal(key: str, source: str, name: str, data: Mapping[str, Any], replaced
     try:
         _loaded(source, name, data, replaced)
     except ConfigError as e:
-        return str(e.__cause__) if isinstance(e, RefusedKeyError) and e.keys[0] == key else ""
+        return str(e.__cause__) if isinstance(e, RefusedKeyError) and e.key == key else ""
     return ""
 
 
@@ -166,19 +164,13 @@ def _loaded(
     label = f"{source} (with {', '.join(replaced)} replaced)" if replaced else source
     with refusals_in(label):
         spec = system_of({**data, **replaced})
-    names = KeyAliases(spec.aliases)
-    with refusals_in(label, names.written, names.worded):
-        file: Any = names.resolve("", dict(data))[1]
-        written = with_preset(spec, with_published(file, names, replaced), replaced)
-        its_user = {key: value for key, value in file.items() if key != PUBLISHED} if given else {}
-        taken: dict[str, str] = {}
+    with refusals_in(label):
+        written = with_preset(spec, with_published(data, replaced), replaced)
+        its_user = {key: value for key, value in data.items() if key != PUBLISHED} if given else {}
         for key, value in replaced.items():
-            meant = names.resolve(".".join(part.strip() for part in key.split(".")), value)
-            if taken.setdefault(meant[0], key) != key:
-                what = f"{taken[meant[0]]!r} and {key!r} are two names of one key"
-                raise RefusedError(key.split("."), what, "leave out one of them")
-            override(written, *meant)
-            override(its_user, *meant)
+            plain = ".".join(part.strip() for part in key.split("."))
+            override(written, plain, value)
+            override(its_user, plain, value)
         written.setdefault("name", name)
         scenario = _scenario(spec, written)
         defaults = frozenset(role for role in _ROLES if "constraints" not in its_user.get(role, {}))
@@ -186,15 +178,12 @@ def _loaded(
 
 
 def _scenario(spec: SystemSpec, data: Toml) -> Scenario:
-    table = data.get("table")
-    if isinstance(table, str):
-        data["table"] = plugins.table_kind(table)
     _server_demand(spec, data)
     for role in _ROLES:
         _constraints(data, role)
     _free_text(spec, data)
     with_texts(data)
-    _sweep(spec, data)
+    _sweep(data)
     listed = data.get("events")
     tables = _tables(spec, len(listed) if isinstance(listed, list) else 0)
     try:
@@ -205,7 +194,7 @@ def _scenario(spec: SystemSpec, data: Toml) -> Scenario:
         raise RefusedError((key,), what)
     scenario = _of_file(written, spec)
     scenario = _as_measured(spec, kind_of(scenario).completed(scenario), data)
-    _consistent(spec, scenario, table)
+    _consistent(spec, scenario)
     scenario = with_recorded(scenario)
     check_workload(spec, scenario)
     check_connections(spec, scenario)
@@ -265,20 +254,15 @@ def _tables(spec: SystemSpec, events: int = 0) -> Tables:
 
 
 def _of_another(spec: SystemSpec, refused: UnknownKeyError) -> RefusedError | None:
-    """A better error for an unknown key: a similar alias, a key of another system, or one that needs servers."""
+    """A better error for an unknown key: a key of another system, or one that needs servers."""
     if refused.belongs_elsewhere:
         return None
     *place, name = map(str, refused.key)
-    others = [alias.rpartition(".")[::2] for alias in spec.aliases]
-    if home := next((home for home, other in others if other == name), ""):
-        return RefusedError(refused.key, refused.what, f"this key belongs into [{home}]")
-    if close := get_close_matches(name, [other for home, other in others if home == ".".join(place)], n=1):
-        return RefusedError(refused.key, refused.what, f"did you mean {close[0]}?")
     if refused.key == ("server",):
         return RefusedError(refused.key, f"system {spec.name} has no servers of its own", "remove [server]")
     for other in plugins.systems().values():
         has = field_names(_tables(other).get(tuple(place)))
-        if other.name != spec.name and (name in has or refused.dotted in other.aliases):
+        if other.name != spec.name and name in has:
             return RefusedError(refused.key, refused.what, f"this is a key of system {other.name}, not of {spec.name}")
     return None
 
@@ -306,11 +290,11 @@ def _as_measured(spec: SystemSpec, scenario: Scenario, data: Toml) -> Scenario:
     return replace(scenario, native=native, subscriber=replace(scenario.subscriber, demand=demand))
 
 
-def _sweep(spec: SystemSpec, data: Toml) -> None:
+def _sweep(data: Toml) -> None:
     """Converts the table of each kind of sweep to the form from which its field is built."""
     sweep = data.get("sweep")
     if isinstance(sweep, dict):
-        read = {kind.key: kind.read(sweep[kind.key], spec.aliases) for kind in KINDS if kind.key in sweep}
+        read = {kind.key: kind.read(sweep[kind.key]) for kind in KINDS if kind.key in sweep}
         data["sweep"] = {**sweep, **read}
 
 
@@ -372,7 +356,7 @@ def _flat(table: Toml, prefix: str = "") -> Iterator[tuple[str, object]]:
 # --- checks across several tables -----------------------------------------------------------------------------------
 
 
-def _consistent(spec: SystemSpec, scenario: Scenario, table: object) -> None:
+def _consistent(spec: SystemSpec, scenario: Scenario) -> None:
     if not _NAME.fullmatch(scenario.name) or len(scenario.name) > _NAME_CHARACTERS or not scenario.name.isprintable():
         raise RefusedError(
             ("name",),
@@ -396,8 +380,8 @@ def _consistent(spec: SystemSpec, scenario: Scenario, table: object) -> None:
         return
     theirs = [kind.key for kind in KINDS if scenario.table in kind.tables]
     if len(theirs) == 1:
-        raise RefusedError(("table",), f"{table} is the table of a {theirs[0]}", f"add [sweep.{theirs[0]}]")
-    what, remedy = f"{table} has no {sweep.key}", f"remove [sweep.{sweep.key}] or use {sweep.tables[0]}"
+        raise RefusedError(("table",), f"{scenario.table} is the table of a {theirs[0]}", f"add [sweep.{theirs[0]}]")
+    what, remedy = f"{scenario.table} has no {sweep.key}", f"remove [sweep.{sweep.key}] or use {sweep.tables[0]}"
     raise RefusedError(("table",), what, remedy)
 
 

@@ -1,9 +1,8 @@
-"""Reads TOML files, replaces values by dotted keys, resolves aliases of keys, and merges presets."""
+"""Reads TOML files, replaces values by dotted keys, and merges presets."""
 
 from __future__ import annotations
 
 import codecs
-import re
 import tomllib
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
@@ -86,84 +85,15 @@ def override(data: Toml, key: str, value: object) -> None:
         table[last] = value
 
 
-class KeyAliases:
-    """Aliases of keys: values are stored under the keys, and errors name the aliases that the user wrote.
-
-    Args:
-        aliases: dotted keys by dotted alias.
-    """
-
-    def __init__(self, aliases: Mapping[str, str]) -> None:
-        of_vary = {
-            f"sweep.vary.{alias.removeprefix('settings.')}": f"sweep.vary.{key.removeprefix('settings.')}"
-            for alias, key in aliases.items()
-            if alias.startswith("settings.")
-        }
-        self._aliases = {**aliases, **of_vary}
-        self._used: dict[str, str] = {}
-
-    def resolve(self, key: str, value: object) -> tuple[str, object]:
-        """Replaces aliases by keys in a dotted key and its value (or in "" and the whole file).
-
-        Raises:
-            RefusedError: a key is set under two names.
-        """
-        for alias, meant in self._aliases.items():
-            if _begins(key, alias):
-                key = meant + key[len(alias) :]
-                self._used[meant] = alias
-            elif isinstance(value, dict) and _begins(alias, key):
-                value = self._moved(value, alias, meant, len(key) + 1 if key else 0)
-        return key, value
-
-    def written(self, key: str) -> str:
-        """The dotted key as the user wrote it."""
-        for meant, alias in self._used.items():
-            if _begins(key, meant):
-                return alias + key[len(meant) :]
-        return key
-
-    def worded(self, text: str) -> str:
-        """An error's text with each key replaced by the alias that the user wrote."""
-        for meant, alias in self._used.items():
-            for name, other in ((meant, alias), (meant.rsplit(".", 1)[-1], alias.rsplit(".", 1)[-1])):
-                text = re.sub(rf"(?<![\w'\"]){re.escape(name)}(?![\w'\"])", other, text)
-        return text
-
-    def _moved(self, table: Toml, alias: str, meant: str, inside: int) -> Toml:
-        *path, last = alias[inside:].split(".")
-        tables: list[Toml] = [dict(table)]
-        for name in path:
-            inner = tables[-1].get(name)
-            if not isinstance(inner, dict):
-                return table
-            tables[-1][name] = dict(inner)
-            tables.append(tables[-1][name])
-        if last not in tables[-1]:
-            return table
-        own = meant.rsplit(".", 1)[-1]  # an alias is in the same table as its key
-        if own in tables[-1]:
-            raise RefusedError(alias.split("."), f"is another name of {meant}, which is set too", "remove one of them")
-        tables[-1][own] = tables[-1].pop(last)
-        self._used[meant] = alias
-        return tables[0]
-
-
-def _begins(key: str, with_: str) -> bool:
-    """Whether a dotted key is in the table ``with_`` or equals it; every key is in ""."""
-    return not with_ or key == with_ or key.startswith(f"{with_}.")
-
-
 PUBLISHED: Final = "published"
 """The table of a scenario's file with the values of the published sweep, and the key that selects it."""
 
 
-def with_published(data: Any, names: KeyAliases, given: Mapping[str, object]) -> Toml:
+def with_published(data: Any, given: Mapping[str, object]) -> Toml:
     """Returns a scenario's file, with the values of its table ``[published]`` before others if the user wants them.
 
     Args:
-        data: the file, by the keys that are meant.
-        names: other names of keys.
+        data: the file.
         given: the keys that the user replaces, ``published`` among them or not.
 
     Raises:
@@ -177,8 +107,7 @@ def with_published(data: Any, names: KeyAliases, given: Mapping[str, object]) ->
         return rest
     if not table:
         raise RefusedError((PUBLISHED,), "the scenario has no published sweep", "leave out --published")
-    values: Any = names.resolve("", dict(table))[1]
-    return _merged(rest, values)
+    return _merged(rest, table)
 
 
 PRESET: Final = "preset"
@@ -190,7 +119,7 @@ def with_preset(spec: SystemSpec, data: Any, given: Mapping[str, object]) -> Tom
 
     Args:
         spec: the scenario's system.
-        data: the file's content, with aliases resolved.
+        data: the file's content.
         given: the user's replacements; a preset among them overrides the file, and the file overrides its own preset.
 
     Raises:
@@ -222,6 +151,6 @@ def _merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> Toml:
     """Merges two tables; a value in both is taken from the upper one, and inner tables are merged."""
     both: Toml = {**lower}
     for name, value in upper.items():
-        below = both.pop(name, None)  # the upper one's keys come last, which counts if a key has two names
+        below = both.pop(name, None)  # the upper one's keys come last
         both[name] = _merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
     return both

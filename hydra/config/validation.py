@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, Field, field, fields, make_dataclass
 from difflib import get_close_matches
@@ -54,15 +54,11 @@ class UnknownKeyError(RefusedError):
 
 
 @contextmanager
-def refusals_in(
-    label: object, written: Callable[[str], str] = str, worded: Callable[[str], str] = str
-) -> Iterator[None]:
+def refusals_in(label: object) -> Iterator[None]:
     """Turns every rejected key into an error about a file.
 
     Args:
         label: the name of the file in errors.
-        written: converts a dotted key to the one that the user wrote.
-        worded: converts the names of keys in a text to those that the user wrote.
 
     Raises:
         RefusedKeyError: a key was rejected.
@@ -70,8 +66,7 @@ def refusals_in(
     try:
         yield
     except RefusedError as e:
-        keys = (e.dotted, written(e.dotted))
-        raise RefusedKeyError(str(label), keys, worded(e.what), worded(e.remedy)) from e
+        raise RefusedKeyError(str(label), e.dotted, e.what, e.remedy) from e
 
 
 def first_refusal(errors: Sequence[ErrorDetails], data: Mapping[str, object], tables: Tables) -> RefusedError:

@@ -53,11 +53,11 @@ class EventData:
     """An event as data: the form that is stored and that programs read.
 
     Attributes:
-        kind: name of the kind; runs of other versions may have other kinds.
+        kind: name of the kind.
         level: the severity.
         text: what happened, in one line.
         remedy: what to try; "" if nothing has to be done.
-        fields: the values in the text, as JSON values; runs of earlier versions have none.
+        fields: the values in the text, as JSON values.
     """
 
     kind: str

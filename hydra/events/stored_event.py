@@ -9,7 +9,7 @@ from hydra.events.event import Event, EventData
 
 
 def kind_named(name: str) -> type[Event] | None:
-    """The class of a kind or a category; None for one of another version."""
+    """The class of a kind or a category; None: its package is not imported."""
     return Event.kinds.get(name)
 
 

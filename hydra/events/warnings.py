@@ -154,27 +154,6 @@ class MetricsRefused(HydraWarning):
     url: str
 
 
-class EarlierRates(HydraWarning):
-    """Rates that an earlier version searched by another method."""
-
-    level = Level.LOSS
-    remedy = "measure the rates again"
-    template = (
-        "an earlier Hydra searched these rates by another method: another search may find rates several times as high "
-        "or as low, and an interval that is shown may be too narrow"
-    )
-
-
-class ForeignRates(HydraWarning):
-    """Rates of a search that this version would carry out in another way."""
-
-    level = Level.LOSS
-    template = (
-        "another version of Hydra searched these rates, and this version would have run other steps: the rates are "
-        "shown as that version stored them"
-    )
-
-
 class Journal:
     """Stores the events of a run, and shows its warnings.
 

@@ -87,7 +87,7 @@ def _known(run: RunData, rows: Marked) -> Marked:
         lost, half = number(row.get(LOSS)), number(row.get(LOSS + INTERVAL))
         limits = loss_limits(row, least)
         if limits is None and lost is not None and half is not None:
-            # Repeats of earlier versions, whose loss bursts are unknown.
+            # Repeats whose loss bursts are unknown: the interval is that of the mean of the repeats.
             limits = ConfidenceInterval(max(lost - half, 0.0), min(lost + half, 100.0))
         if limits is not None:
             row = {**row, LOSS + LOW: limits.low, LOSS + HIGH: limits.high}
@@ -122,7 +122,7 @@ def _tried(run: RunData, target: float) -> LossPlot | None:
         target: the target of the search, in %.
     """
     lines = tried(run)
-    # Steps of earlier versions have their loss only.
+    # The shortfall is unknown if subscribers could not list all their losses.
     column = SHORTFALL if has([row for each in lines for row in each.rows], SHORTFALL) else LOSS
     shown = [(each, _with_limits(each)) for each in lines]
     everything = [row for _, rows in shown for row in rows]

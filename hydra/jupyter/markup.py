@@ -61,8 +61,7 @@ def warnings_of(run: RunData) -> list[ReportWarning]:
         for warning in warnings
     ]
     of_rows.sort(key=lambda warning: _ORDER.index(warning.level))
-    of_rates = [_about("The rates", run.earlier)] if run.earlier else []
-    return [*_of_the_end(run), *of_rates, *of_rows, *_of_events(run.events)]
+    return [*_of_the_end(run), *of_rows, *_of_events(run.events)]
 
 
 def _about(about: str, warning: HydraWarning) -> ReportWarning:

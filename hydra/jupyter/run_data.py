@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hydra.events.stored_event import StoredEvent
-from hydra.events.warnings import EarlierRates, ForeignRates, HydraWarning
+from hydra.events.warnings import HydraWarning
 from hydra.measure.lag import Lags
 from hydra.measure.loss_pattern import LossySubscriber
 from hydra.measure.resources import HostSummary, busiest, summarise
@@ -16,11 +16,11 @@ from hydra.model import AgentClock, BusyThread, Histogram, Scenario, StepPlan, S
 from hydra.report.published_tables import PublishedTable, published_for
 from hydra.report.row_warnings import warnings_of_rows
 from hydra.store import subscriber_losses
-from hydra.store.database import ENDED_KEY, ERROR_KEY, FINISHED, RunStore
-from hydra.store.format_upgrade import searched_otherwise, stored_rows, stored_scenario
+from hydra.store.database import ENDED_KEY, ERROR_KEY, RunStore
 from hydra.store.slo_results import SloResult, answer_of
+from hydra.store.stored_scenario import stored_scenario
 from hydra.store.subscriber_losses import GroupLoss
-from hydra.sweep import Row, Sweep
+from hydra.sweep import Row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +31,10 @@ class RunTable:
         directory: the run directory.
         metadata: the stored metadata of the run, by key.
         scenario: the scenario, without its secrets.
-        rows: the rows of the table, computed from the steps; as stored if this Hydra would search in another way.
+        rows: the rows of the table, computed from the steps.
         results: the stored steps.
         coming: the plan of the next step; None if the sweep is complete.
         answers: the results for the objectives, by epoch, of steps with a time series, even of those that never ended.
-        earlier: a warning about the rows of an earlier version; None if there is none.
     """
 
     directory: Path
@@ -45,7 +44,6 @@ class RunTable:
     results: list[StepResult]
     coming: StepPlan | None
     answers: Mapping[int, SloResult] = field(default_factory=dict)
-    earlier: HydraWarning | None = None
 
     @property
     def ended(self) -> str:
@@ -135,17 +133,7 @@ def _table(path: Path, store: RunStore) -> RunTable:
         # The report shows one time series, and each takes megabytes.
         shown = store.time_series_epochs()[-1:] if scenario.has_time_series else ()
         answers = {epoch: answer for epoch in shown if (answer := answer_of(store, epoch))}
-        earlier: HydraWarning | None = EarlierRates() if searched_otherwise(metadata["scenario"]) else None
-        coming: StepPlan | None = None
-        try:
-            rows, coming = (stored_rows(path), None) if earlier else _played(resolved.sweep, results)
-        except ValueError:
-            if not scenario.sweep.decided:
-                raise
-            rows, earlier = stored_rows(path), ForeignRates()
-    if metadata.get(ENDED_KEY) == FINISHED:
-        # Earlier versions did not retry failed steps: their finished runs are complete.
-        coming = None
+        rows, coming = resolved.sweep.rows(results), resolved.sweep.next(results)
     return RunTable(
         directory=path,
         metadata=metadata,
@@ -154,7 +142,6 @@ def _table(path: Path, store: RunStore) -> RunTable:
         results=results,
         coming=coming,
         answers=answers,
-        earlier=earlier,
     )
 
 
@@ -168,10 +155,6 @@ def _threads(store: RunStore, epoch: int) -> dict[str, list[BusyThread]]:
     window_ns = store.window_ns(epoch)
     found = {agent: busiest(samples, window_ns) for agent, samples in store.threads(epoch).items()}
     return {agent: threads for agent, threads in found.items() if threads}
-
-
-def _played(sweep: Sweep, results: list[StepResult]) -> tuple[list[Row], StepPlan | None]:
-    return sweep.rows(results), sweep.next(results)
 
 
 def histograms_of(run: RunData, epochs: Iterable[int]) -> list[Histogram]:

@@ -42,7 +42,7 @@ def _servers(run: RunData) -> str:
 
 
 def _hosts(run: RunData) -> str:
-    """The table of the hosts' figures in each step, collapsed; "" for runs of earlier versions."""
+    """The table of the hosts' figures in each step, collapsed; "" if there are none."""
     if not run.hosts:
         return ""
     lines = (

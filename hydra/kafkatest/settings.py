@@ -76,7 +76,7 @@ class KafkaSettings:
 
     msg_batch: int = setting(100, "Messages per batch.", least=1, most=1_000_000)  # the limit of librdkafka
     linger_ms: float = setting(
-        0.0, "Longest wait of the producer for a full batch, such as 5ms.", flag=("--linger", "--linger-ms"), unit="ms"
+        0.0, "Longest wait of the producer for a full batch, such as 5ms.", flag=("--linger",), unit="ms"
     )
     batch_bytes: int | None = None
     compression: Compression = "none"

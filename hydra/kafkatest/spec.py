@@ -49,7 +49,6 @@ class KafkaSystemSpec(SystemSpec):
     shows_disconnections = ("native",)
     connects_to_all = True
     server_spec = ServerSpec(demand=Demand(base_cpus=1.0, base_mem=1536.0, ports=2))
-    aliases = {"broker": "server"}
     batch = Column(
         "msg_batch",
         MESSAGES,

@@ -121,8 +121,7 @@ def cpu_between(before: HostSample, last: HostSample) -> float | None:
 def busiest(samples: Iterable[ThreadSample], window_ns: tuple[int, int], most: int = BUSIEST) -> list[BusyThread]:
     """The threads of an agent with the highest demand for CPU in the window, highest first, with their means.
 
-    A thread counts as idle in a sample that does not list it. Runs of earlier versions do not distinguish threads of
-    one name in one process.
+    A thread counts as idle in a sample that does not list it.
     """
     found: list[BusyThread] = []
     for of_group in _by_group(samples, window_ns):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -635,18 +635,3 @@ def step_columns(
     first = (*published(system), *_ACCOUNT, *of_latency, *_CLOCKS, *_STEP, *system.reported, *_COUNTS, *_OF_TOPICS)
     of_connecting = OF_CONNECTING if connecting else ()
     return (*first, *(_OF_COHORT if cohort else ()), *of_connecting, *OF_COMING_BACK, *_LAST)
-
-
-EARLIER: Final[Mapping[str, Column]] = {
-    BURST: Column(
-        "msg_batch",
-        MESSAGES,
-        "in a run of an earlier version: the figure that is now in `burst`",
-        "Batch",
-        repeats="common",
-    ),
-    BLOCKED: Column(
-        "batch_bytes", "bytes", "in a run of an earlier version: a figure without meaning", repeats="common"
-    ),
-}
-"""Columns that runs of earlier versions have for every system, by the column before them."""

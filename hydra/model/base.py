@@ -66,7 +66,7 @@ class Setting:
         help: one sentence; "": the key has no flag.
         flag: the name of the flag, and aliases; (): the name of the field.
         least, most: bounds that are checked when a file or a flag is read; for a list, they apply to each element. The
-            dataclass rejects only impossible values, because runs that earlier versions stored must still be read.
+            dataclass itself rejects only impossible values, as a client does in a command.
         unit: the notation of the flag: ``s`` and ``ms`` are times, also with other units; ``%`` is a percentage;
             ``fraction`` is a fraction written in percent; ``path`` is a file of the user; "": the type decides.
         metavar: the text for the value in the flag's help; "": the name of the type.

@@ -71,7 +71,7 @@ class BusyThread:
         cpu_pct: the part of the time in which the thread ran.
         wait_pct: the part of the time in which it was ready and waited for a core or its cgroup's quota. In the rest
             of the time it slept.
-        tid: of the thread, which is the process id for the first thread; 0: unknown (runs of earlier versions).
+        tid: of the thread, which is the process id for the first thread.
     """
 
     pid: int
@@ -115,8 +115,8 @@ class HostSample:
 class ThreadSample:
     """What a group's processes did since the previous sample; ``time_ns`` is on the step's clock.
 
-    ``threads`` are the busiest threads. ``role`` is "publisher", "subscriber" or "server"; "" is unknown (runs of
-    earlier versions). ``connections`` is None if they could not be read.
+    ``threads`` are the busiest threads. ``role`` is "publisher", "subscriber" or "server".
+    ``connections`` is None if they could not be read.
     """
 
     time_ns: int

@@ -109,10 +109,10 @@ class MachineActivity:
         before: CPU seconds of processes outside the run in that time, as ``others``.
         frequencies_mhz: the frequency of the fastest core at each reading; empty if the kernel does not show it.
         busiest_core_pct: the use of the busiest core between the reading before and each of these readings, in %; 0 for
-            the first one. Empty in runs of earlier versions.
+            the first one.
         throttled: how often the CPU was slowed down, because it was too hot or the CPU quota was used up; None: not
             known here.
-        swapped_bytes: by how much the used swap space grew; 0 if that is not known, and in runs of earlier versions.
+        swapped_bytes: by how much the used swap space grew; 0 if that is not known.
         changed: the facts of the machine's record that changed since the run began.
         pinned: the CPUs on which the groups of each role may run.
     """

@@ -83,7 +83,7 @@ class MqttSpec:
     broker: str = setting(
         "",
         "Address of your server (default: a mosquitto started by Hydra).",
-        flag=("--servers", "--broker"),
+        flag=("--servers",),
         metavar="[mqtts://]HOST:PORT",
     )
     tls: bool = _ACCESS.tls()

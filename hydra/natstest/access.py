@@ -106,7 +106,7 @@ def _part(key: str, path: str, pattern: re.Pattern[str], what: str) -> str:
     """
     found = pattern.search(file_text(f"{TABLE}.{key}", path))
     if found is None:
-        raise RefusedKeyError("", (f"{TABLE}.{key}",), f"{path} has no {what}", "name another file")
+        raise RefusedKeyError("", f"{TABLE}.{key}", f"{path} has no {what}", "name another file")
     return found[found.re.groups]
 
 
@@ -121,7 +121,7 @@ def _public(key: str, path: str, seed: str) -> str:
     try:
         return UserKey(seed).public
     except ValueError as e:
-        raise RefusedKeyError("", (f"{TABLE}.{key}",), f"{path}: {e}", "name another file") from e
+        raise RefusedKeyError("", f"{TABLE}.{key}", f"{path}: {e}", "name another file") from e
 
 
 def secrets_of(spec: NatsSpec) -> Iterator[str]:

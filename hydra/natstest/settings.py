@@ -107,8 +107,8 @@ class NatsSpec:
     password_file: str = _ACCESS.password_file()
     token: str = setting("", needs=(_ACCESS.theirs,))
     token_file: str = _ACCESS.file("File whose first line is the token.")
-    nkey_file: str = _ACCESS.file("File with the seed of an NKEY.", flag=("--nkey-file", "--nkey"))
-    creds_file: str = _ACCESS.file("NATS credentials file.", flag=("--creds-file", "--creds"))
+    nkey_file: str = _ACCESS.file("File with the seed of an NKEY.")
+    creds_file: str = _ACCESS.file("NATS credentials file.")
 
     def __post_init__(self) -> None:
         if not 1 <= self.replicas <= 5:

@@ -282,7 +282,7 @@ def flag_behind(params: Sequence[click.Parameter], given: Mapping[str, Any], err
     flags = [(f"--set {key}", key) for text in given.get("sets", ()) if (key := text.partition("=")[0].strip())]
     flags += [(option.opts[0], option.key) for option in _given(params, given)]
     for flag, key in flags:
-        if any(each == key or each.startswith(f"{key}.") for each in error.keys):
+        if error.key == key or error.key.startswith(f"{key}."):
             return flag
     return next((flag for flag, key in flags if key in error.causes), "")
 

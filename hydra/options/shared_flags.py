@@ -130,7 +130,6 @@ comparing_flags = flags(
         COMPARISON,
         click.option(
             "--compare",
-            "--compare-implementations",
             "compared",
             type=WORD,
             metavar="SETTING=A,B,…",

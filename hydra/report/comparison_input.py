@@ -32,9 +32,9 @@ from hydra.model import (
 from hydra.report.latency_bound import at_most
 from hydra.report.row_warnings import warnings_of
 from hydra.store.database import CLIENTS_KEY, ENDED_KEY, RunStore
-from hydra.store.format_upgrade import searched_otherwise, stored_scenario
 from hydra.store.interleaved_record import folders_of, given_apart, took_turns
 from hydra.store.run_folders import is_experiment
+from hydra.store.stored_scenario import stored_scenario
 from hydra.sweep import Row, kind_of
 from hydra.sweep.cleanness import why_not_clean
 
@@ -76,7 +76,7 @@ def load_sides(folders: Sequence[Path]) -> tuple[list[ComparedRun], bool]:
 
 
 def _machines(runs: Sequence[Path]) -> list[Mapping[str, object]]:
-    """The compared facts of the machines of each run; none if a run of an earlier version has no record of them."""
+    """The compared facts of the machines of each run; none if a run has no record of them."""
     records = []
     for run in runs:
         with RunStore.open(run) as store:
@@ -116,10 +116,7 @@ def _load(run: Path, name: str, apart: Mapping[str, str], machines: Mapping[str,
     with RunStore.open(run) as store:
         metadata, results, events = store.metadata(), store.results(), store.events()
         with store.reading():
-            stored = metadata["scenario"]
-            if searched_otherwise(stored):
-                raise RunDirectoryError(f"{run} is a search of an earlier Hydra", "measure the run again to compare it")
-            resolved = stored_scenario(stored)
+            resolved = stored_scenario(metadata["scenario"])
             scenario = resolved.scenario
             rows, repeats = _played(run, resolved, results)
         slices = slices_of(store, results, scenario.sweep.varied)

@@ -15,7 +15,6 @@ from typing import Final
 from hydra.errors import UsageError
 from hydra.events.value_formatting import counted, number
 from hydra.measure.column import TEXT, Column, columns_meant
-from hydra.measure.step_columns import EARLIER
 from hydra.model import Scenario
 from hydra.store.system_columns import columns_of
 from hydra.sweep import Row
@@ -66,7 +65,7 @@ def columns(scenario: Scenario) -> dict[str, Column]:
 
 def numbers(columns: Mapping[str, Column]) -> dict[str, Column]:
     """The columns that a condition can test, by name."""
-    return {name: each for name, each in columns.items() if each.unit != TEXT and each not in EARLIER.values()}
+    return {name: each for name, each in columns.items() if each.unit != TEXT}
 
 
 def parse(text: str, columns: Mapping[str, Column], of_base: Sequence[str] = ()) -> Condition:

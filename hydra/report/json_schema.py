@@ -78,7 +78,7 @@ _WARNING: Final[Mapping[str, Any]] = {
         },
         "text": {"type": "string", "description": "what happened, and how much"},
         "remedy": {"type": "string", "description": "what to try; empty: nothing has to be done"},
-        "fields": {"type": "object", "description": "values in the text; runs of earlier versions have none"},
+        "fields": {"type": "object", "description": "values in the text"},
     },
 }
 

@@ -335,11 +335,7 @@ class LossInterval(FigureWarning):
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         row = about.row
-        # Runs of earlier versions do not store which clients these were; with a group it may have been either.
-        said = str(
-            row.get(column_names.LOSS_UNLISTED)
-            or ("publisher, members" if row.get(column_names.GROUP) else "publisher")
-        )
+        said = str(row.get(column_names.LOSS_UNLISTED))
         low, high = about.number(column_names.LOSS_LOW), about.number(column_names.LOSS_HIGH)
         unlisted = [who for who in _UNLISTED if who in said]
         found = cls(low, high, unlisted, about.as_much_lost_at, about.limited_by, *about.unreported)
@@ -351,7 +347,6 @@ class MessagesLost(FigureWarning):
 
     Attributes:
         pct: in % of the expected messages.
-        with_waiting: whether the figure includes undrained messages, as in earlier versions.
         as_much_at_pps: the neighbouring rate that lost as much; None: there is none.
         limited_by: what limited the row, its verdict; "": not known, or nothing.
         unreported: how many subscribers died or fell silent; "": none.
@@ -362,7 +357,6 @@ class MessagesLost(FigureWarning):
 
     level = Level.LOSS
     pct: float
-    with_waiting: bool = False
     as_much_at_pps: float | None = None
     limited_by: str = ""
     unreported: str = ""
@@ -370,8 +364,7 @@ class MessagesLost(FigureWarning):
 
     @property
     def text(self) -> str:
-        waiting = " or still waiting in a server when the drain ended" if self.with_waiting else ""
-        return f"LOSS: {number(self.pct)} % of the messages were lost{waiting}{_of_unreported(self.unreported)}"
+        return f"LOSS: {number(self.pct)} % of the messages were lost{_of_unreported(self.unreported)}"
 
     @property
     def remedy(self) -> str:
@@ -380,8 +373,7 @@ class MessagesLost(FigureWarning):
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         if (pct := about.number(column_names.LOSS)) and not isinstance(about.row.get(column_names.LOSS_HIGH), float):
-            waiting = bool(about.number("undrained")) and "lost" not in about.row
-            yield cls(pct, waiting, about.as_much_lost_at, about.limited_by, *about.unreported)
+            yield cls(pct, about.as_much_lost_at, about.limited_by, *about.unreported)
 
 
 class Undrained(FigureWarning):

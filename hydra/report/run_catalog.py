@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from shlex import quote
@@ -14,8 +15,7 @@ from hydra.report.experiment_folder import read_record
 from hydra.report.slo_text import answer_line
 from hydra.store import interleaved_record
 from hydra.store.database import ENDED_KEY, ERROR_KEY, RunStore
-from hydra.store.format_upgrade import stored_rows
-from hydra.store.run_folders import DATABASE, RECORD, is_experiment, refuse_no_folder
+from hydra.store.run_folders import DATABASE, RECORD, ROWS, is_experiment, refuse_no_folder
 from hydra.store.slo_results import answer_of, workload_of
 from hydra.sweep import Row
 from hydra.sweep.cleanness import in_short
@@ -86,8 +86,9 @@ def _judged(directories: Iterable[Path]) -> tuple[bool | None, str]:
     """Whether all rows of these runs are clean, and which are not; None if no row is known."""
     rows: list[Row] = []
     for directory in directories:
-        with contextlib.suppress(RunDirectoryError):  # the run has no row yet, or was copied without its files
-            rows += stored_rows(directory)
+        # The run has no row yet, or was copied without its files, or its file is damaged.
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            rows += [dict(row) for row in json.loads((directory / ROWS).read_text(encoding="utf-8"))["rows"]]
     short = in_short(rows)
     return (not short if rows else None), short
 

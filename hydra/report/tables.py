@@ -29,8 +29,7 @@ from hydra.report.row_warnings import warnings_of_rows
 from hydra.report.table import NOTED, Table, TableCell, TableRow, fitted
 from hydra.report.table import markdown as text_of
 from hydra.report.warnings import WarnedRow, merge_equal_warnings, warnings
-from hydra.store.format_upgrade import ROWS
-from hydra.store.run_folders import write_whole
+from hydra.store.run_folders import ROWS, write_whole
 from hydra.store.system_columns import columns_of, in_order, published_columns
 from hydra.sweep import Row, kind_of
 from hydra.sweep.cleanness import flaws, judged

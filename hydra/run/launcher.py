@@ -203,7 +203,7 @@ def _check_payload_files(scenario: Scenario) -> None:
         try:
             beginning(str(name), 1)
         except OSError as e:
-            raise RefusedKeyError("", (key, key), str(e), "name a file of lines on this machine") from e
+            raise RefusedKeyError("", key, str(e), "name a file of lines on this machine") from e
 
 
 def _began(

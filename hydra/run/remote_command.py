@@ -19,8 +19,8 @@ from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.engine.interface import Relocation, Shipment
 from hydra.model import ClusterSpec
 from hydra.options.engine_choice import SelectedEngine
-from hydra.store.format_upgrade import as_stored, from_stored
 from hydra.store.redaction import Redactor
+from hydra.store.stored_scenario import as_stored, from_stored
 from hydra.system import ExperimentOptions
 
 _ODD: Final = re.compile(r"[^\w.-]")

@@ -22,8 +22,8 @@ from hydra.config.scenario import resolve
 from hydra.errors import ConfigError, RunDirectoryError
 from hydra.model import ClusterSpec, Scenario
 from hydra.store.database import RunStore
-from hydra.store.format_upgrade import as_stored, from_stored, searched_otherwise, upgraded
 from hydra.store.redaction import HIDDEN, Redactor
+from hydra.store.stored_scenario import as_stored, from_stored
 from hydra.system import SystemSpec
 
 
@@ -118,27 +118,21 @@ def continued(
     """
     with RunStore.open(directory) as store, store.reading():
         results = store.results()
-        stored, first = upgraded(store.meta("scenario")), dict(store.meta("overrides"))
-        an_earlier = searched_otherwise(stored)
+        stored, first = from_stored(store.meta("scenario")), dict(store.meta("overrides"))
         command = str(store.meta("command_line", ""))
-    if an_earlier:
-        raise RunDirectoryError(
-            f"{directory} is a search of an earlier version of Hydra: this version would measure other steps",
-            "resume the run with the version that made it, or start a new run",
-        )
     _refuse_other_command(directory, load, stored, command, renamed="name" in {**first, **given})
     resolved = load({**first, **given})
     scenario, system = resolved.scenario, resolved.system
-    refuse_hidden(as_written(as_stored(scenario), system))
+    refuse_hidden(as_written(scenario, system))
     shown = redacted(scenario, Redactor.of_runs([resolved, *beside]))
-    difference = next(differences(as_written(stored, system), as_written(as_stored(shown), system)), None)
+    difference = next(differences(as_written(stored, system), as_written(shown, system)), None)
     if difference is not None:
         raise RunDirectoryError(
             f"{directory} is a run of another scenario: {difference}",
             "resume the run with the flags with which it was started, or start a new run",
         )
     # The default burst may be written or not; the stored steps have it in the form of the first command.
-    settings = replace(scenario.settings, burst=stored["settings"].get("burst"))
+    settings = replace(scenario.settings, burst=stored.settings.burst)
     resolved = replace(resolved, scenario=replace(scenario, settings=settings))
     try:
         resolved.sweep.next(results)
@@ -150,9 +144,7 @@ def continued(
     return resolved
 
 
-def _refuse_other_command(
-    directory: Path, load: Load, stored: Mapping[str, Any], command: str, *, renamed: bool
-) -> None:
+def _refuse_other_command(directory: Path, load: Load, stored: Scenario, command: str, *, renamed: bool) -> None:
     """Rejects a run of another scenario before its overrides are applied to this one, which may not have their keys.
 
     Raises:
@@ -162,20 +154,20 @@ def _refuse_other_command(
         ours = load({}).scenario
     except ConfigError:
         return  # the scenario is invalid without flags: an error follows when all flags are applied
-    if ours.system == stored["system"] and (renamed or ours.name == stored["name"]):
+    if ours.system == stored.system and (renamed or ours.name == stored.name):
         return
     first = f": {command}" if command else ""
     began = f"repeat the run's first command, with --resume in place of --out{first}"
     raise RunDirectoryError(
-        f"{directory} is a run of {stored['name']} (system {stored['system']}), and this command runs {ours.name} "
+        f"{directory} is a run of {stored.name} (system {stored.system}), and this command runs {ours.name} "
         f"(system {ours.system})",
         began,
     )
 
 
-def as_written(scenario: Mapping[str, Any], system: SystemSpec) -> dict[str, Any]:
-    """A stored scenario by the keys of a file, with the defaults of omitted keys."""
-    known = as_stored(from_stored(scenario))
+def as_written(scenario: Scenario, system: SystemSpec) -> dict[str, Any]:
+    """The values of a scenario by the keys of a file, with the default burst."""
+    known = as_stored(scenario)
     settings, native, tables = known["settings"], known["native"], known.pop("tables")
     own = settings.pop("system")
     settings["burst"] = settings["burst"] or system.burst(own)

@@ -48,10 +48,9 @@ from hydra.model import (
 from hydra.store import host_samples as samples
 from hydra.store import time_series
 from hydra.store.client_rows import AT_ONCE, COLUMNS, client_rows, compact
-from hydra.store.format_upgrade import event_of, skipped_by, upgraded_plan
 from hydra.store.run_folders import DATABASE as DATABASE
 from hydra.store.run_folders import database, refuse_run_in
-from hydra.store.schema import ADDED, FORMAT, SCHEMA, SINCE
+from hydra.store.schema import FORMAT, SCHEMA
 from hydra.sweep.repetition import MERGED_IN_REPEATS
 
 Asked = ParamSpec("Asked")
@@ -347,18 +346,18 @@ class RunStore:
         """The highest epoch with stored data, 0 if there is none."""
         with self.reading():
             last = int(self._db.execute("SELECT coalesce(max(epoch), 0) FROM steps").fetchone()[0])
-            return max([last, *(time_series.epochs(self._db) if self._has("courses") else [])])
+            return max([last, *time_series.epochs(self._db)])
 
     def course(self, epoch: int) -> tuple[StepPlan, TimeSeriesFacts, list[TimeSeriesInterval]] | None:
         """Plan, facts and time series of a step, even of one that never ended; None if none was stored."""
         with self.reading():
-            found = time_series.facts_of(self._db, epoch) if self._has("courses") else None
+            found = time_series.facts_of(self._db, epoch)
             return None if found is None else (*found, time_series.of(self._db, epoch))
 
     def time_series_epochs(self) -> list[int]:
         """The epochs of the steps whose time series was stored."""
         with self.reading():
-            return time_series.epochs(self._db) if self._has("courses") else []
+            return time_series.epochs(self._db)
 
     def window_ns(self, epoch: int) -> tuple[int, int]:
         """The start and the end of a step's window (ns since 1970); zeros if it has none."""
@@ -379,9 +378,9 @@ class RunStore:
             return [
                 StepResult(
                     epoch,
-                    msgspec.convert(upgraded_plan(json.loads(plan), scenario.get("system", "")), StepPlan),
+                    msgspec.json.decode(plan, type=StepPlan),
                     msgspec.convert(status, StepStatus),
-                    msgspec.json.decode(figures, type=dict[str, Figure]) | skipped_by(status, reason),
+                    msgspec.json.decode(figures, type=dict[str, Figure]),
                     msgspec.convert(reason, str),
                     {name: h for name in MERGED_IN_REPEATS if (h := self.histogram(epoch, name)).counts}
                     if repeated
@@ -395,11 +394,9 @@ class RunStore:
         """The rows of a step's clients, by the names of ``clients.COLUMNS``; JSON columns decoded."""
         result = []
         with self.reading():
-            found = self._db.execute("SELECT * FROM clients WHERE epoch = ? ORDER BY client", (epoch,))
-            names = [name for name, *_ in found.description]
-            for values in found:
-                # Runs of earlier versions lack columns that their clients did not report.
-                row: dict[str, Any] = dict.fromkeys(COLUMNS) | dict(zip(names, values, strict=True))
+            query = f"SELECT {','.join(COLUMNS)} FROM clients WHERE epoch = ? ORDER BY client"  # noqa: S608  # names
+            for values in self._db.execute(query, (epoch,)):
+                row: dict[str, Any] = dict(zip(COLUMNS, values, strict=True))
                 for name in ("missing_ranges", "more"):
                     row[name] = json.loads(row[name]) if row[name] else {}
                 result.append(row)
@@ -429,23 +426,18 @@ class RunStore:
             row = self._db.execute("SELECT * FROM histograms WHERE epoch = ? AND name = ?", (epoch, name)).fetchone()
             if row is None:
                 return Histogram()
-            # Runs of earlier versions have no column for values below zero.
-            _, _, min_us, max_us, hdr, *below = row
-            return latency.decode(hdr, min_us, max_us, json.loads(below[0]) if any(below) else ())
+            _, _, min_us, max_us, hdr, below = row
+            return latency.decode(hdr, min_us, max_us, json.loads(below) if below else ())
 
     def servers(self, epoch: int) -> dict[str, dict[str, float]]:
         """Figures of each server in a step: rates and means by name (``measure/observation.py``)."""
         with self.reading():
-            if not self._has("servers"):
-                return {}
             rows = self._db.execute("SELECT server, figures FROM servers WHERE epoch = ? ORDER BY rowid", (epoch,))
             return {server: msgspec.json.decode(figures, type=dict[str, float]) for server, figures in rows}
 
     def clocks(self, epoch: int) -> dict[str, AgentClock]:
-        """The clock of each agent's host that a step used, by agent; empty for runs of earlier versions."""
+        """The clock of each agent's host that a step used, by agent."""
         with self.reading():
-            if not self._has("clocks"):
-                return {}
             rows = self._db.execute("SELECT * FROM clocks WHERE epoch = ? ORDER BY agent", (epoch,))
             return {
                 agent: AgentClock(offset_ns, rate_ppb, error_ns, rtt_min_ns, bool(same_host), jumps)
@@ -453,30 +445,30 @@ class RunStore:
             }
 
     def host_samples(self, epoch: int) -> dict[str, list[HostSample]]:
-        """A step's samples by host, oldest first; empty for runs of earlier versions."""
+        """A step's samples by host, oldest first."""
         with self.reading():
-            return samples.of_hosts(self._db, epoch) if self._has("host_counters") else {}
+            return samples.of_hosts(self._db, epoch)
 
     def host_of(self, epoch: int) -> dict[str, str]:
-        """The host of each agent, as :meth:`host_samples` names it; empty for runs of earlier versions."""
+        """The host of each agent, as :meth:`host_samples` names it."""
         with self.reading():
-            return samples.host_of(self._db, epoch) if self._has("agent_hosts") else {}
+            return samples.host_of(self._db, epoch)
 
     def threads(self, epoch: int) -> dict[str, list[ThreadSample]]:
-        """Samples of the groups' busiest threads, oldest first, by agent; empty for runs of earlier versions."""
+        """Samples of the groups' busiest threads, oldest first, by agent."""
         with self.reading():
-            return samples.of_threads(self._db, epoch) if self._has("threads") else {}
+            return samples.of_threads(self._db, epoch)
 
     def machines(self) -> dict[str, MachineRecord]:
-        """The record of each host of the run, by its name; empty for runs of earlier versions."""
+        """The record of each host of the run, by its name."""
         stored = self.meta(MACHINES_KEY, {})
         with self.reading():
             return msgspec.convert(stored, dict[str, MachineRecord])
 
     def machine_activities(self, epoch: int) -> dict[str, MachineActivity]:
-        """What happened on each host in a step apart from the run; empty for runs of earlier versions."""
+        """What happened on each host in a step apart from the run."""
         with self.reading():
-            return samples.of_machines(self._db, epoch) if self._has("machine_activity") else {}
+            return samples.of_machines(self._db, epoch)
 
     def ask(
         self,
@@ -488,18 +480,11 @@ class RunStore:
         with self.reading():
             return question(self._db, *about, **more)
 
-    def _has(self, table: str) -> bool:
-        """Whether the run has a table that runs of earlier versions lack."""
-        return bool(self._db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone())
-
     def events(self) -> list[StoredEvent]:
         """The events of the run, oldest first."""
         with self.reading():
-            there = self._db.execute("SELECT 1 FROM pragma_table_info('events') WHERE name = 'data'").fetchone()
-            data = "data" if there else "NULL"
-            rows = self._db.execute(f"SELECT time_ns, epoch, kind, detail, {data} FROM events ORDER BY id")  # noqa: S608  # see above
-            told = [(*when, msgspec.json.decode(d) if d else event_of(kind, text)) for *when, kind, text, d in rows]
-            return msgspec.convert(told, list[StoredEvent], from_attributes=True)
+            rows = self._db.execute("SELECT time_ns, epoch, data FROM events ORDER BY id")
+            return msgspec.convert([(*when, msgspec.json.decode(data)) for *when, data in rows], list[StoredEvent])
 
 
 def _connect(path: Path, writable: bool) -> sqlite3.Connection:
@@ -514,17 +499,12 @@ def _connect(path: Path, writable: bool) -> sqlite3.Connection:
         fixed = not writable and not os.access(path.parent, os.W_OK)
         name = f"{path.absolute().as_uri()}?{'immutable=1' if fixed else 'mode=rw'}"
         db = sqlite3.connect(name, uri=True, timeout=BUSY_S, isolation_level=None)
-        if writable:
+        (found,) = db.execute("PRAGMA user_version").fetchone()
+        if not writable:
+            db.execute("PRAGMA query_only=ON")
+        elif found == FORMAT:  # a run of another format stays as it is
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=NORMAL")
-            if db.execute("PRAGMA user_version").fetchone() == (FORMAT,):
-                db.executescript(SINCE)
-                for table, name, kind in ADDED:
-                    if not db.execute("SELECT 1 FROM pragma_table_info(?) WHERE name = ?", (table, name)).fetchone():
-                        db.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
-        else:
-            db.execute("PRAGMA query_only=ON")
-        (found,) = db.execute("PRAGMA user_version").fetchone()
     except sqlite3.Error as e:
         if db:
             db.close()
@@ -533,13 +513,10 @@ def _connect(path: Path, writable: bool) -> sqlite3.Connection:
             if shutil.disk_usage(path.parent).free < _ROOM_BYTES:
                 remedy = "its file system is full: free some space"
         raise _unreadable("cannot open ", path, f": {e}", remedy) from e
-    if not found:
-        db.close()
-        raise _unreadable("", path, " is empty", "the run was never begun, or the file is damaged")
     if found != FORMAT:
         db.close()
-        formats = f" has format {found}, this Hydra reads format {FORMAT}"
-        raise _unreadable("", path, formats, "use the version of Hydra that made this run")
+        formats = f" has {f'format {found}' if found else 'no format number'}, and this Hydra reads format {FORMAT}"
+        raise _unreadable("", path, formats, "measure again, or use the version of Hydra that made this run")
     return db
 
 

@@ -29,11 +29,7 @@ def add(db: sqlite3.Connection, epoch: int, o: Observation) -> None:
         for agent, samples in o.threads.items()
         for s in samples
     )
-    db.executemany(
-        "INSERT INTO threads (epoch, agent, time_ns, group_id, busiest, role, connections) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?)",
-        told,
-    )
+    db.executemany("INSERT INTO threads VALUES (?, ?, ?, ?, ?, ?, ?)", told)
 
 
 def host_of(db: sqlite3.Connection, epoch: int) -> dict[str, str]:
@@ -62,9 +58,7 @@ def of_threads(db: sqlite3.Connection, epoch: int) -> dict[str, list[ThreadSampl
     """The groups' samples of their threads and connections in a step, oldest first, by agent."""
     found: dict[str, list[ThreadSample]] = {}
     rows = db.execute("SELECT * FROM threads WHERE epoch = ? ORDER BY agent, time_ns", (epoch,))
-    # Runs of earlier versions have neither role nor connections.
-    for _, agent, time_ns, group, busiest, *more in rows:
-        role, told = more or ("", None)
+    for _, agent, time_ns, group, busiest, role, told in rows:
         connections = None if told is None else _connections.decode(told)
         found.setdefault(agent, []).append(ThreadSample(time_ns, group, _busiest.decode(busiest), role, connections))
     return found

@@ -177,6 +177,7 @@ def read_json(path: Path, kind: type[T]) -> T:
         raise RunDirectoryError(f"cannot read {path}: {e}", "it is damaged, or of another version of Hydra") from e
 
 
+ROWS: Final = "rows.json"
 NOTEBOOK: Final = "report.ipynb"
 PAGE: Final = "report.html"
 IMAGES: Final = "images"

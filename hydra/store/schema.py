@@ -7,85 +7,9 @@ from typing import Final
 from hydra.store.client_rows import STORED
 
 FORMAT: Final = 2
-"""``user_version`` of the database; a run with another format is rejected."""
-
-SINCE: Final = """
-CREATE TABLE IF NOT EXISTS servers ( -- what servers reported for a step; runs of earlier versions lack it
-    epoch INTEGER NOT NULL REFERENCES steps (epoch),
-    server TEXT NOT NULL,
-    figures TEXT NOT NULL,           -- JSON object: rates (x_per_s) and means of gauges by name
-    PRIMARY KEY (epoch, server)
-);
-CREATE TABLE IF NOT EXISTS clocks (  -- CLOCK_MONOTONIC of each agent's host; runs of earlier versions lack it
-    epoch INTEGER NOT NULL REFERENCES steps (epoch),
-    agent TEXT NOT NULL,
-    offset_ns INTEGER NOT NULL,      -- the host's - the controller's when the step was started
-    rate_ppb INTEGER NOT NULL,       -- how much faster than the controller's it was taken to run, in 1e-9
-    error_ns INTEGER NOT NULL,       -- how wrong the step's clock can have been there in the window
-    rtt_min_ns INTEGER NOT NULL,     -- the shortest round trip that this is known from
-    same_host INTEGER NOT NULL,      -- 1: the controller's own clock
-    jumps INTEGER NOT NULL,          -- how often what was known had to be given up
-    PRIMARY KEY (epoch, agent)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS agent_hosts ( -- runs of earlier versions lack it and the two that follow
-    epoch INTEGER NOT NULL REFERENCES steps (epoch),
-    agent TEXT NOT NULL,
-    host TEXT NOT NULL,              -- name of the controller's own host, or the first agent of the same host
-    PRIMARY KEY (epoch, agent)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS host_counters (
-    epoch INTEGER NOT NULL REFERENCES steps (epoch),
-    host TEXT NOT NULL,
-    time_ns INTEGER NOT NULL,        -- on the step's clock
-    counters TEXT NOT NULL           -- JSON of model.HostCounters: since boot
-);
-CREATE INDEX IF NOT EXISTS host_counters_of_step ON host_counters (epoch, host, time_ns);
-CREATE TABLE IF NOT EXISTS threads (
-    epoch INTEGER NOT NULL REFERENCES steps (epoch),
-    agent TEXT NOT NULL,
-    time_ns INTEGER NOT NULL,        -- on the step's clock
-    group_id TEXT NOT NULL,
-    busiest TEXT NOT NULL,           -- JSON [model.BusyThread, ...]: % of the time since the sample before
-    role TEXT NOT NULL DEFAULT '',   -- publisher, subscriber or server; '' in runs of earlier versions
-    connections TEXT                 -- JSON of model.Connections since the sample before; NULL: not known
-);
-CREATE TABLE IF NOT EXISTS machine_activity ( -- runs of earlier versions lack it
-    epoch INTEGER NOT NULL REFERENCES steps (epoch),
-    host TEXT NOT NULL,
-    activity TEXT NOT NULL,          -- JSON of model.MachineActivity: what happened apart from the run
-    PRIMARY KEY (epoch, host)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS courses ( -- steps whose seconds are kept, also those that never ended
-    epoch INTEGER PRIMARY KEY,
-    plan TEXT NOT NULL,              -- JSON of model.StepPlan, as it was carried out
-    facts TEXT NOT NULL              -- JSON of model.TimeSeriesFacts
-);
-CREATE TABLE IF NOT EXISTS seconds ( -- counts of each second of a step, stored while the step is running
-    epoch INTEGER NOT NULL,
-    begin_s INTEGER NOT NULL,        -- since the start of the window; courses.facts has the length (interval_s)
-    due INTEGER NOT NULL,            -- messages of all publishers
-    sent INTEGER NOT NULL,
-    received INTEGER NOT NULL,       -- by subscribers outside the cohort, by the time of arrival
-    cohort_received INTEGER NOT NULL,
-    lost INTEGER,                    -- copies that were due then and were lost; NULL: not known
-    latency BLOB NOT NULL,           -- JSON of model.Histogram, zlib
-    cohort_latency BLOB NOT NULL,
-    PRIMARY KEY (epoch, begin_s)
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS threads_of_step ON threads (epoch, agent, time_ns);
-"""
-"""Tables that are made if missing when a run is opened for writing, so runs of earlier versions get them, too."""
+"""``user_version`` of the database, which begins with the first release; a run with another number is rejected."""
 
 _REPORTED: Final = {name: "REAL" if column.items == "fraction" else "INTEGER" for name, column in STORED.items()}
-
-ADDED: Final = (
-    ("histograms", "below_zero", "TEXT"),
-    ("threads", "role", "TEXT NOT NULL DEFAULT ''"),
-    ("threads", "connections", "TEXT"),
-    ("events", "data", "TEXT"),
-    *(("clients", name, kind) for name, kind in _REPORTED.items()),
-)
-"""Columns that are added in the same way: table, name, type."""
 
 SCHEMA: Final = (
     """
@@ -93,7 +17,7 @@ CREATE TABLE run (
     key TEXT PRIMARY KEY,
     value TEXT NOT NULL              -- JSON: scenario (redacted), versions, machines, limits, command line, times
 ) WITHOUT ROWID;
-CREATE TABLE columns (               -- what the names in steps.figures mean; runs of earlier versions lack it
+CREATE TABLE columns (               -- what the names in steps.figures mean
     name TEXT PRIMARY KEY,
     unit TEXT NOT NULL,
     help TEXT NOT NULL
@@ -133,7 +57,7 @@ CREATE TABLE histograms (
     min_us INTEGER NOT NULL,
     max_us INTEGER NOT NULL,
     hdr BLOB NOT NULL,               -- HdrHistogram V2, compressed: the values from 0 on
-    below_zero TEXT,                 -- JSON [index, count, ...] of the others; NULL: none. Earlier versions lack it
+    below_zero TEXT,                 -- JSON [index, count, ...] of the others; NULL: none
     PRIMARY KEY (epoch, name)
 ) WITHOUT ROWID;
 CREATE TABLE events (
@@ -142,7 +66,70 @@ CREATE TABLE events (
     epoch INTEGER,                   -- the step in which it happened, NULL between steps
     kind TEXT NOT NULL,              -- its category: several kinds may share one
     detail TEXT NOT NULL,            -- text and remedy
-    data TEXT                        -- JSON of hydra.events.event.EventData; NULL in runs of earlier versions
+    data TEXT NOT NULL               -- JSON of hydra.events.event.EventData
 );
+CREATE TABLE servers (               -- what servers reported for a step
+    epoch INTEGER NOT NULL REFERENCES steps (epoch),
+    server TEXT NOT NULL,
+    figures TEXT NOT NULL,           -- JSON object: rates (x_per_s) and means of gauges by name
+    PRIMARY KEY (epoch, server)
+);
+CREATE TABLE clocks (                -- CLOCK_MONOTONIC of each agent's host
+    epoch INTEGER NOT NULL REFERENCES steps (epoch),
+    agent TEXT NOT NULL,
+    offset_ns INTEGER NOT NULL,      -- the host's - the controller's when the step was started
+    rate_ppb INTEGER NOT NULL,       -- how much faster than the controller's it was taken to run, in 1e-9
+    error_ns INTEGER NOT NULL,       -- how wrong the step's clock can have been there in the window
+    rtt_min_ns INTEGER NOT NULL,     -- the shortest round trip that this is known from
+    same_host INTEGER NOT NULL,      -- 1: the controller's own clock
+    jumps INTEGER NOT NULL,          -- how often what was known had to be given up
+    PRIMARY KEY (epoch, agent)
+) WITHOUT ROWID;
+CREATE TABLE agent_hosts (
+    epoch INTEGER NOT NULL REFERENCES steps (epoch),
+    agent TEXT NOT NULL,
+    host TEXT NOT NULL,              -- name of the controller's own host, or the first agent of the same host
+    PRIMARY KEY (epoch, agent)
+) WITHOUT ROWID;
+CREATE TABLE host_counters (
+    epoch INTEGER NOT NULL REFERENCES steps (epoch),
+    host TEXT NOT NULL,
+    time_ns INTEGER NOT NULL,        -- on the step's clock
+    counters TEXT NOT NULL           -- JSON of model.HostCounters: since boot
+);
+CREATE INDEX host_counters_of_step ON host_counters (epoch, host, time_ns);
+CREATE TABLE threads (
+    epoch INTEGER NOT NULL REFERENCES steps (epoch),
+    agent TEXT NOT NULL,
+    time_ns INTEGER NOT NULL,        -- on the step's clock
+    group_id TEXT NOT NULL,
+    busiest TEXT NOT NULL,           -- JSON [model.BusyThread, ...]: % of the time since the sample before
+    role TEXT NOT NULL,              -- publisher, subscriber or server
+    connections TEXT                 -- JSON of model.Connections since the sample before; NULL: not known
+);
+CREATE INDEX threads_of_step ON threads (epoch, agent, time_ns);
+CREATE TABLE machine_activity (
+    epoch INTEGER NOT NULL REFERENCES steps (epoch),
+    host TEXT NOT NULL,
+    activity TEXT NOT NULL,          -- JSON of model.MachineActivity: what happened apart from the run
+    PRIMARY KEY (epoch, host)
+) WITHOUT ROWID;
+CREATE TABLE courses (               -- steps whose seconds are kept, also those that never ended
+    epoch INTEGER PRIMARY KEY,
+    plan TEXT NOT NULL,              -- JSON of model.StepPlan, as it was carried out
+    facts TEXT NOT NULL              -- JSON of model.TimeSeriesFacts
+);
+CREATE TABLE seconds (               -- counts of each second of a step, stored while the step is running
+    epoch INTEGER NOT NULL,
+    begin_s INTEGER NOT NULL,        -- since the start of the window; courses.facts has the length (interval_s)
+    due INTEGER NOT NULL,            -- messages of all publishers
+    sent INTEGER NOT NULL,
+    received INTEGER NOT NULL,       -- by subscribers outside the cohort, by the time of arrival
+    cohort_received INTEGER NOT NULL,
+    lost INTEGER,                    -- copies that were due then and were lost; NULL: not known
+    latency BLOB NOT NULL,           -- JSON of model.Histogram, zlib
+    cohort_latency BLOB NOT NULL,
+    PRIMARY KEY (epoch, begin_s)
+) WITHOUT ROWID;
 """
 )

@@ -33,11 +33,11 @@ class SloResult:
 
 
 def workload_of(store: RunStore) -> tuple[SloSpec, tuple[EventSpec, ...]]:
-    """The objectives and the events of the stored scenario; runs of earlier versions have none."""
-    scenario = store.meta("scenario", {})
+    """The objectives and the events of the stored scenario."""
+    scenario = store.meta("scenario")
     with store.reading():
-        slo = msgspec.convert(scenario.get("slo", {}), SloSpec)
-        return slo, msgspec.convert(scenario.get("events", []), tuple[EventSpec, ...])
+        slo = msgspec.convert(scenario["slo"], SloSpec)
+        return slo, msgspec.convert(scenario["events"], tuple[EventSpec, ...])
 
 
 def answer_of(store: RunStore, epoch: int) -> SloResult | None:

@@ -17,7 +17,7 @@ from hydra.events.value_formatting import number as text_of
 from hydra.measure.column import REPEATS, Column
 from hydra.measure.column_names import AGGREGATE, AVG_RX, AVG_TX, CLIENTS, LOSS, POINT, REQUESTED
 from hydra.measure.connections import IN_TABLE, OF_CONNECTING, PRIMARY
-from hydra.measure.step_columns import DUE, EARLIER, SENT, SystemColumns, published, step_columns
+from hydra.measure.step_columns import DUE, SENT, SystemColumns, published, step_columns
 from hydra.model import Figure, Scenario, StepPlan, StepResult, SweepSpec, TableKind, number
 from hydra.sweep.cleanness import why_not_clean
 from hydra.sweep.interface import Row, Sweep
@@ -137,12 +137,11 @@ class SweepKind(SweepSpec, ABC):
     # --- a scenario of it --------------------------------------------------------------------------------------------
 
     @classmethod
-    def read(cls, written: Any, aliases: Mapping[str, str]) -> Any:
+    def read(cls, written: Any) -> Any:
         """The value of its key in a file, in the form that the field is built from.
 
         Args:
             written: the value as read from TOML.
-            aliases: other accepted names of keys.
 
         Raises:
             RefusedError: the value is invalid.
@@ -193,8 +192,7 @@ class SweepKind(SweepSpec, ABC):
         rates = {scenario.settings.rate, *scenario.values_of("rate")}
         since = [*([DUE] if rates - {"max"} else []), *([SENT] if "max" in rates else [])]
         connecting = scenario.values_of("connect_rate") != (None,)
-        columns = step_columns(since, cohort=False, system=system, connecting=connecting)
-        return [each for column in columns for each in (column, EARLIER.get(column.name)) if each is not None]
+        return step_columns(since, cohort=False, system=system, connecting=connecting)
 
     def primary(self, scenario: Scenario) -> tuple[str, ...]:
         """The columns by which runs of a scenario are usually compared: the first one with a figure counts.

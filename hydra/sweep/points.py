@@ -119,11 +119,11 @@ class PointSweep(SweepKind):
     # --- a scenario of it --------------------------------------------------------------------------------------------
 
     @classmethod
-    def read(cls, written: Any, aliases: Mapping[str, str]) -> Any:
+    def read(cls, written: Any) -> Any:
         """See :class:`hydra.sweep.kind.SweepKind`: in a file, a point's settings stand beside its name."""
         if not isinstance(written, list) or not written:
             raise RefusedError(_KEY, "must be tables", "write each point under its own [[sweep.points]]")
-        points = [_split(aliases, (*_KEY, index), row) for index, row in enumerate(written)]
+        points = [_split((*_KEY, index), row) for index, row in enumerate(written)]
         names: dict[object, int] = {}
         for index, point in enumerate(points):
             name = point.get("name")
@@ -201,20 +201,17 @@ class PointSweep(SweepKind):
         return f"{', '.join(p.name for p in self.points)}; "
 
 
-def _split(aliases: Mapping[str, str], key: Key, row: object) -> dict[str, Any]:
+def _split(key: Key, row: object) -> dict[str, Any]:
     """A point as :class:`SweepPoint` is built from it; in a file its settings stand beside its name."""
     if not isinstance(row, dict):
         raise RefusedError(key, "must be a table")
     settings: dict[str, Any] = {}
-    for written, value in row.items():
-        if written in PointSweep.beside:
+    for name, value in row.items():
+        if name in PointSweep.beside:
             continue
-        name = aliases.get(f"settings.{written}", f"settings.{written}").removeprefix("settings.")
-        if name in settings:
-            raise RefusedError((*key, written), f"is another name of {name}, which is set too", "remove one of the two")
         if not isinstance(value, str | int | float) or (isinstance(value, float) and not isfinite(value)):
             what = f"must be a number, a text, true or false, not {shown(value)}"
-            raise RefusedError((*key, written), what, "write the settings of a point beside its name, one a line")
+            raise RefusedError((*key, name), what, "write the settings of a point beside its name, one a line")
         settings[name] = value
     return {**{name: row[name] for name in PointSweep.beside if name in row}, "settings": settings}
 

@@ -54,14 +54,11 @@ def _setting(name: str) -> Column:
 
 
 def in_order(scenario: Scenario, system: SystemColumns, rows: Sequence[Mapping[str, object]]) -> list[Column]:
-    """The published columns and all others that the rows have, in the order of the table.
-
-    Columns that only earlier versions had stand before the status.
-    """
+    """The published columns and all others that the rows have, in the order of the table."""
     known = columns_of(scenario, system)
     last = (STATUS, REASON, *(name for name in (CLEAN, NOT_CLEAN_WHY) if any(name in row for row in rows)))
     there = dict.fromkeys(
         [c.name for c in published_columns(scenario, system)] + [name for row in rows for name in row]
     )
     measured = [column for name, column in known.items() if name in there and name not in last]
-    return [*measured, *(Column(n) for n in there if n not in known), *(known[n] for n in last)]
+    return [*measured, *(known[n] for n in last)]

@@ -70,10 +70,10 @@ def of_figure(row: Row, search: str) -> list[SearchWarning]:
     about = SearchedFigure(row, search)
     kinds = [kind for kind in Event.kinds.values() if issubclass(kind, SearchWarning)]
     found = [warning for kind in kinds for warning in kind.found_in(about)]
-    note = about.get("_note")
-    if REPEATS not in row and (f"{search}{search_columns.WHY}" in row or not note):
+    if REPEATS not in row:
         return found
-    # The rows of repeats and of earlier versions have only a stored text.
+    # A repeated row has the texts of its searches.
+    note = about.get("_note")
     tried = dict.fromkeys(warning.remedy for warning in found if warning.why)
     return [SearchText(search, note, "; ".join(tried))] if note else []
 
@@ -112,7 +112,7 @@ class SearchWarning(HydraWarning):
 
 
 class SearchText(SearchWarning):
-    """The stored text of a row that was repeated, or that an earlier version wrote."""
+    """The stored text of a row that was repeated."""
 
     kind = "search_note"
 

@@ -14,10 +14,3 @@ from hydra.system.experiment import (
 )
 from hydra.system.interface import Program, ServerCluster, Servers, System, Waiting, programs, wait_alone
 from hydra.system.specification import Footprint, QueueCapacity, Reference, Refusal, ServerFootprint, SystemSpec
-
-# Packages written for an earlier version import these names.
-Done = PartResult
-Held = QueueCapacity
-Order = ExperimentOptions
-Part = ExperimentPart
-View = ExperimentTable

@@ -194,7 +194,7 @@ def _text(key: str, path: str, read: Callable[[BinaryIO], bytes]) -> str:
             return read(file).decode()
     except (OSError, ValueError) as e:
         why = e.strerror if isinstance(e, OSError) else "it is not UTF-8" if isinstance(e, UnicodeDecodeError) else e
-        raise RefusedKeyError("", (key,), f"{path} cannot be read: {why}", "name another") from e
+        raise RefusedKeyError("", key, f"{path} cannot be read: {why}", "name another") from e
 
 
 def key_secrets(table: str, access: Access) -> Iterator[str]:

@@ -152,8 +152,6 @@ class SystemSpec:
             header: the log counts them; their subscribers and latencies are unknown.
         servers: footprint of a server that Hydra starts; None: the system has no servers.
         server_spec: default number, place and demand of servers; None: the system has no servers.
-        aliases: aliases of keys in scenarios and ``--set``: the dotted key by the dotted alias, both in one table.
-        table_words: other names for kinds of a scenario's ``table``.
         elsewhere: flags that name the user's servers (``hydra.options.keyed``), for commands that prepare a run.
         commands: click commands of a package without entry points in ``hydra.commands``; for them ``hydra --help`` has
             to import the specification.
@@ -192,8 +190,6 @@ class SystemSpec:
     tools: Sequence[str] = ()
     servers: ServerFootprint | None = None
     server_spec: ServerSpec | None = None
-    aliases: Mapping[str, str] = {}
-    table_words: Mapping[str, str] = {}
     elsewhere: Sequence[Callable[[Any], Any]] = ()
     commands: Sequence[click.Command] = ()
     batch: Column = BATCH

@@ -23,7 +23,7 @@ from hydra.options import (
 )
 
 _zmq_flags = flags(
-    setting_flag("settings.burst", "--burst", "--msg-batch"),
+    setting_flag("settings.burst"),
     system_flags("zmq", "rcvhwm", "subscriptions", "nodrop", "sndhwm", "publisher", "io_threads", "sndbuf", "rcvbuf"),
 )
 
@@ -34,7 +34,6 @@ _zmq_flags = flags(
     duration_flag,
     grouped(
         SEARCH,
-        setting_flag("sweep.duration_s", "--step-seconds", hidden=True),  # its name before --duration
         search_flags,
         click.option(
             "--sndhwm",

@@ -39,8 +39,6 @@ class ZmqSystemSpec(SystemSpec):
     natives = NATIVES
     listener_bytes = LISTENER_BYTES
     implementations = IMPLEMENTATIONS
-    aliases = {"settings.msg_batch": "settings.burst"}
-    table_words = {"zmqrate": "rates"}
     differs = ("sndhwm", "rcvhwm", "nodrop", "subscriptions")
     columns = (
         wire_bytes("the 2 or 9 bytes of its ZMTP frame, once for all subscribers. Empty with `secure`"),

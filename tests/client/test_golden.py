@@ -13,10 +13,10 @@ import pytest
 
 from hydra.client.ack_ledger import AckLedger
 from hydra.client.ledger import Ledger
+from hydra.client.message_topics import MessageTopics
 from hydra.client.pacing import Pacer
 from hydra.client.payload import PayloadBlock
 from hydra.client.subscriber_state import LagBins
-from hydra.client.topic_ledger import MessageTopics, TopicLedger, hot_counts
 from hydra.model import SharedSettings
 from hydra.wire.clock import StepClock
 from hydra.wire.data_message import DTYPE
@@ -79,9 +79,8 @@ def test_pacer(case: Any) -> None:
 @pytest.mark.parametrize("case", cases("ledger"))
 def test_ledger(case: Any) -> None:
     traffic = msgspec.convert(case.get("traffic", {}), Traffic)
-    some = traffic.topics_per_client or traffic.keys
-    ledger = TopicLedger(traffic, case["client"]) if some else Ledger()
-    ledger.begin(case["epoch"], case["publishers"])
+    topics = MessageTopics(traffic, case["client"], case["publishers"]) if "traffic" in case else None
+    ledger = Ledger(case["epoch"], case["publishers"], topics)
     for batch in case["batches"]:
         rows = [
             (epoch, publisher, n, 0)
@@ -96,8 +95,7 @@ def test_ledger(case: Any) -> None:
     found = json.loads(json.dumps([asdict(counts) for counts in ledger.close(sent, member=case["member"])]))
     assert found == case["ledgers"]
     if "hot" in case:
-        topics = MessageTopics(traffic, case["client"], case["publishers"])
-        assert hot_counts(topics, ledger, sent) == (case["hot"]["expected"], case["hot"]["missing"])
+        assert ledger.hot(sent) == (case["hot"]["expected"], case["hot"]["missing"])
 
 
 @pytest.mark.parametrize("case", cases("lag"))

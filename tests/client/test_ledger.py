@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hydra.client import ledger as ledger_module
-from hydra.client.ledger import Headers, Ledger
+from hydra.client.ledger import Ledger
+from hydra.client.message_topics import Headers, MessageTopics
 from hydra.wire.data_message import DTYPE
-from hydra.wire.messages import PublisherTotal
+from hydra.wire.messages import PROBE_EPOCH, PublisherTotal, Traffic
 
 EPOCH = 7
 
@@ -23,12 +25,6 @@ def batch(*rows: tuple[int, int, int]) -> Headers:
 
 def run(first: int, last: int, publisher: int = 1, epoch: int = EPOCH) -> Headers:
     return batch(*[(epoch, publisher, s) for s in range(first, last + 1)])
-
-
-def opened(*publishers: int) -> Ledger:
-    ledger = Ledger()
-    ledger.begin(EPOCH, publishers or (1,))
-    return ledger
 
 
 @dataclass
@@ -70,6 +66,16 @@ def deliveries(draw: st.DrawFn) -> list[list[tuple[int, int, int]]]:
     return batches
 
 
+def as_ranges(*publishers: int) -> Ledger:
+    return Ledger(EPOCH, publishers)
+
+
+def as_bytes(*publishers: int) -> Ledger:
+    topics = MessageTopics(Traffic(topics=3), 0, publishers)
+    return Ledger(EPOCH, publishers, topics, in_order=False)
+
+
+@pytest.mark.parametrize("opened", [as_ranges, as_bytes])
 @settings(max_examples=20)
 @given(
     batches=deliveries(),
@@ -78,7 +84,11 @@ def deliveries(draw: st.DrawFn) -> list[list[tuple[int, int, int]]]:
     late_from=st.integers(0, 30),
 )
 def test_a_ledger_equals_a_naive_model_of_sets(
-    batches: list[list[tuple[int, int, int]]], sent: int, unacknowledged: list[tuple[int, int]], late_from: int
+    opened: Callable[..., Ledger],
+    batches: list[list[tuple[int, int, int]]],
+    sent: int,
+    unacknowledged: list[tuple[int, int]],
+    late_from: int,
 ) -> None:
     ledger = opened(1, 2)
     naive = {1: Naive(), 2: Naive()}
@@ -119,7 +129,7 @@ def test_a_ledger_equals_a_naive_model_of_sets(
 
 @pytest.mark.parametrize("size", [1, 3, ledger_module.SCALAR_LIMIT, ledger_module.SCALAR_LIMIT + 1, 100, 1000])
 def test_every_batch_size_counts_a_whole_stream_exactly(size: int) -> None:
-    ledger = opened()
+    ledger = as_ranges(1)
     for first in range(0, 2_000, size):
         ledger.record(run(first, min(first + size, 2_000) - 1), 0, 1)
     (account,) = ledger.close([PublisherTotal(publisher=1, sent=2_000)])
@@ -129,7 +139,7 @@ def test_every_batch_size_counts_a_whole_stream_exactly(size: int) -> None:
 @pytest.mark.parametrize("size", [3, 40])
 @pytest.mark.parametrize(("epoch", "publisher", "sequence"), [(6, 1, 0), (EPOCH, 9, 0), (EPOCH, 1, 2**63)])
 def test_strangers_are_stale(size: int, epoch: int, publisher: int, sequence: int) -> None:
-    ledger = opened()
+    ledger = as_ranges(1)
     ledger.record(batch(*[(epoch, publisher, sequence + i) for i in range(size)]), 0, 1)
     assert (ledger.stale, ledger.messages) == (size, 0)
 
@@ -154,29 +164,19 @@ MARK = 2**63
 def test_only_end_markers_of_this_epoch_from_every_publisher_say_that_nothing_follows(
     rows: list[tuple[int, int, int]], publishers: tuple[int, ...], marked: bool
 ) -> None:
-    ledger = opened(1, 2)
+    ledger = as_ranges(1, 2)
     if rows:
         ledger.record(batch(*rows), 0, 1)
     assert ledger.marked([PublisherTotal(publisher=p, sent=10) for p in publishers]) is marked
 
 
 def test_end_markers_are_no_data_and_no_probes() -> None:
-    ledger = opened(1)
+    ledger = as_ranges(1)
     assert len(ledger.record(batch((0, 1, MARK | EPOCH), (0, 1, MARK | (EPOCH - 1))), 0, 1)) == 0
     assert (ledger.stale, ledger.messages, ledger.probes) == (0, 0, {})
 
 
-def test_before_any_epoch_everything_but_probes_is_stale() -> None:
-    ledger = Ledger()
+def test_in_the_epoch_of_probes_everything_but_probes_is_stale() -> None:
+    ledger = Ledger(PROBE_EPOCH, (1,))
     ledger.record(batch((0, 1, 3), (2, 1, 0)), 0, 1)
     assert (ledger.stale, ledger.probes) == (1, {1: 3})
-
-
-def test_begin_forgets_the_last_epoch() -> None:
-    ledger = opened()
-    ledger.record(run(0, 99), 5, 1)
-    ledger.begin(EPOCH + 1, [1])
-    ledger.record(run(0, 9), 0, 1)
-    ledger.record(run(0, 19, epoch=EPOCH + 1), 0, 1)
-    (account,) = ledger.close([PublisherTotal(publisher=1, sent=20)])
-    assert (ledger.stale, account.received, account.in_window, account.duplicates) == (10, 20, 20, 0)

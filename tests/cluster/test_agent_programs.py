@@ -33,7 +33,7 @@ STANDALONE = {
 }
 WITH_ALL_OF_HYDRA = {
     # These run on the controller's machine, or in a Pod whose image has Hydra installed.
-    *("hydra.cli.main", "hydra.cli.handed_over", "hydra.cli.ceiling_client", "hydra.native.build"),
+    *("hydra.cli.main", "hydra.cli.handed_over", "hydra.native.build"),
     *("hydra.kubernetes.driver", "hydra.mesos.driver", "hydra.ssh.driver", "hydra.serve.page_worker"),
 }
 

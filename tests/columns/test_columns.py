@@ -102,12 +102,6 @@ def test_no_column_of_repeats_has_the_name_of_another(scenario: Scenario) -> Non
     assert len(set(names)) == len(names)
 
 
-def test_columns_of_earlier_versions_stand_before_the_status() -> None:
-    row: Row = {"clients": 30, "loss_highest_passed_pps": 66409.0, "status": "ok", "reason": ""}
-    header = tables.csv_text(KINDS["rate"], [row]).splitlines()[0]
-    assert header == "clients,max_rate_without_drop_pps,loss_highest_passed_pps,status,reason,clean,why"
-
-
 def test_the_order_of_columns_does_not_depend_on_which_row_has_them() -> None:
     """A figure that only a later row has stands where it stands in every run."""
     first, *others = rows("repeated")

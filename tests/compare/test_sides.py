@@ -20,7 +20,6 @@ from hydra.store.interleaved_record import InterleavedRecord
     ("command", "text", "key", "expected"),
     [
         ("zmqfixed", "burst=1,100", "settings.burst", {"burst-1": 1, "burst-100": 100}),
-        ("zmqfixed", "msg-batch=1,2", "settings.burst", {"burst-1": 1, "burst-2": 2}),
         ("zmqfixed", "rate=max,5", "settings.rate", {"rate-max": "max", "rate-5": 5}),
         ("zmqfixed", "pyzmq,pyzmq", "client", {"pyzmq": "pyzmq", "pyzmq-2": "pyzmq"}),
         ("zmqfixed", "implementation=pyzmq,native", "client", {"pyzmq": "pyzmq", "native": "native"}),

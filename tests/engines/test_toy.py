@@ -141,7 +141,7 @@ def test_a_master_of_no_engine_is_refused_with_those_that_there_are() -> None:
 
 
 RUN = ("zmqfixed", "--clients", "2")
-COMPARED = (*RUN, "--compare-implementations", "pyzmq,native")
+COMPARED = (*RUN, "--compare", "pyzmq,native")
 
 
 Obeyed = Callable[..., tuple[int, str, str]]

@@ -84,8 +84,8 @@ def test_a_broker_that_the_scenario_kills_fails_nothing_and_loses_nothing(run: P
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (("broker.count=9", "broker.demand.base_mem=40000"), "9 servers"),
-        (("broker.count=2", 'broker.constraints=[["group", "CLUSTER", "huge"]]'), "huge"),
+        (("server.count=9", "server.demand.base_mem=40000"), "9 servers"),
+        (("server.count=2", 'server.constraints=[["group", "CLUSTER", "huge"]]'), "huge"),
     ],
 )
 def test_brokers_that_cannot_be_are_refused(run: Path, settings: tuple[str, str], said: str) -> None:
@@ -104,7 +104,7 @@ rate = 200
 acks = "all"
 [kafka]
 replication_factor = 2
-[broker]
+[server]
 count = 2
 [sweep]
 duration_s = 1.0

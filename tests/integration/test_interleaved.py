@@ -30,7 +30,7 @@ def windows(run: Path) -> list[int]:
 
 def test_repeats_take_turns_each_with_clients_of_its_own(tmp_path: Path, run: Path) -> None:
     done = hydra(
-        *SMALL, "--clients", "1,2", "--repeat", 2, "--compare-implementations", SAME, "--out", run, "--json",
+        *SMALL, "--clients", "1,2", "--repeat", 2, "--compare", SAME, "--out", run, "--json",
         "--fail-if", "avg_rx_rate_pps < 0.01 * base", within_s=3 * LONG_S,
     )  # fmt: skip
     found = json.loads(done.stdout)
@@ -57,7 +57,7 @@ def test_repeats_take_turns_each_with_clients_of_its_own(tmp_path: Path, run: Pa
 
 
 def test_what_was_interrupted_goes_on_in_the_same_order(run: Path) -> None:
-    words = (*SMALL, "--clients", "1", "--repeat", 3, "--compare-implementations", SAME, "--out", run)
+    words = (*SMALL, "--clients", "1", "--repeat", 3, "--compare", SAME, "--out", run)
     with background(*words) as command:
         command.until(lambda: len(steps(run / "pyzmq-2")) >= 1, "a step of the second run")
         family = command.family()
@@ -78,12 +78,12 @@ def test_what_was_interrupted_goes_on_in_the_same_order(run: Path) -> None:
     for name, its in kept.items():
         assert steps(run / name)[: len(its)] == its
         assert len(steps(run / name)) == 3
-    refused = hydra("zmqfixed", "--resume", run, "--compare-implementations", "pyzmq,native", expect=2)
+    refused = hydra("zmqfixed", "--resume", run, "--compare", "pyzmq,native", expect=2)
     assert "compares pyzmq, pyzmq-2" in refused.stderr
 
 
 def test_without_turns_one_is_measured_after_the_other(run: Path) -> None:
-    words = ("--clients", "1", "--repeat", 2, "--compare-implementations", SAME, "--no-interleave", "--out", run)
+    words = ("--clients", "1", "--repeat", 2, "--compare", SAME, "--no-interleave", "--out", run)
     done = hydra(*SMALL, *words, "--json", within_s=3 * LONG_S)
     assert json.loads(done.stdout)["paired"] is False
     first, second = (windows(run / name) for name in ("pyzmq", "pyzmq-2"))

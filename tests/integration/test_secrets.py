@@ -82,11 +82,11 @@ def login_of(
             return ("--servers", at, "--token-file", secure.file("token")), [TOKEN]
         case "NKEY":
             file = secure.file("user.nk")
-            return ("--servers", f"tls://{at}", *tls, "--nkey", file), [Path(file).read_text().strip(), *key]
+            return ("--servers", f"tls://{at}", *tls, "--nkey-file", file), [Path(file).read_text().strip(), *key]
         case "credentials":
             file = secure.file("me.creds")
             jwt, seed = (line for line in Path(file).read_text().splitlines() if line and not line.startswith("-"))
-            return ("--servers", at, "--creds", file), [jwt, seed]
+            return ("--servers", at, "--creds-file", file), [jwt, seed]
         case "context":
             store_context(home, "mine", {"url": f"tls://{at}", "user": USER, "password": PASSWORD, **files})
             return ("--nats-context", "mine"), [PASSWORD, *key]

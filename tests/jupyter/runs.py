@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import sqlite3
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, TypeVar
-
-import msgspec
+from typing import TypeVar
 
 from hydra import model
 from hydra.config.plugins import system
@@ -29,7 +24,7 @@ from hydra.model import (
     TimeSeriesFacts,
     TimeSeriesInterval,
 )
-from hydra.store.database import DATABASE, RunStore
+from hydra.store.database import RunStore
 from hydra.sweep import GridSweep, SearchSpec, SearchSweep
 from hydra.wire.subscriber_table import table_of
 from tests.measure.reports import SECOND, START, published, received
@@ -38,15 +33,19 @@ Status = Callable[[StepPlan], tuple[str, str]]
 T = TypeVar("T")
 
 BATCHES = GridSweep(10.0, clients=(30, 60, 120), vary={"msg_batch": (100, 1000)})
+ZMQ, KAFKA = (asdict(system(name).settings()) for name in ("zmq", "kafka"))
+"""The usual settings of both systems, which a stored scenario has all."""
 TITLE = "Kafka: client count x batch size"
-BATCH = Scenario("kafka-batch", "kafka", "kafka-python", "batch", BATCHES, Settings(rate=30_000.0), description=TITLE)
+BATCH = Scenario(
+    "kafka-batch", "kafka", "kafka-python", "batch", BATCHES, Settings(rate=30_000.0, system=KAFKA), description=TITLE
+)
 FEW = GridSweep(10.0, clients=(30, 60, 120))
-FIXED = Scenario("zmqfixed", "zmq", "pyzmq", "fixed", FEW, Settings(rate=10_000.0), description="ZMQ")
+FIXED = Scenario("zmqfixed", "zmq", "pyzmq", "fixed", FEW, Settings(rate=10_000.0, system=ZMQ), description="ZMQ")
 SEARCHES = SearchSweep(10.0, clients=(30, 60), search=SearchSpec(8_000.0, steps=30))
 HIGHEST = "ZMQ PUB/SUB: the highest rate by client count"
-SEARCH = Scenario("zmqrate", "zmq", "pyzmq", "rates", SEARCHES, description=HIGHEST)
+SEARCH = Scenario("zmqrate", "zmq", "pyzmq", "rates", SEARCHES, Settings(system=ZMQ), description=HIGHEST)
 FOR_LOSS = SearchSweep(10.0, clients=(10, 30), search=SearchSpec(loss_target=0.0, steps=30, series=("loss",)))
-RATE = Scenario("kafka-rate", "kafka", "confluent-kafka", "rate", FOR_LOSS)
+RATE = Scenario("kafka-rate", "kafka", "confluent-kafka", "rate", FOR_LOSS, Settings(system=KAFKA))
 MARKS = SearchSpec(8_000.0, steps=30, series=("max_rate", "loss"), sndhwms=(1000, 100_000))
 NATIVE = replace(SEARCH, client="native", sweep=replace(SEARCHES, search=MARKS))
 REPEATED = replace(FIXED, sweep=replace(FIXED.sweep, repeat=3))
@@ -97,32 +96,6 @@ def there(found: T | None) -> T:
 
 def good(_plan: StepPlan) -> tuple[str, str]:
     return "ok", ""
-
-
-def bisected(directory: Path) -> Path:
-    """A search as the Hydra before this one stored it: ``ratio``, ``confirmations``, and steps that may ``confirm``."""
-    scenario: dict[str, Any] = msgspec.to_builtins(replace(SEARCH, sweep=replace(SEARCH.sweep, clients=(30,))))
-    search = scenario["sweep"]["search"]
-    del search["width"], search["steps"], search["fresh_steps"]
-    search |= {"ratio": 1.05, "confirmations": 1, "series": ["max_rate", "loss"]}
-    with RunStore.create(directory, {**FACTS, "name": directory.name, "scenario": scenario, "overrides": {}}) as store:
-        rates = [*(("max_rate", 8000.0 * 2**k) for k in range(5)), ("loss", 64_000.0), ("loss", 90_000.0)]
-        for epoch, (series, rate) in enumerate(rates, 1):
-            plan = StepPlan(30, replace(SEARCH.settings, rate=rate), 10.0, series)
-            o = observe(SEARCH, plan)
-            known = {c: v for c, v in figures(o).items() if c not in ("shortfall_pct", "bursts_s")}
-            store.add_step(StepResult(epoch, plan, "ok", known), o)
-        store.set_meta("ended", "finished")
-    with contextlib.closing(sqlite3.connect(directory / DATABASE)) as db, db:
-        db.execute("UPDATE steps SET plan = json_set(plan, '$.confirm', json('false'))")
-    row = {
-        "clients": 30, "max_rate_with_drop_pps": 106945.39, "aggregate_max_pps": 320556.7,
-        "max_rate_below_0_5pct_drop_pps": 65976.0, "max_rate_verdict": "subscriber hosts",
-        "loss_highest_passed_pps": 66409.0, "loss_lowest_failed_pps": 69349.0, "loss_verdict": "requested rate",
-        "status": "ok", "reason": "",
-    }  # fmt: skip
-    (directory / "rows.json").write_text(json.dumps({"scenario": "zmqrate", "rows": [row]}))
-    return directory
 
 
 def load_steps(directory: Path, scenario: Scenario, *steps: Observation) -> run_data.RunData:

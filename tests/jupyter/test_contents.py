@@ -24,7 +24,7 @@ from hydra.model import StepPlan, StepResult
 from hydra.store.database import RunStore
 from hydra.sweep import SearchSpec
 from tests.jupyter.conftest import Loaded
-from tests.jupyter.runs import BATCH, FEW, FIXED, FOR_LOSS, KINDS, SEARCH, bisected, make, observe, there
+from tests.jupyter.runs import BATCH, FEW, FIXED, FOR_LOSS, KINDS, SEARCH, make, observe, there
 from tests.measure.reports import SECOND, START
 
 
@@ -358,22 +358,6 @@ def test_a_scenario_that_is_none_is_a_clear_error(tmp_path: Path) -> None:
         pass
     with pytest.raises(RunDirectoryError, match="cannot read") as error:
         run_data.load(tmp_path / "r")
-    assert error.value.exit_code == EXIT_USAGE
-
-
-def test_a_search_of_an_earlier_hydra_is_shown_as_it_was_stored(tmp_path: Path) -> None:
-    run = run_data.load(bisected(tmp_path / "r"))
-    assert [row["loss_highest_passed_pps"] for row in run.rows] == [66409.0]
-    (warning,) = warnings_of(run)
-    assert (warning.level, warning.about) == ("loss", "The rates")
-    assert "searched these rates by another method" in warning.text
-    assert "<td>65,976</td>" in markup.table(run).text
-    assert 'class="interval"' not in markup.table(run).text
-    for draw in (line_plots.rates, lost_figure, line_plots.latency):
-        assert there(draw(run)).data
-    (run.directory / "rows.json").unlink()
-    with pytest.raises(RunDirectoryError, match=r"rows\.json") as error:
-        run_data.load(run.directory)
     assert error.value.exit_code == EXIT_USAGE
 
 

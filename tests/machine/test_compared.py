@@ -10,7 +10,7 @@ from hydra.config.scenario import resolve
 from hydra.model import MachineRecord
 from hydra.report.comparison_input import load_sides
 from hydra.store.database import MACHINES_KEY, RunStore
-from hydra.store.format_upgrade import as_stored
+from hydra.store.stored_scenario import as_stored
 from tests.machine.trees import machine
 
 
@@ -45,7 +45,7 @@ def test_hosts_that_exchange_a_fact_differ(tmp_path: Path) -> None:
     }
 
 
-def test_a_run_of_an_earlier_version_has_no_machine_to_compare(tmp_path: Path) -> None:
+def test_a_run_without_a_record_of_its_machine_has_no_machine_to_compare(tmp_path: Path) -> None:
     one = machine("bare-metal-amd", tmp_path / "tree")
     sides, _ = load_sides([stored(tmp_path / "a", {"h": one}), stored(tmp_path / "b", None)])
     assert differences([side.facts for side in sides]) == []

@@ -25,7 +25,6 @@ IDLE, HALF, BUSY = 3, 50, 99
         "heat": ((800, 4000, 3900, 3000, 3900), (0, BUSY, BUSY, BUSY, BUSY), (3000, 4000)),
         "the largest of two falls": ((4000, 3500, 4400, 3000), (BUSY, BUSY, BUSY, BUSY), (3000, 4400)),
         "a fall that begins before a pause": ((4000, 900, 3000), (BUSY, IDLE, BUSY), (3000, 4000)),
-        "a run of an earlier version": ((4000, 3000), (), None),
         "no frequency": ((), (), None),
     }.values(),
 )

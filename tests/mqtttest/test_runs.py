@@ -44,7 +44,7 @@ def test_every_subscriber_gets_all_and_every_group_gets_all(tmp_path: Path) -> N
 def test_nothing_is_left_on_the_users_server(tmp_path: Path, server: str) -> None:
     run = tmp_path / "run"
     native = ("--client", "native", "--protocol", "5", "--qos", 1, "--retain")
-    hydra(*FIXED, *SHARED, *native, "--broker", server, "--out", run)
+    hydra(*FIXED, *SHARED, *native, "--servers", server, "--out", run)
     assert_carried(table(run))
     assert forget(access_to(server), "hydra") == 0
 

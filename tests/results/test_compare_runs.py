@@ -22,7 +22,7 @@ from hydra.report import experiment_folder
 from hydra.store import interleaved_record
 from hydra.store.interleaved_record import InterleavedRecord
 from hydra.sweep import SearchSpec
-from tests.jupyter.runs import BATCH, FIXED, REPEATED, SEARCH, SEARCHES, bisected, make
+from tests.jupyter.runs import BATCH, FIXED, REPEATED, SEARCH, SEARCHES, make
 from tests.results.damages import DAMAGES
 
 LOSS = SearchSpec(8000.0, steps=6, series=("max_rate", "loss"))
@@ -206,7 +206,6 @@ BAD: dict[str, tuple[Folders, str]] = {
     "searches": (lambda _, t: [make(t / "c", SHORT), make(t / "d", HIGHEST)], "different experiments: c searches for"),
     "no row": (_beside(OTHER_RATE), "no row is in all of these runs: rate: a 10000.0; c 5.0"),
     "not begun": (_beside(FIXED, 0), "c has none"),
-    "earlier": (lambda _, t: [bisected(t / "c"), make(t / "d", SHORT)], "a search of an earlier Hydra"),
     "experiment": (_experiment, "is an experiment of several runs"),
     "record": (_record, "cannot read"),
 }

@@ -91,7 +91,7 @@ def test_every_column_that_can_come_out_is_known_beforehand(scenario: str, colum
     [
         ("kafka-batch", "verdict"),  # a text, no number
         ("kafka-batch", "burst"),  # what Kafka has in its place is msg_batch
-        ("zmqfixed", "msg_batch"),  # rows of earlier versions have it
+        ("zmqfixed", "msg_batch"),  # Kafka's
         ("zmqfixed", "batch_bytes"),  # another system's
         ("kafka-batch", "latency_p99_us_ci95"),  # a percentile has a range
         ("kafka-batch", "avg_rx_rate_pps_low"),  # a mean has an interval

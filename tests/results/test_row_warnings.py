@@ -77,7 +77,13 @@ def test_a_lower_rate_is_no_advice_where_two_rates_lose_alike(lost: dict[int, fl
         assert ("use a lower rate" in warning.remedy) is (rate not in same)
 
 
-@pytest.mark.parametrize("loss", [{"client_loss_pct": 4.0}, {"client_loss_low_pct": 1.0, "client_loss_high_pct": 4.0}])
+@pytest.mark.parametrize(
+    "loss",
+    [
+        {"client_loss_pct": 4.0},
+        {"client_loss_low_pct": 1.0, "client_loss_high_pct": 4.0, "client_loss_unlisted": "publisher"},
+    ],
+)
 def test_a_loss_names_dead_subscribers_and_advises_a_lower_rate_only_for_others(loss: Row) -> None:
     lost, gone = warnings_of({**ROW, **loss, "failed_dead": 1, "died_by": "SIGKILL"}, FIXED)
     assert "subscribers that sent no report (1 died (SIGKILL))" in lost.text
@@ -169,12 +175,15 @@ def test_slow_clients_that_were_not_felt_have_what_it_would_have_taken() -> None
 @pytest.mark.parametrize(
     ("known", "unlisted", "remedies"),
     [
-        ({}, ["publisher"], ["use a lower rate"]),
-        ({"group": "g"}, ["publisher", "members"], ["shorter steps", "use a lower rate"]),
+        ({"client_loss_unlisted": "publisher"}, ["publisher"], ["use a lower rate"]),
+        (
+            {"client_loss_unlisted": "publisher, members"},
+            ["publisher", "members"],
+            ["shorter steps", "use a lower rate"],
+        ),
         ({"group": "g", "client_loss_unlisted": "members"}, ["members"], ["shorter steps"]),
-        ({"group": "g", "client_loss_unlisted": "publisher"}, ["publisher"], ["use a lower rate"]),
     ],
-    ids=["alone", "earlier", "members", "publisher"],
+    ids=["publisher", "both", "members"],
 )
 def test_a_loss_within_bounds_blames_who_could_not_list_messages(
     known: Row, unlisted: list[str], remedies: list[str]

@@ -20,7 +20,7 @@ import pytest
 from pyroaring import BitMap
 
 from hydra.errors import EXIT_USAGE, HydraError, RunDirectoryError
-from hydra.events.run_events import ClientError, Evicted, SystemFact, SystemRestarted
+from hydra.events.run_events import ClientError, Evicted, SystemFact
 from hydra.events.warnings import CleanupFailed
 from hydra.measure.column import Column, ReportColumn
 from hydra.measure.figures import figures, merge_histograms
@@ -134,18 +134,6 @@ def test_histograms_and_samples_come_back(store: RunStore) -> None:
     assert (store.host_samples(9), store.host_of(9), store.threads(9)) == ({}, {}, {})
 
 
-def test_a_field_that_an_earlier_version_did_not_report_is_empty_and_there_in_what_follows(tmp_path: Path) -> None:
-    with RunStore.create(tmp_path, {}) as store:
-        stored(store)
-    with contextlib.closing(sqlite3.connect(tmp_path / DATABASE)) as db:
-        db.execute("ALTER TABLE clients DROP COLUMN reordered")
-    with RunStore.open(tmp_path) as store:
-        assert [row["reordered"] for row in store.clients(1)] == [None] * 4
-    with RunStore.open(tmp_path, writable=True) as store:
-        stored(store, 2)
-        assert [row["reordered"] for row in store.clients(2)] == [0, 0, 3, None]
-
-
 def test_clocks_and_latencies_below_zero_come_back(store: RunStore) -> None:
     late = received(1000, latency=Histogram([-3001, 2], -3500, -3000))
     store.add_step(StepResult(1, PLAN, "ok"), with_clocks())
@@ -207,20 +195,6 @@ def test_an_event_is_stored_as_data_beside_its_text(store: RunStore) -> None:
     assert evicted.data.fields == {"group": "g", "clients": [[1, 3], [7, 7]], "why": "did not answer"}
     kinds = store._db.execute("SELECT kind, detail FROM events").fetchall()
     assert kinds == [(event.category, str(event)) for event in happened]
-
-
-def test_a_run_of_a_version_that_stored_texts_alone_is_read_and_goes_on(store: RunStore) -> None:
-    store.add_event(SystemFact("version", "4.3"))
-    store.add_event(CleanupFailed("t-1", "h:1", "x removes it"))
-    store.add_step(StepResult(1, PLAN, "skipped", reason="by hand, with the key s"))
-    store._db.execute("ALTER TABLE events DROP COLUMN data")
-    fact, warning = store.events()
-    assert (fact.kind, fact.text, fact.data.fields) == ("fact", "version: 4.3", {"name": "version", "value": "4.3"})
-    assert (warning.kind, warning.text, warning.data.remedy) == ("warning", "t-1 may be left at h:1; x removes it", "")
-    assert [result.passed_over for result in store.results()] == [True]
-    with RunStore.open(store.directory, writable=True) as resumed:
-        resumed.add_event(SystemRestarted("it went away"))
-        assert [event.data.fields for event in resumed.events()][2:] == [{"failure": "it went away"}]
 
 
 def test_a_step_is_stored_once_whole_or_not_at_all(store: RunStore) -> None:

@@ -29,7 +29,7 @@ SEARCH = "[sweep.search]\n"
             "rates",
             SEARCH,
             ("--rcvhwm", "--search-steps", "--loss-target", "--duration"),
-            ("--rate ", "--step-seconds"),
+            ("--rate ",),
         ),
         ("kafka", "fixed", "", ("--msg-batch INTEGER", "--kafka-prop ", "--preset"), ("--search-steps", "--scale")),
         ("kafka", "batch", "[sweep.vary]\nmsg_batch = [1, 2]\n", ("--msg-batch N,N,…",), ("--rcvhwm",)),
@@ -54,7 +54,7 @@ def test_a_scenario_has_the_flags_of_its_system(
         (("run", "single-consumer"), "--scale", "--msg-batch"),
         # What makes one step of a scenario has the flags of one step.
         (("slo", "zmqrate"), "--rate", "--search-steps"),
-        (("slo", "kafka-batch"), "--linger-ms", "--published"),
+        (("slo", "kafka-batch"), "--linger", "--published"),
     ],
 )
 def test_names_that_come_along(words: tuple[str, ...], has: str, has_not: str) -> None:
@@ -84,7 +84,7 @@ def test_a_scenarios_help_has_its_own_defaults(tmp_path: Path) -> None:
         "",
         "nonsense",
         'system = "zmq"\nsweep = 3\nsettings = []\n',
-        'system = "zmq"\n[settings]\nburst = 1\nmsg_batch = 2\n',
+        'system = "zmq"\n[settings]\nburst = 1\nbursts = 2\n',
         'system = "nothing"\ntable = 3\n[sweep]\nclients = "many"\n',
     ],
 )

@@ -210,7 +210,7 @@ def test_no_run_of_a_comparison_stores_the_secret_of_another_one_and_it_is_given
 
     monkeypatch.setattr(launcher, "_launch", stored_only)
     monkeypatch.setattr(launcher, "system_for", Mock())
-    first = "mqtt-fixed --broker h:1 --clients 1"
+    first = "mqtt-fixed --servers h:1 --clients 1"
     second = f"{first} --set mqtt.username=me --set mqtt.password={password} --rate 1000"
     words = ["compare", "--run", f"{first} --rate 1000", f"--run={second}", "--out", str(tmp_path / "out")]
     monkeypatch.setattr(sys, "argv", ["hydra", *words])

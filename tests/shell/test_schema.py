@@ -15,7 +15,6 @@ from hydra.events.stored_event import StoredEvent
 from hydra.events.warnings import Interrupted
 from hydra.report.json_schema import schema_of
 from hydra.report.tables import json_text
-from hydra.store.format_upgrade import event_of
 from hydra.sweep import Row
 from tests.integration.command import hydra
 
@@ -23,7 +22,6 @@ ROW: Row = {"clients": 2, "avg_tx_rate_pps": 10.0, "client_loss_pct": 50.0, "sta
 EVENTS = (
     StoredEvent(1, None, Interrupted("runs/x").data()),
     StoredEvent(2, 3, ClientExit(4, 99, -9, replaced=True).data()),
-    StoredEvent(2, 3, event_of("client_exit", "of an earlier version")),
     StoredEvent(3, 3, WindowOpened(3).data()),
 )
 
@@ -48,7 +46,6 @@ def test_warnings_of_rows_and_of_the_run(scenario: str | None) -> None:
     assert found == [
         (None, None, "note", "interrupted", {"out": "runs/x", "by_key": False}),
         (None, 3, "note", "client_exit", {"client": 4, "pid": 99, "status": -9, "replaced": True}),
-        (None, 3, "note", "client_exit", {}),
         (
             0,
             None,
@@ -56,7 +53,6 @@ def test_warnings_of_rows_and_of_the_run(scenario: str | None) -> None:
             "loss",
             {
                 "pct": 50.0,
-                "with_waiting": False,
                 "as_much_at_pps": None,
                 "limited_by": "",
                 "unreported": "",
@@ -65,8 +61,8 @@ def test_warnings_of_rows_and_of_the_run(scenario: str | None) -> None:
         ),
     ]
     assert told["warnings"][0]["remedy"] == "continue with --resume runs/x"
-    assert told["warnings"][3]["clients"] == 2
-    assert "50" in told["warnings"][3]["text"]
+    assert told["warnings"][2]["clients"] == 2
+    assert "50" in told["warnings"][2]["text"]
 
 
 @pytest.mark.parametrize(

@@ -106,8 +106,3 @@ def test_repeats_that_answer_differently_are_all_told_and_no_good_end() -> None:
     assert "use --search-steps 60 or more in a new run (at least 300 s of measuring, about 6 min)" in warning.remedy
     assert code_of([together]) == 3
     assert code_of([merge_repeats([row(FIGURE), row(FIGURE)], COLUMNS)]) == 0
-
-
-def test_the_notes_of_an_earlier_version_are_told_as_they_are() -> None:
-    assert of_figure({"loss_note": "in its words"}, "loss") == [SearchText("loss", "in its words")]
-    assert of_figure({"loss_note": None}, "loss") == []

@@ -265,8 +265,8 @@ def test_each_setting_changes_what_is_told_or_is_rejected(mode: Mode, monkeypatc
             refuse_unused([resolved], "")
             effect = "changes" if told(resolved, monkeypatch) != bases[str(more)] else "does nothing"
         except RefusedKeyError as e:
-            named = [each for each in e.keys if each == key or key.startswith(f"{each}.")]
-            effect = "rejected" if named else f"rejected as {e.keys}: {e}"
+            named = e.key == key or key.startswith(f"{e.key}.")
+            effect = "rejected" if named else f"rejected as {e.key}: {e}"
         expected = "rejected" if {short, f"{table}.*"} & mode.unused else "changes"
         if effect != expected:
             wrong.append(f"{key} = {value!r}: {effect}, not {expected}")

@@ -1,6 +1,6 @@
 // What topics and keys add to a subscriber's account: the ledger counts ranks of the subscriber's own
 // messages instead of sequences if it has only a part of the topics; the hot topics are counted apart; and if
-// messages have keys, order is checked by topic and key. Pure. (Python: hydra/client/topic_ledger.py.)
+// messages have keys, order is checked by topic and key. Pure. (Python: hydra/client/message_topics.py.)
 #pragma once
 
 #include <cstdint>
