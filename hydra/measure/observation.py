@@ -65,7 +65,6 @@ def with_cpu(reported: ServerFigures, sampled: ServerFigures) -> ServerFigures:
     return reported if any(CPU in its for its in reported.values()) else {**sampled, **reported}
 
 
-MEGABYTE: Final = 2**20
 _IN: Final = ("in_bytes_per_s", "replication_in_bytes_per_s")
 _OUT: Final = ("out_bytes_per_s", "replication_out_bytes_per_s")
 
@@ -74,8 +73,8 @@ def columns(servers: ServerFigures) -> dict[str, Figure]:
     """The columns of a row, each the mean over the servers that have it; without those that no server has."""
     means = {
         "server_cpu_pct": _mean(servers, (CPU,), 100.0),
-        "server_in_mb_s": _mean(servers, _IN, 1 / MEGABYTE),
-        "server_out_mb_s": _mean(servers, _OUT, 1 / MEGABYTE),
+        "server_in_mb_s": _mean(servers, _IN, 1 / rates.MEGABYTE),
+        "server_out_mb_s": _mean(servers, _OUT, 1 / rates.MEGABYTE),
         "server_messages_s": _mean(servers, ("messages_per_s",), 1.0),
     }
     return {name: mean for name, mean in means.items() if mean is not None}

@@ -179,7 +179,7 @@ PUBLISHED: Final = (
 _MEGABYTES: Final = (
     "sum over the clients that sent a report (`tx_mb_s`: publishers, `rx_mb_s`: subscribers) of messages × mean "
     "message size (header included) / time; the time is the divisor in `avg_tx_rate_pps` or `avg_rx_rate_pps`. A "
-    "megabyte has 2²⁰ bytes"
+    "MB has 10⁶ bytes"
 )
 _ACKNOWLEDGED: Final = (
     "time from the send of a message to its acknowledgement: percentiles of the merged histograms of all publishers. "
@@ -502,15 +502,15 @@ _LAST: Final = (
     ),
     Column(
         "server_in_mb_s",
-        "MiB/s",
+        MB_S,
         "payload that a server received from clients and other servers; mean over the servers. Only if servers report "
-        "these bytes",
+        "these bytes. A MB has 10⁶ bytes",
     ),
     Column(
         "server_out_mb_s",
-        "MiB/s",
+        MB_S,
         "payload that a server sent to clients and other servers; mean over the servers. Only if servers report these "
-        "bytes",
+        "bytes. A MB has 10⁶ bytes",
     ),
     Column(
         "server_messages_s",
