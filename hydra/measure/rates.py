@@ -17,7 +17,7 @@ LEAST_MESSAGES = 100
 """At rate ``max``, so many messages of a publisher have a rate; the time of fewer depends on a single delay."""
 MEGABYTE = 1_000_000
 MEBIBYTE = 1 << 20
-"""Bytes of a MiB, which Kafka's tools and the published tables call MB."""
+"""Bytes of a MiB, which some load tools and the published tables call MB."""
 
 
 def tx_rate_pps(reports: Iterable[PublisherReport], window_ns: tuple[int, int]) -> float | None:

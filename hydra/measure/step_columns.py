@@ -589,7 +589,7 @@ _LAST: Final = (
 def latency_columns(prefix: str) -> tuple[Column, ...]:
     """The percentiles of latency; ``prefix`` is ``DUE`` or ``SENT``."""
     since = "from the due time" if prefix == DUE else "from the send"
-    only = "" if prefix == DUE else ", only at rate `max`, at which messages have no due time"
+    only = "" if prefix == DUE else ", only at rate `max`, at which messages have no due time: mostly a wait in queues"
     text = (
         f"latency {since} of a message{only}: percentiles of the merged histograms of "
         "all subscribers that are neither slow nor reconnecting (HDR histograms: 1 µs "
@@ -604,7 +604,7 @@ def latency_columns(prefix: str) -> tuple[Column, ...]:
             _title(name, percent),
             repeats="merged",
             axis=f"latency {since}, µs",
-            better="lower",
+            better="lower" if prefix == DUE else "",
         )
         for name, percent in PERCENTILES.items()
     )
