@@ -56,6 +56,7 @@ class KafkaSystemSpec(SystemSpec):
         "Batch",
         repeats="common",
         axis="messages per batch",
+        reached="records_per_batch",
     )
     columns = [
         ReportColumn(

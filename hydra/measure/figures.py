@@ -35,6 +35,7 @@ from hydra.measure.column_names import (
     LOSS_LOW,
     LOSS_UNLISTED,
     NEGATIVE,
+    PACING,
     PAYLOAD,
     REST_BURSTS,
     RX_P1,
@@ -52,7 +53,7 @@ from hydra.measure.loss_interval import ConfidenceInterval
 from hydra.measure.loss_pattern import asked_s
 from hydra.measure.message_accounting import MessageAccounts, accounts_of
 from hydra.measure.message_accounting import account as log_account
-from hydra.measure.observation import Observation
+from hydra.measure.observation import SMOOTH, Observation
 from hydra.measure.step_columns import ADDED_UP
 from hydra.model import (
     Figure,
@@ -165,6 +166,8 @@ def figures(o: Observation, histograms: MergedHistograms | None = None) -> dict[
     if o.connecting is not None or not o.cohort:
         told = reports_of(o.subscriber_reports.systems())
         columns |= connection_figures(o.connecting, told, len(asked.ids))
+    if o.pacing != SMOOTH:
+        columns[PACING] = o.pacing
     if o.group:
         columns[GROUP] = o.group
     if words := payload(o.plan.settings):

@@ -98,6 +98,10 @@ def idle(servers: ServerFigures) -> float | None:
     return min(told, default=None)
 
 
+SMOOTH: Final = "smooth"
+"""The pacing of publishers that space their messages evenly."""
+
+
 @dataclass(frozen=True, slots=True)
 class Observation:
     """The observations of a measured step.
@@ -117,6 +121,7 @@ class Observation:
         cohort: the ids of subscribers in the step's cohort.
         group: the consumer group of the subscribers, of which at least one gets each message; "": none.
         one_publisher: whether each subscriber subscribes to one publisher only.
+        pacing: how publishers space the messages of a numeric rate.
         agents: the agent of each client when the step began.
         clocks: the clock of each agent's host; agents of one host have the same clock.
         window_ns: the step's start and stop on its clock; the early stop if there was one.
@@ -158,6 +163,7 @@ class Observation:
     cohort: Collection[int] = frozenset()
     group: str = ""
     one_publisher: bool = False
+    pacing: str = SMOOTH
     agents: Mapping[int, str] = field(default_factory=dict)
     clocks: Mapping[str, AgentClock] = field(default_factory=dict)
     loss_target: float = 0.0

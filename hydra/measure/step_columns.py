@@ -48,6 +48,7 @@ from hydra.measure.column_names import (
     NEGATIVE,
     OTHER_LOSS,
     OTHER_P99,
+    PACING,
     PAYLOAD,
     RATE_HELD,
     REQUESTED,
@@ -128,7 +129,7 @@ PUBLISHED: Final = (
         PER_SECOND,
         "mean over subscribers of (received in the window) / *T* (length of the window); if no subscriber is slow or "
         "reconnects, this is `aggregate_pps` / `clients`. A dead or silent subscriber counts with its last progress "
-        "message. If subscribers read a step from the log, the rate of each is received / (time of the latest batch "
+        "message. A member of a consumer group receives its share of the messages. If subscribers read a step from the log, the rate of each is received / (time of the latest batch "
         "of any subscriber − time of the command to read). For messages without headers the column contains "
         "`rx_span_rate_pps`",
         "Rx rate",
@@ -443,6 +444,11 @@ _LAST: Final = (
         PAYLOAD,
         "what the messages contained after the header, and the sizes of the messages, see *Bytes*. Only if the content "
         "was not zeros of one size",
+    ),
+    text_column(
+        PACING,
+        "`bursty` if publishers sent all messages of a second at its start (`--pacing bursty`). Only if they did",
+        "Pacing",
     ),
     text_column(GROUP, "the consumer group whose members share the messages, see *Groups*"),
     Column(
