@@ -113,8 +113,8 @@ class KafkaSystemSpec(SystemSpec):
         ReportColumn(
             "rebalance_ms",
             "ms",
-            "how long a member of the consumer group had no partitions; the figure of the member with the longest "
-            "time, see [kafka.md](kafka.md#consumer-groups)",
+            "how long a member of the consumer group had no partitions while it was connected; the figure of the "
+            "member with the longest time, see [kafka.md](kafka.md#consumer-groups)",
             role="subscriber",
             key="rebalance_ms",
             fold="max",

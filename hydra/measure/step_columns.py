@@ -129,8 +129,9 @@ PUBLISHED: Final = (
         PER_SECOND,
         "mean over subscribers of (received in the window) / *T* (length of the window); if no subscriber is slow or "
         "reconnects, this is `aggregate_pps` / `clients`. A dead or silent subscriber counts with its last progress "
-        "message. A member of a consumer group receives its share of the messages. If subscribers read a step from the log, the rate of each is received / (time of the latest batch "
-        "of any subscriber − time of the command to read). For messages without headers the column contains "
+        "message. A member of a consumer group receives its share of the messages. If subscribers read a step from "
+        "the log, the rate of each is received / (time of the latest batch of any subscriber − "
+        "time of the command to read). For messages without headers the column contains "
         "`rx_span_rate_pps`",
         "Rx rate",
         better="higher",

@@ -645,9 +645,8 @@ class BatchNotFilled(FigureWarning):
 
     @property
     def text(self) -> str:
-        return (
-            f"a batch had {counted(self.reached, 'message')} on average, and {self.name} asks for {number(self.asked)}"
-        )
+        asked = f"{self.name} asks for {number(self.asked)}"
+        return f"a batch had {counted(self.reached, 'message')} on average, and {asked}"
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
@@ -671,7 +670,7 @@ _FILLED: Final = 0.9
 
 
 def _fills(about: RowContext, asked: float) -> bool:
-    """Whether publishers had enough messages for full batches: at rate ``max``, or in the time that a batch may wait."""
+    """Whether publishers had enough messages for full batches: at rate ``max``, or while a batch may wait."""
     rate = about.row.get(column_names.REQUESTED)
     if rate == "max":
         return True
