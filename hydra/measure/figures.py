@@ -333,6 +333,10 @@ def _sending(o: Observation, publishers: Sequence[PublisherReport]) -> _Sending:
         return _Sending(rates.tx_rate_pps(publishers, o.window_ns), rates.tx_mb_s(publishers, o.window_ns))
     # The window of a tool contains the start of its program; its reports are over its own time.
     own = rates.own_tx_rates_pps(publishers, 0 if o.counted else 1)
+    if own and o.plan.settings.rate != "max":
+        # n messages take n intervals, and a tool's time may have n − 1: only those show a higher rate.
+        spans = rates.own_tx_rates_pps(publishers) or own
+        own = [max(min(rate, o.plan.settings.rate), span) for rate, span in zip(own, spans, strict=True)]
     return _Sending(fmean(own), rates.tx_mb_s_at(publishers, own)) if own else _Sending(None, None)
 
 

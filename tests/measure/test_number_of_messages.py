@@ -62,7 +62,8 @@ def test_the_window_of_messages_ends_with_the_last_of_a_slow_publisher_and_waits
     assert window_end_ns(plan, {0: late}, range(2), START) is None
 
 
-def test_the_rate_of_a_tool_is_over_its_own_time() -> None:
-    # 20 messages in 4 s; the window also has 2 s of Java's start.
-    tool = replace(sent(20, 5.0, 4.0, 6.0), counted=True)
-    assert figures(tool)["avg_tx_rate_pps"] == pytest.approx(5.0)
+@pytest.mark.parametrize(("seconds", "pps"), [(4.0, 5.0), (3.8, 5.0), (3.86, 5.0), (8.0, 2.5), (1.9, 10.0)])
+def test_the_rate_of_a_tool_is_over_its_own_time(seconds: float, pps: float) -> None:
+    # The window also has 2 s of Java's start; 20 messages at 5/s span 3.8 s and take 4 s.
+    tool = replace(sent(20, 5.0, seconds, seconds + 2), counted=True)
+    assert figures(tool)["avg_tx_rate_pps"] == pytest.approx(pps)
