@@ -6,7 +6,7 @@ from hydra.jupyter import blocks
 from hydra.measure.column import PER_SECOND, Column
 from hydra.monitor import live_view
 from hydra.monitor.live_view import LiveViewState
-from hydra.monitor.progress_view import StepProgress
+from hydra.monitor.step_progress import StepProgress
 from hydra.report import tables
 from hydra.report.row_warnings import RateMissed
 from hydra.sweep.search_warnings import AnswerAboveHighest, AnswerBelowLowest
