@@ -14,7 +14,7 @@ from hydra.wire.subscriber_table import SubscriberTable
 
 SECOND_NS = 1_000_000_000
 LEAST_MESSAGES = 100
-"""At rate ``max``, so many messages of a publisher have a rate; the time of fewer depends on a single delay."""
+"""The least number of messages with a rate at ``max``; the time of fewer messages depends on a single delay."""
 MEGABYTE = 1_000_000
 MEBIBYTE = 1 << 20
 """Bytes of a MiB, which some load tools and the published tables call MB."""

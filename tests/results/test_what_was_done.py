@@ -7,12 +7,22 @@ from dataclasses import replace
 import pytest
 
 from hydra.measure.figures import figures
-from hydra.model import Figure, NativeSpec, Rate, Scenario, Settings
+from hydra.model import Figure, NativeSpec, Rate, Scenario, Settings, TableKind
 from hydra.report import tables
 from hydra.report.row_warnings import BatchNotFilled, warnings_of
 from hydra.sweep import GridSweep, Row
 from tests.measure.observations import observed
-from tests.results.test_tables import GOOD, grid
+
+GOOD: Row = {
+    "clients": 30, "msg_batch": 100, "avg_tx_rate_pps": 5780.5911, "avg_rx_rate_pps": 3486.2949,
+    "client_loss_pct": 0.0, "failed_clients": 0, "total_tx": 57806, "total_rx": 57806.0, "aggregate_pps": 104588.8,
+    "rx_clients": 30, "requested_rate": "max", "passed": True, "loss_target_pct": 0.5, "status": "ok", "reason": "",
+}  # fmt: skip
+
+
+def grid(table: TableKind = "batch") -> Scenario:
+    sweep = GridSweep(clients=(30,), duration_s=10.0)
+    return Scenario("kafka-batch", "kafka", "c", table, sweep, Settings(rate=6000.0))
 
 
 def batched(rate: Rate, *, reached: float = 216.0, sent: int = 50_000, **more: Figure) -> list[str]:
