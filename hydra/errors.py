@@ -28,7 +28,7 @@ EXIT_CODES: Final[Mapping[int, str]] = {
     EXIT_INCOMPLETE: "finished, but a row failed or was skipped; a search found that no rate holds, or found no "
     "answer; subscribers died or became silent although no event asked for it; a `--fail-if` held; a row is not clean "
     "and `--strict` was given; `compare` had nothing to compare; or the answer is not yes: `slo` (does not hold, or "
-    "unknown), `check` (does not fit), `plan` (impossible, or unknown)",
+    "unknown), `check` (does not fit)",
     EXIT_INTERRUPTED: "interrupted",
     EXIT_UNREAD: "the program that read the output, such as `head`, ended first: nothing more was printed",
 }

@@ -69,7 +69,7 @@ REFUSALS: Final = {
         "--payload lines --message-size 99", "--payload-ratio nan", "--repeat 0", "--set nonsense", "--set x=[",
         "--set warmup_s=1e300", "--set settings.ratee=3", "--set settings.acks=1", "--set name=../x", "--client nosuch",
         "--client zmtp --secure", "--client zmtp --rcvhwm 0", "--fail-if nonsense", "--fail-if 'nonsense < 1'",
-        "--interleave", "--compare pyzmq", "--compare-implementations pyzmq,nosuch", "--out /",
+        "--interleave", "--compare pyzmq", "--compare pyzmq,nosuch", "--out /",
         "--out fixed.toml/x", "--resume nosuch", "--config nosuch.toml", "--config fixed.toml", "--master http://host",
         "--advertise 1.2.3.4", "--in-cluster",
     ),

@@ -89,7 +89,9 @@ class Client:
             kind, ids = message["type"], message.get("ids", [])
         except (ValueError, KeyError, TypeError):
             return
-        if (ids and not any(self.is_meant(item) for item in ids)) or message.get("v", VERSION) != VERSION:
+        if (ids and not any(self.is_meant(item) for item in ids)) or (
+            kind == "welcome" and message.get("v") != VERSION
+        ):
             return
         self.heard_s = time.monotonic()
         if kind == "welcome":

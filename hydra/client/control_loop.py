@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
-
-import msgspec
+from typing import Any, Generic, Protocol, TypeVar
 
 from hydra.control.control_client import ControlClient
 from hydra.errors import HydraError
@@ -59,7 +57,7 @@ class StepLoop(ABC):
         self._control = control
         self._epoch = 0
         self._command: Configure | None = None  # None also after a configuration that failed
-        self._report: Report | None = None
+        self._report: PublisherReport | SubscriberReport | None = None
 
     def run(self) -> None:
         """Obeys commands until it receives ``quit``."""
@@ -118,10 +116,11 @@ class StepLoop(ABC):
         """Sends an error, as the answer to the command of this number; 0: to none."""
         self._control.send(Error(ids=[self._id], seq=1, epoch=self._epoch, number=number, message=why[:4000]))
 
-    def _send_report(self, report: Report, command: Stop | Finish) -> None:
-        """Sends the client's report as the answer to this command."""
-        self._report = msgspec.structs.replace(report, number=command.number)
-        self._control.send(self._report)
+    def _send_report(self, report: PublisherReport | SubscriberReport, number: int) -> None:
+        """Sends the client's report as the answer to the command of this number."""
+        self._report = report
+        body: Any = {"publisher" if isinstance(report, PublisherReport) else "subscriber": report}
+        self._control.send(Report(ids=[self._id], seq=1, epoch=self._epoch, number=number, **body))
 
 
 class PublisherLoop(StepLoop):
@@ -139,11 +138,8 @@ class PublisherLoop(StepLoop):
         if isinstance(command, Start) and self._command is not None:
             self._start(self._command, command)
             self._control.acknowledge(command)
-        elif isinstance(command, Stop):
-            if self._report is not None:
-                self._send_report(self._report, command)
-            elif (report := self._stop(command)) is not None:
-                self._send_report(Report(ids=[self._id], seq=1, epoch=self._epoch, publisher=report), command)
+        elif isinstance(command, Stop) and (report := self._report or self._stop(command)) is not None:
+            self._send_report(report, command.number)
 
 
 class SubscriberStep(Protocol):
@@ -172,7 +168,7 @@ class SubscriberLoop(StepLoop, Generic[S]):
     def __init__(self, client: int, control: ControlClient) -> None:
         super().__init__(client, control)
         self._step: S | None = None  # the configured step
-        self._finish: Finish | None = None  # the last one of this step
+        self._finish_number = 0  # of the last ``finish``, which the report answers
 
     def _heed(self, command: EpochCommand) -> None:
         step = self._step
@@ -186,18 +182,12 @@ class SubscriberLoop(StepLoop, Generic[S]):
                 step.stop(command.stop_at_ns)
                 self._control.acknowledge(command)
             case Finish() if self._report is not None:
-                self._send_report(self._report, command)
+                self._send_report(self._report, command.number)
             case Finish():
+                self._finish_number = command.number
                 try:
                     step.finish(command)
                 except ValueError as e:
                     self._complain(str(e), command.number)
-                else:
-                    self._finish = command
             case _:
                 pass
-
-    def _report_step(self, report: SubscriberReport) -> None:
-        """Sends the report of the step, which ``finish`` has asked for."""
-        if self._finish is not None:
-            self._send_report(Report(ids=[self._id], seq=1, epoch=self._epoch, subscriber=report), self._finish)

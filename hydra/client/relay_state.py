@@ -15,6 +15,7 @@ from hydra.client.relayed_replies import (
     BATCHED_WITHIN_NS,
     RESEND_EVERY_NS,
     CommandReplies,
+    Kind,
     PendingRegistrations,
     ReplyAggregator,
     ReportBatch,
@@ -24,6 +25,7 @@ from hydra.model import GroupRole
 from hydra.wire.compact_encoding import encode_ids
 from hydra.wire.messages import (
     ACKNOWLEDGED,
+    VERSION,
     Ack,
     ChildExit,
     Configure,
@@ -54,6 +56,8 @@ _JOINED_AT_ONCE: Final = 10_000
 TIME_SERIES_WITHIN_NS: Final = 500_000_000
 """How long the first time series of a client waits for those of others, ns."""
 _QUIT: Final = encode(Quit())
+_REFUSABLE: Final[tuple[Kind, ...]] = (Configure, Finish)
+"""The commands that a client may answer with an error."""
 
 
 class AckKey(NamedTuple):
@@ -147,7 +151,7 @@ class RelayState:
         match message:
             case Welcome():
                 self._welcomed(message, now_ns)
-            case EpochCommand(relay="pass"):
+            case EpochCommand():
                 self._pass_on(message, now_ns)
             case Quit():
                 self._dismiss(message, now_ns)
@@ -160,7 +164,7 @@ class RelayState:
         self._joined.named(welcome.ids)
         if self._welcome is None:
             # A client ends with its parent, so it needs no limit for silence.
-            self._welcome = encode(Welcome(run=welcome.run, silence_s=0.0))
+            self._welcome = encode(Welcome(v=VERSION, run=welcome.run, silence_s=0.0))
             for connection in self._connections.values():
                 self._receive(connection, now_ns)
 
@@ -241,14 +245,14 @@ class RelayState:
             return
         match message:
             case Error():
-                self._complained(message, now_ns)
+                self._complained(message, now_ns, living=connection.living)
             case TimeSeries():
                 self._told(message, now_ns)
             case Report():
-                self._reported(message, now_ns)
+                self._reported(message, now_ns, living=connection.living)
             case Reports():
                 for report in message.each():
-                    self._reported(report, now_ns)
+                    self._reported(report, now_ns, living=connection.living)
             case _ if not connection.living:
                 pass  # its commands now concern the process that replaced it
             case Ack():
@@ -305,28 +309,35 @@ class RelayState:
             del self._carrier[client]
             self._endpoints.pop(client, None)
         self._commands.left(connection.ids)
+        if self._failures:
+            gone = set(connection.ids)
+            self._failures = {of: failed for of, failed in self._failures.items() if of[1] not in gone}
         self._unready.difference_update(connection.ids)
         self._joined.left(connection.ids)
         self._leaving.pop(connection.name, None)
 
     def _answered(self, ack: Ack, now_ns: int) -> None:
-        if ack.epoch == self._commands.epoch and (ids := self._commands.answered(ack.number, ack.ids)):
+        kind = ACKNOWLEDGED.get(ack.command)
+        if kind is None or ack.epoch != self._commands.epoch:
+            return
+        if ids := self._commands.answered(kind, ack.number, ack.ids):
             self._acknowledged.add(AckKey(ack.number, ack.command), ids, now_ns)
 
     def _proven(self, ready: Ready, now_ns: int) -> None:
         if ready.epoch != self._commands.epoch:
             return
-        ids = self._commands.timely(ready.number, ready.ids)
+        ids = [client for client in ready.ids if not self._commands.is_late(Configure, ready.number, client)]
         self._endpoints.update(dict.fromkeys(ids, ready.endpoint))
         self._unready.difference_update(ids)
         if ids:
             self._is_ready.add(ReadyKey(ready.number, ready.endpoint), ids, now_ns)
 
-    def _complained(self, error: Error, now_ns: int) -> None:
+    def _complained(self, error: Error, now_ns: int, *, living: bool) -> None:
+        """Passes on an error; it may answer a ``configure`` or a ``finish``, and one to an earlier command is late."""
         failed = ErrorKey(error.epoch, error.number, error.message, error.fatal)
         ids = error.ids
-        if error.epoch == self._commands.epoch and error.number:
-            ids = self._commands.answered(error.number, ids)
+        if living and error.number and error.epoch == self._commands.epoch:
+            ids = [c for kind in _REFUSABLE for c in self._commands.answered(kind, error.number, ids)]
             self._failures.update(dict.fromkeys([(error.number, client) for client in ids], failed))
             self._unready.difference_update(ids)
         if not ids:
@@ -337,13 +348,14 @@ class RelayState:
             self._failed_before.add(failed)
             self._ends.to_controller(msgspec.structs.replace(error, ids=ids))
 
-    def _reported(self, report: Report, now_ns: int) -> None:
+    def _reported(self, report: Report, now_ns: int, *, living: bool) -> None:
         if report.epoch != self._commands.epoch:
             return
         (client,) = report.ids
-        asked = self._commands.waits(report.number, client)
-        if not self._commands.answered(report.number, [client]):
-            return
+        kind = Stop if report.subscriber is None else Finish
+        asked = living and self._commands.waits(kind, client)
+        if living and not self._commands.answered(kind, report.number, [client]):
+            return  # a late answer
         if report.subscriber is None:
             self._reports[client] = report
             self._send_time_series()

@@ -51,7 +51,6 @@ class CommandReplies:
         self._role = role
         self._told: list[PendingCommand] = []
         self._latest: dict[Kind, dict[int, PendingCommand]] = {}
-        self._kinds: dict[int, Kind] = {}
 
     def give(self, command: EpochCommand, clients: Iterable[int], now_ns: int) -> CommandTargets:
         """Records a command to these clients.
@@ -63,11 +62,9 @@ class CommandReplies:
             self.epoch = command.epoch
             self._told.clear()
             self._latest.clear()
-            self._kinds.clear()
         if command.epoch != self.epoch:
             return CommandTargets(list(clients))
         told = self._entry(command, now_ns)
-        self._kinds[command.number] = type(command)
         latest = self._latest.setdefault(type(command), {})
         given = CommandTargets([])
         for client in clients:
@@ -88,18 +85,20 @@ class CommandReplies:
             told.due_ns = now_ns + RESEND_EVERY_NS
         return given
 
-    def timely(self, number: int, clients: Iterable[int]) -> list[int]:
-        """The clients whose answers to the command of this number count: they have had no later one of its kind."""
-        latest = self._latest_like(number)
-        return [c for c in clients if (told := latest.get(c)) is None or told.command.number == number]
+    def answered(self, kind: Kind, number: int, clients: Iterable[int]) -> list[int]:
+        """Records these clients' answers to the command of this kind and number.
 
-    def answered(self, number: int, clients: Iterable[int]) -> list[int]:
-        """Records these clients' answers to the command of this number; returns those that count."""
-        latest, timely = self._latest_like(number), self.timely(number, clients)
+        Returns the clients whose last command of its kind it is; the answers of the others are late, or answer nothing.
+        """
+        timely = [client for client in clients if not self.is_late(kind, number, client)]
         for client in timely:
-            if client in latest:
-                latest[client].waiting.discard(client)
+            self._latest[kind][client].waiting.discard(client)
         return timely
+
+    def is_late(self, kind: Kind, number: int, client: int) -> bool:
+        """Whether the client's last command of this kind, if it has had one, is not the one of this number."""
+        told = self._latest.get(kind, {}).get(client)
+        return told is None or told.command.number != number
 
     def left(self, clients: Iterable[int]) -> None:
         """Discards clients that have ended: they will not answer, and their replacements have had no command."""
@@ -112,10 +111,10 @@ class CommandReplies:
         """Whether a command of this kind is still without an answer from a client."""
         return any(told.waiting for told in self._of(kind))
 
-    def waits(self, number: int, client: int) -> bool:
-        """Whether this client has the command of this number and has not answered it."""
-        told = self._latest_like(number).get(client)
-        return told is not None and told.command.number == number and client in told.waiting
+    def waits(self, kind: Kind, client: int) -> bool:
+        """Whether this client has not answered its command of this kind."""
+        told = self._latest.get(kind, {}).get(client)
+        return told is not None and client in told.waiting
 
     def next_ns(self) -> int | None:
         """When the next command has to be resent; None if all clients have answered all commands."""
@@ -147,10 +146,6 @@ class CommandReplies:
                 return told
         self._told.append(PendingCommand(plain, now_ns))
         return self._told[-1]
-
-    def _latest_like(self, number: int) -> dict[int, PendingCommand]:
-        """Each client's last command of the kind that the command of this number has."""
-        return self._latest.get(self._kinds[number], {}) if number in self._kinds else {}
 
     def _of(self, kind: Kind) -> Iterator[PendingCommand]:
         return (told for told in self._told if isinstance(told.command, kind))

@@ -28,7 +28,7 @@ from hydra.client.supervised_process import SupervisedProcess, tail
 from hydra.control import curve_security
 from hydra.control.control_client import ClientIdentity, ControlClient, ProcessLocation
 from hydra.errors import EXIT_FAILED, HydraError, ServerError
-from hydra.wire.messages import Error, Halt, Join, Look, Quit, Ready, Watch
+from hydra.wire.messages import Error, Halt, Join, Look, Ping, Quit, Ready, Watch
 from hydra.wire.protocol_constants import (
     CPUS_VARIABLE,
     EXIT_DISMISSED,
@@ -145,6 +145,8 @@ class _Node:
             message = control.receive(min(_POLL_S, watcher.work()))
             if isinstance(message, Quit) or (lifeline is not None and _closed(lifeline)):
                 return EXIT_DISMISSED
+            if isinstance(message, Ping) and message.reply:
+                control.answer(message)
             if isinstance(message, Watch):
                 watcher.take(message)
             if isinstance(message, Look):

@@ -83,7 +83,7 @@ class TransportSubscriber(SubscriberLoop["_Receiving"]):
             self._send_time_series(step)
         if step.drained():
             self._send_time_series(step)
-            self._report_step(self._with_connection(step.report()))
+            self._send_report(self._with_connection(step.report()), self._finish_number)
             return math.inf
         return wait_s
 

@@ -44,7 +44,6 @@ class RelayConnection:
         ids: the clients that its messages may be about.
         present: its clients that have joined and not ended.
         last_seq: the sequence number of its last message.
-        echo_ns: the time in the last ping that it has answered.
     """
 
     def __init__(self, identity: bytes, hello: Hello, ids: BitMap) -> None:
@@ -53,7 +52,6 @@ class RelayConnection:
         self.ids = ids
         self.present = BitMap()
         self.last_seq = hello.seq
-        self.echo_ns = 0
         self._first = ids.min()
         clients = ids.max() - self._first + 1
         # The incarnation and pid of each client's last process that has joined; before the first one −1 and 0.

@@ -21,6 +21,7 @@ from hydra.model import GroupRole
 from hydra.wire.clock import boot_id, network_namespace, time_namespace
 from hydra.wire.messages import (
     MAX_MESSAGE_BYTES,
+    VERSION,
     Ack,
     EpochCommand,
     FromClient,
@@ -219,6 +220,7 @@ class ControlClient:
         self._hello = Hello(
             ids=list(identity.ids),
             seq=1,
+            v=VERSION,
             role=identity.role,
             group=identity.group,
             incarnation=identity.incarnation,
@@ -249,7 +251,7 @@ class ControlClient:
     def receive(self, timeout_s: float) -> FromController | None:
         """Waits for the next message for at most ``timeout_s``, and returns it; None if there is none.
 
-        Before it returns a ping, it answers it (a relay answers by itself); before it returns a welcome, it records it.
+        Before it returns a welcome, it records it.
         Until the welcome, it resends hello when that is due, and waits no longer than until then.
         """
         timeout_s = min(timeout_s, self.introduce())
@@ -274,8 +276,6 @@ class ControlClient:
         if isinstance(message, Welcome):
             self.welcomed = True
             self._silence_ns = int(message.silence_s * 1e9)
-        elif isinstance(message, Ping) and message.reply and not self._relays:
-            self.answer(message)
         return message
 
     def wait_beside(self, socket: zmq.Socket[bytes], timeout_s: float) -> bool:

@@ -17,7 +17,7 @@ from hydra.control.id_bitmaps import bitmap, encode_ids
 from hydra.control.roster import PeerWelcome, Roster
 from hydra.errors import StepError
 from hydra.wire.clock import boot_id, network_namespace, time_namespace
-from hydra.wire.messages import MAX_MESSAGE_BYTES, Evict, FromController, Ping, Quit, Welcome, encode
+from hydra.wire.messages import MAX_MESSAGE_BYTES, VERSION, Evict, FromController, Ping, Quit, Welcome, encode
 from hydra.wire.protocol_constants import RESEND_EVERY_S
 from hydra.wire.report_batch import MAX_BATCH_BYTES
 
@@ -250,7 +250,7 @@ class Controller:
 
     def _welcome(self, identity: bytes, welcomed: PeerWelcome) -> None:
         if welcomed.welcome is not None:
-            welcome = Welcome(run=self._run, silence_s=self._silence_s)
+            welcome = Welcome(v=VERSION, run=self._run, silence_s=self._silence_s)
             self._send(identity, encode(welcome, encode_ids(welcomed.welcome)))
         if welcomed.dismissed:
             self._send(identity, encode(Quit(), encode_ids(welcomed.dismissed)))

@@ -218,7 +218,7 @@ class ToolSubscriber(ToolLoop, SubscriberLoop["_ToolReading"]):
             step.told = True
             self._complain(step.failure)
         if step.over():
-            self._report_step(step.report())
+            self._send_report(step.report(), self._finish_number)
         return wait_s
 
     def _prepare(self, command: Configure) -> None:

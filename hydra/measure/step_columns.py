@@ -583,9 +583,10 @@ _LAST: Final = (
     ),
     yes_no_column(
         GENERATOR_LIMITED,
-        "yes: the clients, not the system, limited the row: `verdict` names them and one of their threads ran, or "
-        "waited for CPU, all the time, or a host used at least 92 % of its CPU and the clients on that host at least "
-        "half. no: `verdict` names something else. Empty if the evidence does not decide it",
+        "yes: the clients, not the system, limited the row: the rate did not hold, and `verdict` names them and one of "
+        "their threads ran, or waited for CPU, all the time, or a host used at least 92 % of its CPU and the clients "
+        "there at least half. Without a server, a thread of the system's library counts as the system. no: "
+        "`verdict` names something else. Empty if the evidence does not decide it",
     ),
     text_column(VERDICT, "what limited the row, see *Verdict*"),
     text_column(VERDICT_EVIDENCE, "the figures from which `verdict` follows", repeats="noted"),

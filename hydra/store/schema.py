@@ -6,8 +6,8 @@ from typing import Final
 
 from hydra.store.client_rows import STORED
 
-FORMAT: Final = 2
-"""``user_version`` of the database, which begins with the first release; a run with another number is rejected."""
+FORMAT: Final = 3
+"""``user_version`` of the database. Runs with another number are rejected; earlier numbers were never released."""
 
 _REPORTED: Final = {name: "REAL" if column.items == "fraction" else "INTEGER" for name, column in STORED.items()}
 

@@ -154,7 +154,7 @@ class Hello(_FromClient, frozen=True, tag="hello", kw_only=True):
         pid: the sender's process.
     """
 
-    v: Version = VERSION
+    v: Version
     role: GroupRole
     group: ShortText
     incarnation: Id
@@ -395,7 +395,7 @@ class Welcome(_FromController, frozen=True, tag="welcome", kw_only=True):
             for ever.
     """
 
-    v: Version = VERSION
+    v: Version
     run: str
     silence_s: Seconds
 

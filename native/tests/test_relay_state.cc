@@ -709,3 +709,21 @@ TEST_CASE(
     group.at(group.now_ns / kMillisecondNs + 5000);
     CHECK(group.up().empty());
 }
+
+TEST_CASE("an answer with the number of no command, or of another one, answers nothing") {
+    Group it(1);
+    it.begin();
+    it.configure(1, {}, true);
+    it.obey(Finish{.epoch = 1});
+    it.told();
+    for (const std::uint32_t number : {4U, 99U}) {
+        it.hear(1, Ack{.epoch = 1, .number = number, .command = "configure"});
+        it.hear(1, Ready{.epoch = 1, .number = number});
+    }
+    Report other = report(1);
+    other.number = 1;
+    it.hear(1, other);
+    it.at(2000);
+    CHECK(it.up().empty());
+    CHECK(it.told() == Texts{"c1 configure", "c1 finish"});
+}

@@ -20,7 +20,7 @@ def configured(*clients: int, answered: Iterable[int] = ()) -> CommandReplies:
     """These have been told to configure, and some have answered."""
     commands = CommandReplies("subscriber")
     commands.give(configure(), clients, 0)
-    commands.answered(1, answered)
+    commands.answered(Configure, 1, answered)
     return commands
 
 
@@ -28,7 +28,7 @@ def test_who_was_told_the_same_and_has_answered_is_not_told_again() -> None:
     commands = CommandReplies("subscriber")
     given = commands.give(configure(), [1, 2, 3], 0)
     assert (given.tell, given.new, given.answered) == ([1, 2, 3], [1, 2, 3], [])
-    commands.answered(1, [2])
+    commands.answered(Configure, 1, [2])
     given = commands.give(configure(ids=(1, 2)), [1, 2], 5)
     assert (given.tell, given.new, given.answered) == ([1], [], [2])
     given = commands.give(configure(), [4], 5)
@@ -39,11 +39,11 @@ def test_another_command_of_the_same_kind_makes_the_answers_void() -> None:
     commands = configured(1, 2, answered=[1, 2])
     given = commands.give(configure(number=5), [1], 0)
     assert (given.tell, given.new, given.answered) == ([1], [1], [])
-    assert commands.waits(5, 1)
-    assert not commands.waits(5, 2)
+    assert commands.waits(Configure, 1)
+    assert not commands.waits(Configure, 2)
     # A late answer to the first one is none to the second.
-    assert commands.answered(1, [1, 2]) == [2]
-    assert commands.waits(5, 1)
+    assert commands.answered(Configure, 1, [1, 2]) == [2]
+    assert commands.waits(Configure, 1)
     # And so does the first one, said anew to the one that has been told another since.
     given = commands.give(configure(), [1, 2], 0)
     assert (given.new, given.answered) == ([1], [2])
@@ -54,7 +54,7 @@ def test_what_is_not_answered_is_said_again_every_2_s() -> None:
     commands.give(configure(), [1, 2, 3], 100)
     commands.give(start(), [3], 200)
     commands.give(start(), [4], 200)
-    commands.answered(1, [1])
+    commands.answered(Configure, 1, [1])
     due_ns = 100 + RESEND_EVERY_NS
     assert commands.next_ns() == due_ns
     assert commands.again(due_ns - 1) == []
@@ -62,7 +62,7 @@ def test_what_is_not_answered_is_said_again_every_2_s() -> None:
     assert commands.again(due_ns + 100) == [(start(), [3])]
     commands.left([3])
     assert commands.again(due_ns + RESEND_EVERY_NS) == [(configure(), [2])]
-    commands.answered(1, [2])
+    commands.answered(Configure, 1, [2])
     assert commands.next_ns() is None
 
 
@@ -81,10 +81,10 @@ def test_commands_of_different_kinds_are_answered_apart() -> None:
         Finish(epoch=1, number=4, publishers=[], drain_max_s=1),
     ):
         commands.give(command, [1], 0)
-    commands.answered(2, [1])
+    commands.answered(Start, 2, [1])
     assert [commands.awaited(kind) for kind in (Configure, Start, Stop, Finish)] == [True, False, True, False]
     # (An answer to what one has never been told is none.)
-    commands.answered(3, [7])
+    commands.answered(Stop, 3, [7])
     assert commands.awaited(Stop)
 
 
@@ -113,7 +113,7 @@ def test_what_a_client_does_not_heed_is_told_and_not_said_again() -> None:
     stop = Stop(epoch=1, number=3, stop_at_ns=2)
     finish = Finish(epoch=1, number=4, publishers=[], drain_max_s=1)
     commands.give(configure(), [1], 0)
-    commands.answered(1, [1])
+    commands.answered(Configure, 1, [1])
     for command in (stop, finish):
         assert commands.give(command, [1], 0).tell == [1]
     assert commands.give(start(), [2], 0).tell == [2]

@@ -73,11 +73,11 @@ def hello(*ids: int, incarnation: int = 0) -> wire.Hello:
 def arrived(*commands: wire.FromController, role: GroupRole = "subscriber", names: Sequence[str] = "123") -> Group:
     """Clients 1, 2 and 3, which the controller knows, in processes that are called by whom they carry; 4 may come."""
     group = Group(role)
-    group.obey(wire.Welcome(run="run", silence_s=30.0))
+    group.obey(wire.Welcome(v=wire.VERSION, run="run", silence_s=30.0))
     for name in names:
         group.take_message(name, hello(*map(int, name)))
     group.work(SOON)
-    group.obey(wire.Welcome(ids=[1, 2, 3], run="run", silence_s=30.0))
+    group.obey(wire.Welcome(v=wire.VERSION, ids=[1, 2, 3], run="run", silence_s=30.0))
     group.data()
     for command in commands:
         group.obey(command)
@@ -128,9 +128,9 @@ def test_clients_are_welcomed_when_the_relay_has_been_and_without_a_silence() ->
     group = Group()
     group.take_message("a", hello(1))
     assert (group.work(SOON), group.data()) == ([], [])
-    group.obey(wire.Welcome(run="run", silence_s=30.0))
+    group.obey(wire.Welcome(v=wire.VERSION, run="run", silence_s=30.0))
     group.take_message("b", hello(2))
-    welcome = wire.Welcome(run="run", silence_s=0.0)
+    welcome = wire.Welcome(v=wire.VERSION, run="run", silence_s=0.0)
     assert group.data() == [("a", welcome), ("b", welcome)]
     assert group.work() == []
     (joined,) = group.work(SOON)
@@ -234,6 +234,33 @@ def test_a_late_answer_is_none_to_the_command_that_came_after() -> None:
     assert group.work(BATCHED_WITHIN_NS) == []
     group.take_message("1", report(1, number=6))
     assert kinds(group.work(BATCHED_WITHIN_NS)) == [("Batch", [1])]
+
+
+def test_an_answer_with_another_number_or_none_answers_nothing() -> None:
+    group = arrived(configure(probe=True), FINISH)
+    for number in (0, FINISH.number, 99):
+        group.take_message("1", ack(1, number=number), ready(1, number=number))
+    for number in (0, 1, 99):
+        group.take_message("1", report(1, number=number))
+    assert group.work(BATCHED_WITHIN_NS) == []
+    group.data()
+    group.work(RESEND_EVERY_NS)
+    assert [message for name, message in group.data() if name == "1"] == [configure(probe=True), FINISH]
+
+
+def test_the_error_of_a_process_that_has_ended_is_not_its_successors() -> None:
+    group = arrived(configure(1))
+    group.ends(1, 1, replaced=True)
+    group.take_message("again", hello(1, incarnation=1))
+    group.work(SOON)
+    group.obey(wire.Welcome(v=wire.VERSION, ids=[1], run="run", silence_s=30.0))
+    group.obey(configure(1))
+    group.take_message("1", error(1, "no topic"))
+    assert kinds(group.work()) == [("Error", [1])]
+    group.take_message("again", ack(1))
+    assert kinds(group.work(SOON)) == [("Ack", [1])]
+    group.obey(configure(1))
+    assert kinds(group.work(SOON)) == [("Ack", [1])]
 
 
 def test_readiness_of_those_that_prove_it_is_waited_for_together() -> None:
@@ -353,9 +380,9 @@ def test_reports_do_not_wait_for_longer_than_half_a_second() -> None:
 def test_reports_of_several_in_one_message_are_one_batch() -> None:
     group = arrived(configure(), FINISH, names=["1234"])
     group.work(SOON)
-    bodies = [body for client in (1, 2, 3, 4) if (body := report(client).subscriber)]
-    group.take_message("1234", wire.Reports(ids=[1, 2, 3, 4], seq=1, epoch=1, number=4, subscriber=bodies))
-    assert kinds(group.work()) == [("Batch", [1, 2, 3, 4])]
+    bodies = [body for client in (1, 2, 3) if (body := report(client).subscriber)]
+    group.take_message("1234", wire.Reports(ids=[1, 2, 3], seq=1, epoch=1, number=4, subscriber=bodies))
+    assert kinds(group.work()) == [("Batch", [1, 2, 3])]
 
 
 def test_the_next_epoch_makes_everything_forgotten() -> None:
@@ -408,7 +435,7 @@ def test_a_command_is_not_for_a_successor_that_the_controller_does_not_know() ->
     group.data()
     group.obey(configure())
     assert {name for name, _ in group.data()} == {"1", "3"}
-    group.obey(wire.Welcome(ids=[2], run="run", silence_s=30.0))
+    group.obey(wire.Welcome(v=wire.VERSION, ids=[2], run="run", silence_s=30.0))
     group.obey(configure())
     assert "2b" in {name for name, _ in group.data()}
 

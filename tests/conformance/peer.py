@@ -308,7 +308,7 @@ class ControlPeer:
         assert not any(relay == identity for relay, _ in self._named), "a hello after the welcome"
         if self.welcoming:
             self._welcomed.add(identity)
-            self._send(identity, wire.Welcome(run="conformance", silence_s=self.silence_s))
+            self._send(identity, wire.Welcome(v=wire.VERSION, run="conformance", silence_s=self.silence_s))
 
     def _joined(self, identity: bytes, message: wire.Joined) -> None:
         assert identity in self._welcomed, "clients before the relay's welcome"
@@ -321,7 +321,9 @@ class ControlPeer:
             if self.knowing:
                 self._named[identity, client] = max(incarnation, self._named.get((identity, client), -1))
         if self.knowing:
-            self._send(identity, wire.Welcome(ids=message.ids, run="conformance", silence_s=self.silence_s))
+            self._send(
+                identity, wire.Welcome(v=wire.VERSION, ids=message.ids, run="conformance", silence_s=self.silence_s)
+            )
 
 
 def packed(first_epoch: int, epoch: int, publisher: int, sequence: int, time_ns: int, size: int = HEADER.size) -> bytes:

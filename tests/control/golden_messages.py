@@ -23,7 +23,15 @@ def _hello(
     usual: dict[str, Any] = {"role": "subscriber", "incarnation": 0, "versions": {"libzmq": "4.3.5"}}
     place = {"boot_id": _BOOT, "time_namespace": _TIME, "network_namespace": _NETWORK}
     return wire.Hello(
-        ids=ids, seq=1, group=group, pid=pid, host=host, implementation=by, agent=agent, **usual | place | more
+        ids=ids,
+        seq=1,
+        v=wire.VERSION,
+        group=group,
+        pid=pid,
+        host=host,
+        implementation=by,
+        agent=agent,
+        **usual | place | more,
     )
 
 
@@ -183,8 +191,8 @@ FROM_CLIENT: Final[dict[str, wire.FromClient]] = {
 }
 
 FROM_CONTROLLER: Final[dict[str, wire.FromController]] = {
-    "welcome": wire.Welcome(ids=[17], run="20260101-zmqrate", silence_s=30.0),
-    "welcome-connection": wire.Welcome(run="20260101-zmqrate", silence_s=0.0),
+    "welcome": wire.Welcome(v=wire.VERSION, ids=[17], run="20260101-zmqrate", silence_s=30.0),
+    "welcome-connection": wire.Welcome(v=wire.VERSION, run="20260101-zmqrate", silence_s=0.0),
     "configure-publisher": wire.Configure(
         epoch=1,
         number=1,

@@ -31,7 +31,7 @@ OUR_HOST = {"boot_id": boot_id(), "time_namespace": time_namespace()}
 
 
 def welcome(*ids: int) -> wire.Welcome:
-    return wire.Welcome(ids=list(ids), run="run", silence_s=12.5)
+    return wire.Welcome(v=wire.VERSION, ids=list(ids), run="run", silence_s=12.5)
 
 
 @pytest.fixture

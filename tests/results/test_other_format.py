@@ -15,6 +15,7 @@ from hydra.errors import EXIT_GOOD, EXIT_USAGE, RunDirectoryError
 from hydra.serve.overview import Overview
 from hydra.store.database import DATABASE, RunStore
 from hydra.store.interleaved_record import InterleavedRecord, write_record
+from hydra.store.schema import FORMAT
 from tests.jupyter.runs import FIXED, make
 
 
@@ -58,7 +59,7 @@ def test_every_command_that_reads_a_run_rejects_it_in_one_line_and_leaves_it(
     assert isinstance(done.exception, RunDirectoryError), done.output
     assert (done.exception.exit_code, done.output) == (EXIT_USAGE, "")
     (line,) = str(done.exception).splitlines()
-    assert f"{run}/{DATABASE} has format 1, and this Hydra reads format 2; measure again, or use" in line
+    assert f"{run}/{DATABASE} has format 1, and this Hydra reads format {FORMAT}; measure again, or use" in line
     assert (folder / run / DATABASE).read_bytes() == before
 
 
@@ -67,14 +68,17 @@ def test_lists_of_runs_show_the_reason_beside_the_others(folder: Path) -> None:
     done = CliRunner().invoke(cli, ["runs", "."])
     assert done.exit_code == EXIT_GOOD
     (why,) = (line for line in done.output.splitlines() if "has format 1" in line)
-    assert f"{DATABASE} has format 1, and this Hydra reads format 2" in why
+    assert f"{DATABASE} has format 1, and this Hydra reads format {FORMAT}" in why
     assert "good" in done.output
     listed = {each.name: (each.ended, each.why) for each in Overview(folder, folder).entries()}
-    assert listed["other"] == ("unreadable", f"{DATABASE} has format 1, and this Hydra reads format 2")
+    assert listed["other"] == ("unreadable", f"{DATABASE} has format 1, and this Hydra reads format {FORMAT}")
     assert listed["good"][0] != "unreadable"
 
 
-@pytest.mark.parametrize(("number", "has"), [(3, "has format 3"), (0, "has no format number")])
+@pytest.mark.parametrize(
+    ("number", "has"),
+    [(FORMAT - 1, f"has format {FORMAT - 1}"), (FORMAT + 1, f"has format {FORMAT + 1}"), (0, "has no format number")],
+)
 def test_it_is_not_opened_for_writing_either(folder: Path, number: int, has: str) -> None:
     before = renumber(folder / "other", number)
     with pytest.raises(RunDirectoryError, match=f"{has}, and this Hydra reads"):

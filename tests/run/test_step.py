@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import get_args
 
+import msgspec
 import pytest
 from pyroaring import BitMap
 
 from hydra.control import epoch_replies
 from hydra.errors import StepError
 from hydra.measure.observation import Observation
-from hydra.model import LAG_BINS, Cohort, DrainEnd, Histogram, Rate, SubscriberReport
+from hydra.model import LAG_BINS, Cohort, DrainEnd, Histogram, Rate, Settings, SubscriberReport
 from hydra.monitor.step_progress import StepProgress
 from hydra.run.report_collection import caught_up, quiet_s, stored_only
 from hydra.run.step_start import start_lead_ns
+from hydra.wire import messages as wire
 from hydra.wire.clock import StepClock, wall_offset_ns
 from hydra.wire.messages import Ack, Configure, Finish, Ready, Report, Start, Stop, encode
 from hydra.wire.subscriber_table import EMPTY, SubscriberTable, table_of
@@ -280,6 +283,27 @@ def test_what_a_log_has_grown_by_since_the_probes_counts_as_acknowledged() -> No
     assert channel.log == []
     # The publisher was told to end its probes.
     assert [m.probe for c, m in channel.data if c == PUBLISHER and isinstance(m, Configure)] == [True, False]
+
+
+def test_a_late_answer_to_the_first_configure_does_not_end_the_probes() -> None:
+    class Late(Channel):
+        """Its publisher acknowledges the first ``configure`` again, and only 3 s later the end of its probes."""
+
+        def _answers(self, client: int, message: wire.FromController) -> Iterable[tuple[wire.FromClient, float]]:
+            for answer, after_s in super()._answers(client, message):
+                ends_probes = client == PUBLISHER and isinstance(message, Configure) and not message.probe
+                if ends_probes and isinstance(answer, wire.Ack):
+                    yield msgspec.structs.replace(answer, number=1), after_s
+                yield answer, 3.0 if ends_probes else after_s
+
+        def log_end(self, settings: Settings) -> int | None:
+            asked_ns.append(self.now_ns)
+            return super().log_end(settings)
+
+    asked_ns: list[int] = []
+    measured(Late(range(1, 4), log=[10, 20, 30, 30, 70, *[75] * 5, *[80] * 11]))
+    counts_ns, first_ns = asked_ns[:2]
+    assert first_ns - counts_ns >= 3_000_000_000
 
 
 # --- so many messages, and what was stored ---------------------------------------------------------------------------

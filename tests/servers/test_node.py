@@ -16,7 +16,7 @@ import pytest
 from hydra.control import curve_security
 from hydra.control.controller import Controller
 from hydra.wire.clock import boot_id, network_namespace, time_namespace
-from hydra.wire.messages import Halt, Join
+from hydra.wire.messages import Halt, Join, Look
 from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
 from . import running
@@ -94,7 +94,11 @@ def acknowledged(controller: Controller, number: int) -> bool:
 
 
 @pytest.mark.tier("test")
-def test_a_server_that_is_halted_keeps_its_data_until_it_starts_again(controller: Controller, tmp_path: Path) -> None:
+def test_a_server_that_is_halted_keeps_its_data_until_it_starts_again(
+    controller: Controller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    monkeypatch.setattr(controller.roster.looks, "heard", lambda _, texts: read.append(texts.number))
     cluster, answers = ToyCluster("hello"), controller.roster.answers
     with started(controller, tmp_path) as (process, endpoint):
         join(controller, cluster, endpoint)
@@ -106,8 +110,10 @@ def test_a_server_that_is_halted_keeps_its_data_until_it_starts_again(controller
         controller.tell([SERVER], Join(system={"word": "ignored"}, start=1))
         controller.tell([SERVER], Join(system={"word": "hello"}, start=2))
         served(controller, lambda: cluster.up(endpoint), "its return")
-        for late in (Halt(epoch=0, number=3, start=1), Join(system={"word": "ignored"}, start=2)):
+        last = Look(number=7, patterns=[], most_bytes=1)
+        for late in (Halt(epoch=0, number=3, start=1), Join(system={"word": "ignored"}, start=2), last):
             controller.tell([SERVER], late)
+        served(controller, lambda: read == [7], "the answer to what followed them")
         assert cluster.up(endpoint)
         assert (tmp_path / "server" / "kept").exists()
         controller.tell([SERVER], Halt(epoch=0, number=4, start=2))

@@ -117,13 +117,9 @@ void Channel::answer(const Ping& ping) {
     send_ack({.ids = ours(ping.ids), .command = Ping::kType, .echo = ping.time_ns});
 }
 
-void Channel::complain(Ids ids, std::uint32_t epoch, const std::string& what, bool fatal,
-                       std::uint32_t number) {
-    send(Error{.ids = std::move(ids),
-               .epoch = epoch,
-               .number = number,
-               .message = what.substr(0, kLongestError),
-               .fatal = fatal});
+void Channel::complain(Error error) {
+    error.message.resize(std::min(error.message.size(), kLongestError));
+    send(error);
 }
 
 Ids Channel::ours(const Ids& named) const {

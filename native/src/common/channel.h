@@ -61,13 +61,12 @@ class Channel {
 
     void answer(const Ping& ping);
 
-    // Sends that these clients failed to obey the command, or, without its number, failed in `epoch` (0:
-    // outside of one); the text is cut to what fits into a message.
+    // Sends that these clients failed to obey the command, or another error; the text is cut to what fits
+    // into a message.
     void refuse(Ids ids, const auto& command, const std::string& what) {
-        complain(std::move(ids), command.epoch, what, false, command.number);
+        complain({.ids = std::move(ids), .epoch = command.epoch, .number = command.number, .message = what});
     }
-    void complain(Ids ids, std::uint32_t epoch, const std::string& what, bool fatal = false,
-                  std::uint32_t number = 0);
+    void complain(Error error);
 
     // The clients of this connection that a message concerns.
     [[nodiscard]] Ids ours(const Ids& named) const;

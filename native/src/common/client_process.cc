@@ -100,7 +100,7 @@ int run_clients(const Options& options, const Environment& environment, const st
         serve(options, environment, context, channel);
         return kExitDismissed;
     } catch (const std::exception& e) {
-        channel.complain(ids, 0, e.what(), true);
+        channel.complain({.ids = ids, .message = e.what(), .fatal = true});
         std::fprintf(stderr, "client %u: %s\n", ids.front(), e.what());
         return kExitFailed;
     }

@@ -303,7 +303,7 @@ void Subscriber::connect(Client& client, std::int64_t now_ns) {
         most = client.transport->connects_aside(*client.command);
     } catch (const TransportError& e) {
         client.connection->give_up(false);
-        channel_.complain({client.id}, client.epoch, e.what());
+        channel_.complain({.ids = {client.id}, .epoch = client.epoch, .message = e.what()});
         return;
     }
     if (most > 0) {
@@ -537,7 +537,7 @@ void Subscriber::fail(Client& client, const TransportError& error) {
     }
     unwatch(client);
     client.step->fail();
-    channel_.complain({client.id}, client.epoch, error.what());
+    channel_.complain({.ids = {client.id}, .epoch = client.epoch, .message = error.what()});
 }
 
 void Subscriber::tell(Client& client, std::int64_t now_ns) {
