@@ -27,6 +27,7 @@ from hydra.analysis.compared_runs import (
     match,
 )
 from hydra.analysis.statistics import ALPHA, holm, levels
+from hydra.events.value_formatting import counted
 from hydra.measure.column import Column
 from hydra.model import Figure, number
 
@@ -39,8 +40,8 @@ DIFFERS: Final = "differs, cause unknown"
 
 STATED: Final = 0.05
 """The difference, as a share of the base, for which a comparison without a verdict states the repeats."""
-_FEWEST: Final = 2
-"""The minimum number of repeats for an estimate of their spread."""
+LEAST_REPEATS: Final = 3
+"""The least number of repeats or pairs with an interval: that of two of them reaches thousands of times the base."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,9 +274,10 @@ def _estimated(
         for its in samples
     )
     back = _expm1 if is_ratio else float
-    if min(len(a), len(b)) < _FEWEST:
+    if (few := min(len(a), len(b))) < LEAST_REPEATS:
         change = float(b.mean() - a.mean())
-        reason = "one repeat does not show the spread"
+        repeats = counted(few, "pair" if paired else "repeat")
+        reason = f"{repeats} {'does' if few == 1 else 'do'} not show the spread, {LEAST_REPEATS} are needed"
         return replace(compared, change=back(change) if math.isfinite(change) else None, reason=reason)
     if len(known[0]) + len(known[1]) < len(a) + len(b):
         with np.errstate(invalid="ignore"):  # both failed: neither was better

@@ -12,6 +12,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+from hydra.events.value_formatting import number
 from hydra.measure.column import Column
 from hydra.model import Figure
 from hydra.report.table import Table, TableCell, TableRow
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 
 UNKNOWN: Final = "—"
+_LEAST_OF_TWO_DECIMALS: Final = 0.005
+"""Smaller figures would be 0 with two decimals."""
 _PLOTLY: Final = "application/vnd.plotly.v1+json"
 
 
@@ -131,6 +134,8 @@ def figure(column: Column, value: Figure) -> str:
             return f"{value:.6g}"
         if column.digits == "all":
             return f"{value:,.12g}"
+        if 0 < abs(value) < _LEAST_OF_TWO_DECIMALS:
+            return number(value)
         return f"{value:,.0f}" if value.is_integer() or abs(value) >= 10_000 else f"{value:,.2f}"
     return f"{value:,}" if isinstance(value, int) else value
 

@@ -23,7 +23,7 @@ from hydra.report.interval_display import efforts, legend, whole_rate
 from hydra.report.latency_bound import beside, bounded_text
 from hydra.report.published_tables import CellComparison, RowComparison, asked, compare, differences
 from hydra.report.table import Table, TableRow
-from hydra.report.tables import FigureFormat, client_versions_line, name_of, publishers_line
+from hydra.report.tables import FigureFormat, client_versions_line, group_line, name_of, pacing_line, publishers_line
 from hydra.report.tables import table as its_table
 from hydra.store.database import CLIENTS_KEY, FINISHED
 from hydra.store.system_columns import columns_of, in_order
@@ -197,7 +197,13 @@ def table(run: RunData) -> Html:
     """The table, then all columns, collapsed."""
     if not run.rows:
         return block('<p class="empty">No row was measured.</p>')
-    below = [publishers_line(run.scenario), legend(run.scenario, run.rows), *efforts(run.scenario, run.rows)]
+    below = [
+        publishers_line(run.scenario),
+        group_line(run.scenario, run.rows),
+        pacing_line(run.scenario),
+        legend(run.scenario, run.rows),
+        *efforts(run.scenario, run.rows),
+    ]
     every = in_order(run.scenario, run.rows)
     return block(
         scrolling(html(its_table(run.scenario, run.rows, run.notes, run.results, _PAGE)))

@@ -81,6 +81,11 @@ class Membership:
             self._unassigned_ns = time.monotonic_ns()
         self.positions = {}
 
+    def rejoins(self) -> None:
+        """Records that the member joins with a new connection: the time away before it is no rebalance."""
+        self.lost()
+        self._unassigned_ns = time.monotonic_ns()
+
     def given(self, partitions: Iterable[int], committed: Mapping[int, int]) -> Mapping[int, int]:
         """Records the partitions that the group assigned; returns the offsets at which to read them."""
         if not self.assigned:
@@ -151,6 +156,6 @@ class Membership:
         return sum(left for p, left in self._left.items() if p not in positions)
 
     def report(self) -> dict[str, Any]:
-        """How long the member had no partitions since its last report, joining included, and how often it got some."""
+        """How long the member had no partitions while connected, since its last report, and how often it got some."""
         self._reported = True
         return {"rebalance_ms": self._rebalance_ns / 1e6, "rebalances": self._rebalances}

@@ -19,12 +19,13 @@ from hydra.kafkatest.control_messages import KafkaConfigure, KafkaFinish
 from hydra.kafkatest.java_properties import consumer_config, producer_config
 from hydra.kafkatest.librdkafka import Complaint
 from hydra.kafkatest.perf_tool_lines import ConsumerOutput, ProducerOutput
-from hydra.kafkatest.perf_tool_run import LOOK_EVERY_S, ToolLoop, ToolStep, installed
+from hydra.kafkatest.perf_tool_run import LOOK_EVERY_S, ToolLoop, ToolRun, ToolStep, installed
 from hydra.kafkatest.properties import confluent_config
 from hydra.kafkatest.settings import TOOL
 from hydra.model import Histogram, LedgerCounts, PublisherReport, SubscriberReport
 from hydra.wire.clock import StepClock, wall_offset_ns
 from hydra.wire.messages import Configure, Finish, Progress, Start, Stop
+from hydra.wire.protocol_constants import FLUSH_AT_MOST_S
 
 TELL_EVERY_S: Final = 1.0
 """How often a client reports that its tool has ended, as the controller may have missed the message."""
@@ -90,11 +91,15 @@ class _ToolSending(ToolStep[ProducerOutput]):
         self._told_over = False
         self._began_ns = 0
         self._ended_ns = 0
+        self._first_line_ns = 0
 
     @property
     def sent(self) -> int:
-        """The number of records known to be sent: all of them once the tool has succeeded."""
-        return self._messages if self._over else self._output.told
+        """The number of records known to be sent: all of them only once the tool has ended.
+
+        Below 1/s its progress lines reach this number before it ends: it waits after the last record, too.
+        """
+        return self._messages if self._over else min(self._output.told, self._messages - 1)
 
     def work(self) -> float:
         """Starts the tool when it is time, and reads its output; returns the seconds until the next call."""
@@ -117,8 +122,15 @@ class _ToolSending(ToolStep[ProducerOutput]):
 
     def _look(self, timeout_s: float = 0.0) -> None:
         super()._look(timeout_s)
-        if self._run is not None and self._output.figures and not self._ended_ns:
-            self._ended_ns = self.clock.at_ns(self._run.written_ns() - wall_offset_ns())
+        if self._run is None:
+            return
+        if self._output.first_line_s and not self._first_line_ns:
+            self._first_line_ns = self._written_ns(self._run)
+        if self._output.figures and not self._ended_ns:
+            self._ended_ns = self._written_ns(self._run)
+
+    def _written_ns(self, run: ToolRun) -> int:
+        return self.clock.at_ns(run.written_ns() - wall_offset_ns())
 
     @property
     def _has_account(self) -> bool:
@@ -140,17 +152,17 @@ class _ToolSending(ToolStep[ProducerOutput]):
     def report(self) -> PublisherReport:
         """The tool's account of its records; of a tool that had to be ended, its progress until then."""
         # A tool that has sent all records writes its account at once.
-        self._look(ENDS_WITHIN_S if self._output.told >= self._messages or self._output.figures else 0.0)
+        self._look(self._ends_within_s() if self._output.told >= self._messages or self._output.figures else 0.0)
         self.close()
         figures = self._output.figures
         told = int(figures.get("records", self._output.told))
         sent = self._messages if figures else told
         stopped = self.failure
-        if not figures and not stopped:
+        if not figures and not stopped and told < self._messages:
             stopped = f"ProducerPerformance was ended when it had reported {told} of {self._messages} records"
         last_ns = self._ended_ns or self.clock.now_ns()
         rate = figures.get("records_per_sec", 0)
-        first_ns = last_ns - round(told / rate * 1e9) if rate else self._began_ns
+        first_ns = last_ns - round(told / rate * 1e9) if rate else self._first_ns()
         return PublisherReport(
             sent=sent,
             acknowledged=told,
@@ -165,6 +177,15 @@ class _ToolSending(ToolStep[ProducerOutput]):
             stopped_early=stopped,
             system=self._system(),
         )
+
+    def _first_ns(self) -> int:
+        """When a tool without an account sent its first record: Java's start does not belong to its time."""
+        return self._first_line_ns - round(self._output.first_line_s * 1e9) if self._first_line_ns else self._began_ns
+
+    def _ends_within_s(self) -> float:
+        """Seconds in which the tool ends after its last record: it waits as after each record."""
+        rate = self._settings.rate
+        return ENDS_WITHIN_S + (0.0 if rate == "max" else min(1 / rate, FLUSH_AT_MOST_S - ENDS_WITHIN_S))
 
     def _system(self) -> dict[str, Any]:
         """The tool's figures under the names of all publishers' figures, with its producer's metrics."""

@@ -74,20 +74,25 @@ class KafkaSettings:
             brokers in the order of their ids; it needs more brokers than replicas. Clients are not informed.
     """
 
-    msg_batch: int = setting(100, "Messages per batch.", least=1, most=1_000_000)  # the limit of librdkafka
+    msg_batch: int = setting(100, "Messages per batch.", least=1, most=1_000_000, of_publishers=True)
     linger_ms: float = setting(
-        0.0, "Longest wait of the producer for a full batch, such as 5ms.", flag=("--linger",), unit="ms"
+        0.0,
+        "Longest wait of the producer for a full batch, such as 5ms.",
+        flag=("--linger",),
+        unit="ms",
+        of_publishers=True,
     )
-    batch_bytes: int | None = None
-    compression: Compression = "none"
-    acks: Acks = "1"
+    batch_bytes: int | None = setting(None, of_publishers=True)
+    compression: Compression = setting("none", of_publishers=True)
+    acks: Acks = setting("1", of_publishers=True)
     partitions: int | None = setting(None, least=1, most=MOST_PARTITIONS)
     replication_factor: int | None = setting(None, least=1, most=MOST_REPLICAS)
-    idempotence: bool = False
-    retries: int | None = setting(None, least=0, most=MOST_RETRIES)
-    max_in_flight: int = setting(5, least=1, most=1_000_000)
-    buffer_memory: int = setting(67_108_864, least=2**20, most=(2**31 - 1) * 1024)  # librdkafka counts it in KiB
-    delivery_timeout_ms: int = setting(120_000, least=1, most=900_000)
+    idempotence: bool = setting(False, of_publishers=True)
+    retries: int | None = setting(None, least=0, most=MOST_RETRIES, of_publishers=True)
+    max_in_flight: int = setting(5, least=1, most=1_000_000, of_publishers=True)
+    # librdkafka counts it in KiB.
+    buffer_memory: int = setting(67_108_864, least=2**20, most=(2**31 - 1) * 1024, of_publishers=True)
+    delivery_timeout_ms: int = setting(120_000, least=1, most=900_000, of_publishers=True)
     fetch_min_bytes: int = setting(1, least=1, most=100_000_000)
     fetch_wait_max_ms: int = setting(500, least=0, most=300_000)
     fetch_max_bytes: int = setting(52_428_800, least=1000, most=2_147_483_135)  # the limits of librdkafka

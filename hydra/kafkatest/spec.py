@@ -67,6 +67,7 @@ class KafkaSystemSpec(SystemSpec):
         "Batch",
         repeats="common",
         axis="messages per batch",
+        reached="records_per_batch",
     )
     columns = [
         ReportColumn(
@@ -123,8 +124,8 @@ class KafkaSystemSpec(SystemSpec):
         ReportColumn(
             "rebalance_ms",
             "ms",
-            "how long a member of the consumer group had no partitions; the figure of the member with the longest "
-            "time, see [kafka.md](kafka.md#consumer-groups)",
+            "how long a member of the consumer group had no partitions while it was connected; the figure of the "
+            "member with the longest time, see [kafka.md](kafka.md#consumer-groups)",
             role="subscriber",
             key="rebalance_ms",
             fold="max",

@@ -183,6 +183,8 @@ class ConsumerTransport(ABC, Generic[L]):
         """See transport.py. The new connection continues at the old positions, or joins the group again."""
         began_ns = time.monotonic_ns()
         self.close()
+        if self._member is not None:
+            self._member.rejoins()
         self._open()
         return began_ns, time.monotonic_ns()
 

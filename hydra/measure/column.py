@@ -49,6 +49,7 @@ class Column:
         help: its definition, one line of Markdown. Adjacent columns with the same definition share a line of the docs.
         heading: its name in tables, panels and legends; "": ``name``.
         published: its name in the published tables; "": that of other tables.
+        reached: of a setting, the column with what was reached of it, which tables show beside it; "": none.
         digits: the digits of a fraction: two decimals; six significant digits, as in the published losses; none, as in
             the published table; or all, of a figure that is rounded already.
         repeats: the figure of a repeated row: the mean; the median; the percentile of the merged histograms; the
@@ -67,6 +68,7 @@ class Column:
     axis: str = ""
     better: Better = ""
     published: str = ""
+    reached: str = ""
 
     @property
     def title(self) -> str:

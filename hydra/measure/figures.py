@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from hydra.measure.column_names import (
     LOSS_LOW,
     LOSS_UNLISTED,
     NEGATIVE,
+    PACING,
     PAYLOAD,
     REST_BURSTS,
     RX_P1,
@@ -53,7 +54,7 @@ from hydra.measure.loss_interval import ConfidenceInterval
 from hydra.measure.loss_pattern import asked_s
 from hydra.measure.message_accounting import MessageAccounts, accounts_of
 from hydra.measure.message_accounting import account as log_account
-from hydra.measure.observation import Observation
+from hydra.measure.observation import SMOOTH, Observation
 from hydra.measure.step_columns import ADDED_UP
 from hydra.model import (
     Figure,
@@ -119,23 +120,24 @@ def figures(o: Observation, histograms: MergedHistograms | None = None) -> dict[
     exact = account if accounts and accounts.exact else None
     counted = exact if account.expected else None
     failed = loss.failed_clients(asked, others, accounts.most if accounts else None)
-    rx = rates.rx_span_rates_pps(mine).tolist() if counted else []
+    sending = _sending(o, publishers)
+    rx = rates.rx_span_rates_pps(mine).tolist() if counted and not _too_few(o) else []
     rx_span = fmean(rx) if rx else None
     growing = growth(mine.lag_bins_us, o.plan.duration_s)
     received = accounts.received(others) if accounts and counted else np.zeros(0, np.int64)
     columns: dict[str, Figure] = {
         "clients": o.plan.clients,
         o.columns.batch.name: o.batch,
-        "avg_tx_rate_pps": rates.tx_rate_pps(publishers, o.window_ns) if known else None,
+        "avg_tx_rate_pps": sending.rate_pps if known else None,
         "avg_rx_rate_pps": _rx_rate(o, asked, accounts, rx_span) if accounts and counted else None,
         "client_loss_pct": exact.loss_pct if exact else None,
         "failed_clients": failed.total,
         "total_tx": sum(p.acknowledged for p in publishers) if known else None,
         "total_rx": total(received) / len(received) if len(received) else None,
         "aggregate_pps": _aggregate(o, asked, accounts) if accounts and counted else None,
-        "tx_mb_s": rates.tx_mb_s(publishers, o.window_ns) if known else None,
+        "tx_mb_s": sending.mb_s if known else None,
         "rx_mb_s": _rx_mb_s(o, asked) if counted else None,
-        "tx_span_rate_pps": rates.tx_span_rate_pps(publishers) if known else None,
+        "tx_span_rate_pps": rates.tx_span_rate_pps(publishers) if known and not _too_few(o) else None,
         "rx_span_rate_pps": rx_span,
         "loss_at_stop_pct": exact.loss_at_stop_pct if exact and not o.stored else None,
         "late_pct": exact.pct(exact.late) if exact and not o.stored else None,
@@ -165,6 +167,8 @@ def figures(o: Observation, histograms: MergedHistograms | None = None) -> dict[
     if o.connecting is not None or not o.cohort:
         told = reports_of(o.subscriber_reports.systems())
         columns |= connection_figures(o.connecting, told, len(asked.ids))
+    if o.pacing != SMOOTH:
+        columns[PACING] = o.pacing
     if o.group:
         columns[GROUP] = o.group
     if words := payload(o.plan.settings):
@@ -315,8 +319,41 @@ def _loss_interval(
     }
 
 
+def _spans(o: Observation) -> bool:
+    """Whether rates are those from the first message to the last: of a number of messages at rate ``max``."""
+    return o.plan.settings.rate == "max" and o.plan.settings.messages is not None
+
+
+def _too_few(o: Observation) -> bool:
+    """Whether the step has no rate: at rate ``max``, a few messages take as long as a single delay."""
+    return _spans(o) and any(p.acknowledged < rates.LEAST_MESSAGES for p in o.publisher_reports.values())
+
+
+class _Sending(NamedTuple):
+    """The mean messages/s of a publisher, and the megabytes/s of all publishers; None: not known."""
+
+    rate_pps: float | None
+    mb_s: float | None
+
+
+def _sending(o: Observation, publishers: Sequence[PublisherReport]) -> _Sending:
+    if _too_few(o):
+        return _Sending(None, None)
+    if not o.counted and not _spans(o):
+        return _Sending(rates.tx_rate_pps(publishers, o.window_ns), rates.tx_mb_s(publishers, o.window_ns))
+    # The window of a tool contains the start of its program; its reports are over its own time.
+    own = rates.own_tx_rates_pps(publishers, 0 if o.counted else 1)
+    if own and o.plan.settings.rate != "max":
+        # n messages take n intervals, and a tool's time may have n − 1: only those show a higher rate.
+        spans = rates.own_tx_rates_pps(publishers) or own
+        own = [max(min(rate, o.plan.settings.rate), span) for rate, span in zip(own, spans, strict=True)]
+    return _Sending(fmean(own), rates.tx_mb_s_at(publishers, own)) if own else _Sending(None, None)
+
+
 def _receiving_s(o: Observation, asked: StepSubscribers) -> float | None:
     """The seconds by which all receive rates are divided: the window, or the time of reading stored messages."""
+    if _too_few(o):
+        return None
     if o.reading_ns is None:
         return o.window_s
     read_ns = _largest(asked.reports.last_ns) - o.reading_ns
@@ -325,6 +362,9 @@ def _receiving_s(o: Observation, asked: StepSubscribers) -> float | None:
 
 def _aggregate(o: Observation, asked: StepSubscribers, accounts: MessageAccounts) -> float | None:
     """Messages/s that all subscribers received together."""
+    if _spans(o) and not o.stored:
+        every = rates.own_rx_rates_pps(asked.reports) if bool(asked.reported.all()) and not _too_few(o) else None
+        return None if every is None else float(every.sum())
     seconds = _receiving_s(o, asked)
     of_all = accounts.of()
     return (of_all.received if o.stored else of_all.in_window) / seconds if seconds else None
@@ -337,6 +377,10 @@ def _rx_rate(o: Observation, asked: StepSubscribers, accounts: MessageAccounts, 
     """
     if o.counted:
         return rx_span
+    if _spans(o) and not o.stored:
+        told = bool(asked.reported[asked.others].all()) and not _too_few(o)
+        own = rates.own_rx_rates_pps(asked.reports_of(asked.others)) if told else None
+        return None if own is None else float(own.mean())
     seconds = _receiving_s(o, asked)
     received = (accounts.most.received if o.stored else accounts.most.in_window)[asked.others]
     return total(received) / len(received) / seconds if seconds and len(received) else None
@@ -345,6 +389,9 @@ def _rx_rate(o: Observation, asked: StepSubscribers, accounts: MessageAccounts, 
 def _rx_mb_s(o: Observation, asked: StepSubscribers) -> float | None:
     """Megabytes/s that all subscribers received together."""
     reports = asked.reports
+    if _spans(o) and not o.stored and not o.counted:
+        own = None if _too_few(o) else rates.own_rx_rates_pps(reports)
+        return None if own is None else rates.rx_mb_s(reports, own, 1.0)
     seconds = _receiving_s(o, asked)
     return rates.rx_mb_s(reports, reports.of_clients(_messages(o, reports)), seconds) if seconds else None
 

@@ -75,7 +75,6 @@ def with_cpu(reported: ServerFigures, sampled: ServerFigures) -> ServerFigures:
     return reported if any(CPU in its for its in reported.values()) else {**sampled, **reported}
 
 
-MEGABYTE: Final = 2**20
 _IN: Final = ("in_bytes_per_s", "replication_in_bytes_per_s")
 _OUT: Final = ("out_bytes_per_s", "replication_out_bytes_per_s")
 
@@ -84,8 +83,8 @@ def columns(servers: ServerFigures) -> dict[str, Figure]:
     """The columns of a row, each the mean over the servers that have it; without those that no server has."""
     means = {
         "server_cpu_pct": _mean(servers, (CPU,), 100.0),
-        "server_in_mb_s": _mean(servers, _IN, 1 / MEGABYTE),
-        "server_out_mb_s": _mean(servers, _OUT, 1 / MEGABYTE),
+        "server_in_mb_s": _mean(servers, _IN, 1 / rates.MEGABYTE),
+        "server_out_mb_s": _mean(servers, _OUT, 1 / rates.MEGABYTE),
         "server_messages_s": _mean(servers, ("messages_per_s",), 1.0),
     }
     return {name: mean for name, mean in means.items() if mean is not None}
@@ -109,6 +108,10 @@ def idle(servers: ServerFigures) -> float | None:
     return min(told, default=None)
 
 
+SMOOTH: Final = "smooth"
+"""The pacing of publishers that space their messages evenly."""
+
+
 @dataclass(frozen=True, slots=True)
 class Observation:
     """The observations of a measured step.
@@ -128,6 +131,7 @@ class Observation:
         cohort: the ids of subscribers in the step's cohort.
         group: the consumer group of the subscribers, of which at least one gets each message; "": none.
         one_publisher: whether each subscriber subscribes to one publisher only.
+        pacing: how publishers space the messages of a numeric rate.
         agents: the agent of each client when the step began.
         clocks: the clock of each agent's host; agents of one host have the same clock.
         window_ns: the step's start and stop on its clock; the early stop if there was one.
@@ -177,6 +181,7 @@ class Observation:
     cohort: Collection[int] = frozenset()
     group: str = ""
     one_publisher: bool = False
+    pacing: str = SMOOTH
     agents: Mapping[int, str] = field(default_factory=dict)
     clocks: Mapping[str, AgentClock] = field(default_factory=dict)
     loss_target: float = 0.0

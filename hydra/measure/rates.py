@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from statistics import fmean
 
 import numpy as np
@@ -13,8 +13,11 @@ from hydra.wire.buckets import rank_of
 from hydra.wire.subscriber_table import SubscriberTable
 
 SECOND_NS = 1_000_000_000
-MEGABYTE = 1 << 20
-"""Bytes of a megabyte, as in the published figures."""
+LEAST_MESSAGES = 100
+"""The least number of messages with a rate at ``max``; the time of fewer messages depends on a single delay."""
+MEGABYTE = 1_000_000
+MEBIBYTE = 1 << 20
+"""Bytes of a MiB, which some load tools and the published tables call MB."""
 
 
 def tx_rate_pps(reports: Iterable[PublisherReport], window_ns: tuple[int, int]) -> float | None:
@@ -42,6 +45,33 @@ def tx_span_rate_pps(reports: Iterable[PublisherReport]) -> float | None:
     return fmean(rates) if rates else None
 
 
+def own_tx_rates_pps(reports: Sequence[PublisherReport], intervals: int = 1) -> list[float] | None:
+    """(Tx − intervals) / (last − first) of every publisher; None without a report, or if one sent too little.
+
+    The rates of a number of messages at rate ``max``: n messages span n − 1 intervals. (A tool's own rate is n messages
+    in its own time.)
+    """
+    if not reports or any(r.acknowledged < 2 or r.last_ns <= r.first_ns for r in reports):
+        return None
+    return [(r.acknowledged - intervals) * SECOND_NS / (r.last_ns - r.first_ns) for r in reports]
+
+
+def own_rx_rates_pps(reports: SubscriberTable) -> Floats | None:
+    """Of every subscriber the rate from the first batch to the last; None if one received too little to have a rate.
+
+    A subscriber without a message has the rate 0.
+    """
+    received = reports.of_clients(reports.received)
+    none = received == 0
+    enough = reports.of_clients(reports.received + reports.missing) >= LEAST_MESSAGES
+    spans_ns = reports.last_ns - reports.first_ns
+    if not len(none) or not bool((none | (enough & (reports.batches >= 2) & (spans_ns > 0))).all()):
+        return None
+    counted = np.maximum(received - reports.first_batch, 0) * float(SECOND_NS)
+    rates: Floats = np.where(none, 0.0, counted / np.maximum(spans_ns, 1))
+    return rates
+
+
 def rx_span_rates_pps(reports: SubscriberTable) -> Floats:
     """(received − first batch) / (last − first batch time) of every subscriber with at least two batches.
 
@@ -55,13 +85,17 @@ def rx_span_rates_pps(reports: SubscriberTable) -> Floats:
 
 def tx_mb_s(reports: Iterable[PublisherReport], window_ns: tuple[int, int]) -> float | None:
     """Acknowledged megabytes/s of all publishers, over the times of :func:`tx_rate_pps`; None without a report."""
-    rates = [
-        r.bytes / max(r.sent, 1) * r.acknowledged * SECOND_NS / _sending_ns(r, window_ns) / MEGABYTE for r in reports
-    ]
-    return sum(rates) if rates else None
+    own = list(reports)
+    return tx_mb_s_at(own, [r.acknowledged * SECOND_NS / _sending_ns(r, window_ns) for r in own])
 
 
-def rx_mb_s(reports: SubscriberTable, messages: Ints, seconds: float) -> float | None:
+def tx_mb_s_at(reports: Sequence[PublisherReport], rates_pps: Sequence[float]) -> float | None:
+    """Megabytes/s of all publishers together at these rates; None without a report."""
+    each = [r.bytes / max(r.sent, 1) * rate / MEGABYTE for r, rate in zip(reports, rates_pps, strict=True)]
+    return sum(each) if each else None
+
+
+def rx_mb_s(reports: SubscriberTable, messages: Ints | Floats, seconds: float) -> float | None:
     """Received megabytes/s of all subscribers together; None if none has a report.
 
     Args:

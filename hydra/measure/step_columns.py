@@ -48,6 +48,7 @@ from hydra.measure.column_names import (
     NEGATIVE,
     OTHER_LOSS,
     OTHER_P99,
+    PACING,
     PAYLOAD,
     RATE_HELD,
     REQUESTED,
@@ -129,8 +130,9 @@ PUBLISHED: Final = (
         PER_SECOND,
         "mean over subscribers of (received in the window) / *T* (length of the window); if no subscriber is slow or "
         "reconnects, this is `aggregate_pps` / `clients`. A dead or silent subscriber counts with its last progress "
-        "message. If subscribers read a step from the log, the rate of each is received / (time of the latest batch "
-        "of any subscriber − time of the command to read). For messages without headers the column contains "
+        "message. A member of a consumer group receives its share of the messages. If subscribers read a step from "
+        "the log, the rate of each is received / (time of the latest batch of any subscriber − "
+        "time of the command to read). For messages without headers the column contains "
         "`rx_span_rate_pps`",
         "Rx rate",
         better="higher",
@@ -180,7 +182,7 @@ PUBLISHED: Final = (
 _MEGABYTES: Final = (
     "sum over the clients that sent a report (`tx_mb_s`: publishers, `rx_mb_s`: subscribers) of messages × mean "
     "message size (header included) / time; the time is the divisor in `avg_tx_rate_pps` or `avg_rx_rate_pps`. A "
-    "megabyte has 2²⁰ bytes"
+    "MB has 10⁶ bytes"
 )
 _ACKNOWLEDGED: Final = (
     "time from the send of a message to its acknowledgement: percentiles of the merged histograms of all publishers. "
@@ -445,6 +447,11 @@ _LAST: Final = (
         "what the messages contained after the header, and the sizes of the messages, see *Bytes*. Only if the content "
         "was not zeros of one size",
     ),
+    text_column(
+        PACING,
+        "`bursty` if publishers sent all messages of a second at its start (`--pacing bursty`). Only if they did",
+        "Pacing",
+    ),
     text_column(GROUP, "the consumer group whose members share the messages, see *Groups*"),
     Column(
         "falling_behind", SUBSCRIBERS, "number of subscribers whose backlog grows, see *Lag*. Empty if no lag is known"
@@ -513,15 +520,15 @@ _LAST: Final = (
     ),
     Column(
         "server_in_mb_s",
-        "MiB/s",
+        MB_S,
         "payload that a server received from clients and other servers; mean over the servers. Only if servers report "
-        "these bytes",
+        "these bytes. A MB has 10⁶ bytes",
     ),
     Column(
         "server_out_mb_s",
-        "MiB/s",
+        MB_S,
         "payload that a server sent to clients and other servers; mean over the servers. Only if servers report these "
-        "bytes",
+        "bytes. A MB has 10⁶ bytes",
     ),
     Column(
         "server_messages_s",
@@ -601,7 +608,7 @@ _LAST: Final = (
 def latency_columns(prefix: str) -> tuple[Column, ...]:
     """The percentiles of latency; ``prefix`` is ``DUE`` or ``SENT``."""
     since = "from the due time" if prefix == DUE else "from the send"
-    only = "" if prefix == DUE else ", only at rate `max`, at which messages have no due time"
+    only = "" if prefix == DUE else ", only at rate `max`, at which messages have no due time: mostly a wait in queues"
     text = (
         f"latency {since} of a message{only}: percentiles of the merged histograms of "
         "all subscribers that are neither slow nor reconnecting (HDR histograms: 1 µs "
@@ -616,7 +623,7 @@ def latency_columns(prefix: str) -> tuple[Column, ...]:
             _title(name, percent),
             repeats="merged",
             axis=f"latency {since}, µs",
-            better="lower",
+            better="lower" if prefix == DUE else "",
         )
         for name, percent in PERCENTILES.items()
     )

@@ -71,6 +71,7 @@ class Setting:
             ``fraction`` is a fraction written in percent; ``path`` is a file of the user; "": the type decides.
         metavar: the text for the value in the flag's help; "": the name of the type.
         needs: what the setting needs to have an effect; a value that the user gives and no row uses is rejected.
+        of_publishers: whether only publishers obey the setting, so a comparison of its values compares publishers.
     """
 
     help: str = ""
@@ -80,6 +81,7 @@ class Setting:
     unit: Literal["", "s", "ms", "%", "fraction", "path"] = ""
     metavar: str = ""
     needs: Sequence[Need] = ()
+    of_publishers: bool = False
 
     @property
     def metadata(self) -> dict[str, Setting]:

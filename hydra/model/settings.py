@@ -52,7 +52,7 @@ class SharedSettings:
         needs=(Need("sweep.search", (None,)),),
     )
     burst: int | None = setting(
-        None, "Most messages that a late publisher sends back to back.", least=1, most=1_000_000
+        None, "Most messages that a late publisher sends back to back.", least=1, most=1_000_000, of_publishers=True
     )
     messages: int | None = setting(None, least=1, most=1e15)
     message_size: int = setting(

@@ -94,7 +94,7 @@ def lines(shown: LiveViewState, width: int, height: int) -> list[Text]:
         (3, _now(shown)),
         (7, _slowest(shown.watched)),
         (6, _cpu(shown.watched)),
-        (4, _sparkline("delivered", [p.delivered_pps for p in shown.points], lambda v: f"{number(float(round(v)))}/s")),
+        (4, _sparkline("delivered", [p.delivered_pps for p in shown.points], lambda v: f"{number(v)}/s")),
         (5, _sparkline("lost", [p.loss_pct for p in shown.points], lambda v: f"{number(v)} %", "yellow")),
         (8, _sparkline("p99", [p.p99_us for p in shown.points], duration_us)),
         (1, _keys(shown)),
@@ -143,8 +143,8 @@ def _now(shown: LiveViewState) -> Text:
         return Text()
     moment, missing = shown.moment, shown.watched.missing
     told = [
-        f"{moment.sent_pps:,.0f}/s sent" if moment.sent_pps else "",
-        f"{moment.received_pps:,.0f}/s per subscriber" if moment.received_pps else "",
+        f"{number(moment.sent_pps)}/s sent" if moment.sent_pps else "",
+        f"{number(moment.received_pps)}/s per subscriber" if moment.received_pps else "",
         f"p99 {duration_us(moment.p99_us)}" if moment.p99_us is not None else "",
     ]
     if missing is not None:
@@ -156,7 +156,7 @@ def _now(shown: LiveViewState) -> Text:
 def _slowest(watched: ProgressDetails) -> Text:
     if len(watched.slowest) < 2:
         return Text()
-    told = ", ".join(f"client {client}: {pps:,.0f}/s" for client, pps in watched.slowest)
+    told = ", ".join(f"client {client}: {number(pps)}/s" for client, pps in watched.slowest)
     return _line("slowest", f"{told} (of {watched.of:,})")
 
 

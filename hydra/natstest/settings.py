@@ -52,7 +52,9 @@ class NatsSettings:
     consumer: Consumer = setting(
         "push", "Whether the server pushes messages to subscribers, or subscribers pull them.", needs=(_JETSTREAM,)
     )
-    publish_acks: bool = setting(True, "Whether the stream acknowledges messages to publishers.", needs=(_JETSTREAM,))
+    publish_acks: bool = setting(
+        True, "Whether the stream acknowledges messages to publishers.", needs=(_JETSTREAM,), of_publishers=True
+    )
     publish_window: int = _limit(4000, _JETSTREAM, Need("settings.publish_acks", (True,)))
     ack_policy: AckPolicy = setting("explicit", "Whether subscribers acknowledge messages.", needs=(_JETSTREAM,))
     max_ack_pending: int = _limit(1000, _JETSTREAM, Need("settings.ack_policy", ("explicit",)))

@@ -15,6 +15,7 @@ from hydra.options.flag_types import (
     RATE,
     UNITS,
     WORD,
+    ByteCountRange,
     CountList,
     Duration,
     FiniteFloatRange,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from decimal import Decimal, InvalidOperation
 from importlib.util import find_spec
 from math import inf, isfinite, nan
 from pathlib import Path
@@ -13,25 +14,39 @@ import click
 
 from hydra.errors import MissingDependencyError, UsageError, pip_install
 
+AMOUNTS: Final[Mapping[str, int]] = {"k": 10**3, "M": 10**6, "G": 10**9}
+"""What the letters behind a number mean."""
+BYTES: Final[Mapping[str, int]] = {
+    **{f"{unit}B": size for unit, size in {"": 1, **AMOUNTS}.items()},
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+    **AMOUNTS,
+}
+"""What the letters behind a number of bytes mean."""
+_MOST: Final = 1e300
+
 
 class CountList(click.ParamType[list[int]]):
-    """Whole numbers separated by commas: ``30,60,120`` or ``1e3,1e5``.
+    """Whole numbers separated by commas: ``30,60,120``, ``1e3,1e5`` or ``1k,100k``.
 
     Args:
         least, most: limits of each number; None: there is no upper limit.
+        units: the letters that may follow a number.
     """
 
     name = "N,N,…"
 
-    def __init__(self, least: int = 0, most: int | None = None) -> None:
+    def __init__(self, least: int = 0, most: int | None = None, units: Mapping[str, int] | None = None) -> None:
         self._least, self._most = least, most
+        self.units = AMOUNTS if units is None else units
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The numbers as a list; fails with one line if the text is no such list."""
         if isinstance(value, list):
             return value
         try:
-            numbers = [whole_number(part) for part in str(value).split(",")]
+            numbers = [whole_number(part, self.units) for part in str(value).split(",")]
         except ValueError:
             numbers = []
         if not numbers or any(n < 0 for n in numbers):
@@ -44,12 +59,14 @@ class CountList(click.ParamType[list[int]]):
 
 
 class WholeNumber(click.types.IntParamType):
-    """A whole number, which may be written like 1e5."""
+    """A whole number, which may be written like 1e5 or 100k."""
+
+    units: Mapping[str, int] = AMOUNTS
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The number; fails with one line where it is none."""
         with suppress(ValueError):
-            value = whole_number(str(value))
+            value = whole_number(str(value), self.units)
         return super().convert(value, param, ctx)
 
 
@@ -57,8 +74,18 @@ class WholeNumberRange(WholeNumber, click.IntRange):
     """A whole number in a range."""
 
 
-def whole_number(text: str) -> int:
-    """The whole number that a text is, in digits or like 1e5.
+class ByteCount(WholeNumber):
+    """A number of bytes, which may be written like 1kB or 64KiB."""
+
+    units = BYTES
+
+
+class ByteCountRange(ByteCount, click.IntRange):
+    """A number of bytes in a range."""
+
+
+def whole_number(text: str, units: Mapping[str, int] = AMOUNTS) -> int:
+    """The whole number that a text is: in digits, like 1e5, or with a unit.
 
     Raises:
         ValueError: the text is no whole number.
@@ -66,10 +93,28 @@ def whole_number(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        number = float(text)
-        if not isfinite(number) or number != int(number):
+        # Of 1.1k the exact decimal fraction counts: 1.1 × 1,000 is 1100 and not 1100.0000000000002.
+        number = _amount(text, units)
+        if number != number.to_integral_value():
             raise
         return int(number)
+
+
+def _amount(text: str, units: Mapping[str, int]) -> Decimal:
+    """The number that a text is, with one of the units behind it.
+
+    Raises:
+        ValueError: the text is no finite number.
+    """
+    text = text.strip()
+    unit = next((each for each in sorted(units, key=len, reverse=True) if text.endswith(each)), "")
+    try:
+        number = Decimal(text.removesuffix(unit).strip()) * units.get(unit, 1)
+    except InvalidOperation:
+        raise ValueError(f"{text!r} is no number") from None
+    if not number.is_finite() or abs(number) > _MOST:
+        raise ValueError(f"{text!r} is no finite number")
+    return number
 
 
 class ChoiceList(click.Choice[str]):
@@ -110,7 +155,7 @@ class RateType(click.ParamType[float | str]):
         if value == "max" or isinstance(value, float):
             return value
         try:
-            rate = float(value)
+            rate = float(_amount(str(value), AMOUNTS))
         except ValueError:
             rate = nan
         if not isfinite(rate):
@@ -144,10 +189,13 @@ class Percent(click.types.FloatParamType):
 
 
 class FiniteFloat(click.types.FloatParamType):
-    """A number that is neither nan nor infinite."""
+    """A number that is neither nan nor infinite, and may be written like 1.5k."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The number; fails with one line if it is not finite."""
+        if isinstance(value, str) and value.strip().endswith(tuple(AMOUNTS)):
+            with suppress(ValueError):
+                value = float(_amount(value, AMOUNTS))
         number = super().convert(value, param, ctx)
         if not isfinite(number):
             self.fail(f"{value!r} is not a finite number", param, ctx)
@@ -243,6 +291,8 @@ UNITS: Final[Mapping[str, float]] = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60
 """Units of times, in seconds."""
 
 COUNTS = CountList()
+BYTE_COUNT = ByteCount()
+BYTE_COUNTS = CountList(units=BYTES)
 NUMBER = FiniteFloat()
 RATE = RateType()
 RATES = RateList()

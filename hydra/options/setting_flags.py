@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, get_
 import click
 
 from hydra.options.flag_types import (
+    BYTE_COUNT,
+    BYTE_COUNTS,
     COUNTS,
     NUMBER,
     PERCENT,
@@ -106,7 +108,14 @@ def _of_system(system: str, first: tuple[str, ...], varied: Mapping[str, str], e
         if each.table == "settings" and each.name in varied and each.hint is int:
             about = varied[each.name] or each.about.help
             its = each._replace(table="sweep.vary")
-            yield _flag(its, spec=spec, type=COUNTS, metavar=None, help=about, show_default=False)
+            yield _flag(
+                its,
+                spec=spec,
+                type=BYTE_COUNTS if _of_bytes(each) else COUNTS,
+                metavar=None,
+                help=about,
+                show_default=False,
+            )
         else:
             flag = _flag(each, spec=spec)
             yield grouped(CLIENTS, flag) if each.table == "native" else flag
@@ -162,7 +171,13 @@ def _kind(it: _Found) -> Any:
         return click.Choice(words) if isinstance(words[0], str) else WholeNumberRange(min(words), max(words))
     if get_origin(hint) is tuple:
         return COUNTS
+    if hint is int and _of_bytes(it):
+        return BYTE_COUNT
     return {int: WHOLE_NUMBER, float: NUMBER, str: WORD}[hint]
+
+
+def _of_bytes(it: _Found) -> bool:
+    return it.about.metavar == "BYTES" or it.name.endswith("_bytes")
 
 
 # --- of clients -------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
@@ -11,10 +12,12 @@ from typing import Any, Final
 import msgspec
 
 from hydra.analysis.compared_runs import ComparedRow, ComparedRun, RowRepeat, RowSlice
+from hydra.config import plugins
+from hydra.config.fields import field_of, own_tables, shared_table
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.errors import RunDirectoryError, UsageError
 from hydra.events.run_events import SystemFact
-from hydra.measure.column_names import CLIENTS, POINT, PUBLISHERS, REASON, STATUS
+from hydra.measure.column_names import AVG_RX, AVG_TX, CLIENTS, POINT, PUBLISHERS, REASON, STATUS
 from hydra.measure.event_recovery import latency_of_span
 from hydra.measure.machine_facts import compared_facts
 from hydra.model import (
@@ -26,6 +29,7 @@ from hydra.model import (
     StepResult,
     TimeSeriesFacts,
     TimeSeriesInterval,
+    setting_of,
     value_of,
     with_values,
 )
@@ -72,7 +76,32 @@ def load_sides(folders: Sequence[Path]) -> tuple[list[ComparedRun], bool]:
         if (twice := first.setdefault(identity, name)) != name:
             raise UsageError(f"{twice} and {name} are the same run", "compare this run with another run")
         sides.append(side)
+    if are_publishers(sides):
+        sides = [replace(side, primary=(AVG_TX, *side.primary)) for side in sides]
     return sides, took_turns(runs)
+
+
+def are_publishers(sides: Sequence[ComparedRun]) -> bool:
+    """Whether the runs compare publishers at rate ``max``: only settings of publishers differ, or none has subscribers.
+
+    Their result is the rate sent. That received may be limited by the subscribers, which are equal.
+    """
+    if any(AVG_RX not in side.primary[:1] for side in sides):
+        return False
+    rows = [row for side in sides for row in side.rows]
+    if rows and not any(row.settings.get(CLIENTS) for row in rows):
+        return True
+    keys = {key for side in sides for key in side.apart}
+    return bool(keys) and len({side.system for side in sides}) == 1 and all(_obeyed(sides[0].system, k) for k in keys)
+
+
+def _obeyed(system: str, key: str) -> bool:
+    """Whether only publishers obey a dotted key."""
+    table = key.rpartition(".")[0]
+    spec = plugins.systems().get(system)
+    own = field_of(key, own_tables(spec).get(table)) if spec else None
+    found = own or field_of(key, shared_table(table))
+    return found is not None and setting_of(found).of_publishers
 
 
 def _machines(runs: Sequence[Path]) -> list[Mapping[str, object]]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from hydra.analysis.compared_figures import measured_columns
 from hydra.analysis.compared_runs import ComparedRow, EnvironmentDifference, MatchedRow, are_systems
 from hydra.analysis.comparison import (
+    LEAST_REPEATS,
     NO_DIFFERENCE,
     NO_SPREAD,
     NO_VERDICT,
@@ -102,8 +103,11 @@ def warnings(comparison: Comparison) -> Iterator[str]:
             "difference, and no run is called better; measure them with --compare, or with hydra compare --run"
         )
     few = {each.name: min(len(row.repeats) for row in each.rows) for each in comparison.sides if each.rows}
-    if alone := [name for name, count in few.items() if count < 2]:
-        yield f"{', '.join(alone)}: one repeat has no spread, so there is no verdict; measure with --repeat"
+    if alone := [name for name, count in few.items() if count < LEAST_REPEATS]:
+        yield (
+            f"{', '.join(alone)}: fewer than {LEAST_REPEATS} repeats do not show the spread, so there is no verdict; "
+            "measure with --repeat"
+        )
 
 
 def table(

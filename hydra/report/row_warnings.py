@@ -22,9 +22,9 @@ from hydra.measure.loss import BACKLOG_S
 from hydra.measure.steadiness import Unsteadiness, decode_unsteadiness
 from hydra.measure.verdict import BUSY_HOST_PCT, OTHERS_PCT
 from hydra.measure.verdict import REQUESTED as NOT_LIMITED
-from hydra.model import SKIPPED_BY, USER, Figure, Scenario
+from hydra.model import SHARED, SKIPPED_BY, USER, Figure, Scenario, value_of
 from hydra.model import number as number_of
-from hydra.store.system_columns import held_by, is_native
+from hydra.store.system_columns import columns_of, held_by, is_native
 from hydra.sweep import Row, kind_of
 from hydra.sweep.cleanness import gone_of, gone_text, unjudged
 
@@ -659,14 +659,66 @@ class RateMissed(FigureWarning):
     def text(self) -> str:
         of = "" if self.repeats is None else f"in at least one of {self.repeats} repeats "
         over = "" if self.repeats is None else " over all repeats"
-        mean = "" if self.reached_pps is None else f"; the mean rate{over} was {self.reached_pps:,.0f}/s"
-        return f"{of}a publisher did not reach the requested rate of {self.requested_pps:,.0f}/s{mean}"
+        mean = "" if self.reached_pps is None else f"; the mean rate{over} was {number(self.reached_pps)}/s"
+        return f"{of}a publisher did not reach the requested rate of {number(self.requested_pps)}/s{mean}"
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         row = about.row
         if row.get(column_names.RATE_HELD) is False:
             yield cls(about.number(column_names.REQUESTED), number_of(row.get("avg_tx_rate_pps")), row.get(REPEATS))
+
+
+class BatchNotFilled(FigureWarning):
+    """Publishers sent smaller batches than the setting asks for, although enough messages were there to fill them."""
+
+    remedy = "use a longer linger, or a smaller batch; the row is one of the batch that was reached"
+    asked: float
+    reached: float
+    name: str
+
+    @property
+    def text(self) -> str:
+        asked = f"{self.name} asks for {number(self.asked)}"
+        return f"a batch had {counted(self.reached, 'message')} on average, and {asked}"
+
+    @classmethod
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
+        row, scenario = about.row, about.scenario
+        column = next((c for c in columns_of(scenario).values() if c.reached), None)
+        asked = column and number_of(row.get(column.name))
+        reached = column and number_of(row.get(column.reached))
+        if column is None or not asked or not reached or not _fills(about, asked):
+            return []
+        # A batch ends with the last message, and may have a limit of bytes.
+        publishers = number_of(row.get(column_names.PUBLISHERS)) or scenario.publishers
+        possible = min(asked, about.number("sent") / publishers)
+        size = number_of(_setting(about, "message_size"))
+        if size and (limit := number_of(row.get("batch_bytes"))):
+            possible = min(possible, limit / size)
+        return [cls(asked, reached, column.name)] if reached < _FILLED * possible else []
+
+
+_FILLED: Final = 0.9
+"""A batch of this share of the possible messages counts as full: the last one of a step is not."""
+
+
+def _fills(about: RowContext, asked: float) -> bool:
+    """Whether publishers had enough messages for full batches: at rate ``max``, or while a batch may wait."""
+    rate = about.row.get(column_names.REQUESTED)
+    if rate == "max":
+        return True
+    waits_s = (number_of(_setting(about, "linger_ms")) or 0.0) / 1000
+    logs = number_of(_setting(about, "partitions")) or 1
+    return (number_of(rate) or 0.0) * waits_s >= asked * logs
+
+
+def _setting(about: RowContext, name: str) -> Figure:
+    """A setting of the row; None if its system has none of this name."""
+    if name in about.row:
+        return about.row[name]
+    settings = about.scenario.settings
+    return value_of(settings, name) if name in (*SHARED, *settings.system) else None
 
 
 class NotJudged(FigureWarning):

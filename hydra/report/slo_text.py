@@ -136,7 +136,7 @@ def events_table(answer: SloResult) -> Table:
             f"{number(c.at_s)} s",
             _recovered(c, answer.facts.interval_s),
             f"{c.highest_backlog:,}",
-            f"{c.catch_up_pps:,.0f}/s",
+            f"{number(c.catch_up_pps)}/s",
             "—" if c.lost is None else f"{c.lost:,}",
             *(_latency(stretch) for stretch in (c.before, c.during, c.after)),
         ]

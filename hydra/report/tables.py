@@ -18,7 +18,7 @@ from hydra.events.stored_event import StoredEvent
 from hydra.events.value_formatting import MARK, counted, known_digits, number
 from hydra.events.warnings import HydraWarning
 from hydra.measure.column import COUNT, INTERVAL, REPEATS, Column
-from hydra.measure.column_names import AVG_RX, AVG_TX, CLIENTS, LOSS, PUBLISHERS, STATUS
+from hydra.measure.column_names import AGGREGATE, AVG_RX, AVG_TX, CLIENTS, GROUP, LOSS, PUBLISHERS, STATUS
 from hydra.measure.connections import ACHIEVED
 from hydra.measure.step_columns import DUE, SENT, latency_columns
 from hydra.model import Figure, Scenario, StepResult
@@ -143,6 +143,8 @@ def document(
         clients_line(scenario, clients),
         table(scenario, rows, notes, results, written),
         publishers_line(scenario),
+        group_line(scenario, rows),
+        pacing_line(scenario),
         legend(scenario, rows),
         "\n".join(f"- {each.mark}{' ' * bool(each.mark)}**{each.rows}**: {each.text}" for each in about),
         "\n".join(f"- {text}" for text in efforts(scenario, rows)),
@@ -204,6 +206,25 @@ def publishers_line(scenario: Scenario) -> str:
     )
 
 
+def group_line(scenario: Scenario, rows: Sequence[Row]) -> str:
+    """The sentence about the figures of a consumer group's members; "" without a group, or without these columns."""
+    titles = {c.name: (scenario.published and c.published) or c.title for c in table_columns(scenario)}
+    names = [titles[name] for name in (AVG_RX, _TOTALS[1]) if name in titles]
+    if not names or not any(row.get(GROUP) for row in rows):
+        return ""
+    return (
+        f"A consumer group shares the messages: {' and '.join(names)} {'is' if len(names) == 1 else 'are'} the mean "
+        f"share of a member; `{AGGREGATE}` is the rate of the whole group."
+    )
+
+
+def pacing_line(scenario: Scenario) -> str:
+    """The sentence about publishers that do not space their messages evenly; "" if they do."""
+    if scenario.native.pacing == "smooth" or set(scenario.values_of("rate")) == {"max"}:
+        return ""
+    return f"Pacing: {scenario.native.pacing}; publishers send all messages of a second at its start."
+
+
 def publishers_text(scenario: Scenario) -> str:
     """The number of publishers of the rows: ``2 publishers``, ``1 to 4 publishers``."""
     counts = sorted({publishers for publishers, _ in scenario.sizes})
@@ -263,6 +284,8 @@ def _with_interval(
     elif half is not None:
         text = partial(_known, column, half, written)
         notes.append(f"± {text(half)}")
+    if (reached := number_of(row.get(column.reached))) is not None:
+        notes.append(f"(reached {number(reached)})")
     if count is not None:
         notes.append(f"({count} of {row.get(REPEATS)})")
     return TableCell(text(shown) + beside(row, name), " ".join(notes))
@@ -293,7 +316,8 @@ def cell(column: Column, value: Figure) -> str:
         if column.digits == "six":
             text = f"{value:.6g}"
             return number(value, 6) if "e" in text else text
-        return f"{value:.0f}" if value.is_integer() or column.digits == "none" else f"{value:.2f}"
+        text = f"{value:.0f}" if value.is_integer() or column.digits == "none" else f"{value:.2f}"
+        return number(value) if value and not float(text) else text
     return str(value)
 
 

@@ -9,7 +9,7 @@ from pyroaring import BitMap
 
 from hydra.events.run_events import ClientError, PhasesTimed, WindowOpened
 from hydra.measure.message_accounting import is_complete
-from hydra.measure.observation import Observation, with_cpu
+from hydra.measure.observation import SMOOTH, Observation, with_cpu
 from hydra.model import StepPlan
 from hydra.monitor.step_progress import StepProgress, Tick, watched
 from hydra.run.command_exchange import CommandExchange
@@ -158,6 +158,7 @@ class StepRunner:
             silent=(deployment.alive(asked) - reported).to_array(),
             cohort=cohort.to_array(),
             agents=agents,
+            pacing=SMOOTH if plan.settings.rate == "max" else scenario.native.pacing,
             window_ns=window,
             last_words={c: p.messages for c, p in told.items() if reading_ns is not None or p.time_ns <= window[1]},
             reading_ns=reading_ns,

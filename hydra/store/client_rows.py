@@ -11,7 +11,7 @@ import numpy as np
 from hydra.measure.latency import mean_us
 from hydra.measure.loss import asked_of
 from hydra.measure.observation import Observation
-from hydra.measure.rates import MEGABYTE, SECOND_NS
+from hydra.measure.rates import MEBIBYTE, SECOND_NS
 from hydra.model import DRAIN_ENDS, LAG_BINS, PERCENTILES, ProcessUsage, PublisherReport
 from hydra.model.batch_columns import BATCH_COLUMNS, BatchColumn
 from hydra.wire.arrays import Flags, Floats, Ints, item_indices
@@ -148,7 +148,7 @@ def _of_subscribers(
     """
     messages = r.of_clients(r.received)
     read = r.of_clients(r.received + r.extra + r.duplicates)
-    megabytes = np.where(read > 0, r.bytes / MEGABYTE * messages / np.maximum(read, 1), 0.0)
+    megabytes = np.where(read > 0, r.bytes / MEBIBYTE * messages / np.maximum(read, 1), 0.0)
     total_ms = np.maximum(r.last_ns - since_ns, 0) / 1e6
     fetch_ms = np.maximum(total_ms - rebalance_ms, 0.0) if stored else total_ms
     columns = {
@@ -221,14 +221,15 @@ def client_figures(rows: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, flo
     send to the acknowledgement. For a subscriber it returns ``messages``, ``mb_consumed``, ``mb_per_sec``,
     ``records_per_sec`` (from the begin to the last batch), ``rebalance_ms``, and ``fetch_ms``, ``fetch_mb_per_sec``,
     ``fetch_records_per_sec`` without the time of rebalances in a stored step. (In any other a group is complete before
-    the begin.) A megabyte has 2²⁰ bytes.
+    the begin.) A MB has 2²⁰ bytes, as in
+    what these tools print.
     """
     return {row["client"]: row["more"].get("figures", {}) for row in rows}
 
 
 def _of_publisher(r: PublisherReport) -> dict[str, float]:
     seconds = (r.last_ns - r.first_ns) / SECOND_NS
-    megabytes = r.bytes * r.acknowledged / r.sent / MEGABYTE if r.sent else 0.0
+    megabytes = r.bytes * r.acknowledged / r.sent / MEBIBYTE if r.sent else 0.0
     figures: dict[str, float] = {
         "records": r.acknowledged,
         "records_per_sec": r.acknowledged / seconds if seconds > 0 else 0.0,

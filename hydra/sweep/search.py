@@ -248,7 +248,7 @@ class SearchSweep(SweepKind):
     ) -> list[tuple[str, list[StepResult]]]:
         """See :class:`hydra.sweep.kind.SweepKind`: the fastest step that passed, up to the figure of a client count."""
         passing = self._passing(rows, results)
-        return [(f"{counted(step.plan.clients, 'client')} at {rate_of(step):,.0f}/s", [step]) for step in passing]
+        return [(f"{counted(step.plan.clients, 'client')} at {text_of(rate_of(step))}/s", [step]) for step in passing]
 
     def with_latency(
         self, rows: Sequence[tuple[Row, Noted]], results: Sequence[StepResult], nothing: Noted
@@ -319,7 +319,7 @@ class SearchSweep(SweepKind):
 
 def _rate(result: StepResult) -> str:
     rate = result.plan.settings.rate
-    return "max" if rate == "max" else f"{rate:,.0f}/s"
+    return "max" if rate == "max" else f"{text_of(rate)}/s"
 
 
 def _aggregate(result: StepResult) -> float:

@@ -199,7 +199,11 @@ class CannotTell(SearchWarning):
     @property
     def _so_far(self) -> str:
         low, high = self.limits
-        return "" if low is None or high is None else f", and the rate may be anywhere from {low:,.0f} to {high:,.0f}/s"
+        return (
+            ""
+            if low is None or high is None
+            else f", and the rate may be anywhere from {number(low)} to {number(high)}/s"
+        )
 
     @property
     def _longer(self) -> str:
@@ -268,7 +272,7 @@ class AnswerBelowLowest(CannotTell):
     def said(self) -> str:
         low, high = self.limits
         if low is None and high is not None:
-            return f"no rate down to {high:,.0f}/s is within the loss target"
+            return f"no rate down to {number(high)}/s is within the loss target"
         return f"no answer: {self.because}{self._so_far}"
 
 
@@ -284,12 +288,12 @@ class AnswerAboveHighest(CannotTell):
         low, _ = self.limits
         if low is None or not self.step_s:
             return "raise --start-rate"
-        return f"use --start-rate {low:.0f}, which searches above that rate"
+        return f"use --start-rate {number(low).replace(',', '')}, which searches above that rate"
 
     @property
     def said(self) -> str:
         low, _ = self.limits
-        up_to = "" if low is None else f" up to {low:,.0f}/s, the highest one,"
+        up_to = "" if low is None else f" up to {number(low)}/s, the highest one,"
         return f"every rate tried{up_to} is within the loss target"
 
 

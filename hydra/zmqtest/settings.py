@@ -72,7 +72,7 @@ class ZmqNative:
         secure: whether the data messages are encrypted with CURVE.
     """
 
-    publisher: Literal["native", "pyzmq"] = setting("native", "Implementation of the publishers.")
+    publisher: Literal["native", "pyzmq"] = setting("native", "Implementation of the publishers.", of_publishers=True)
     io_threads: int = setting(1, "Number of libzmq's I/O threads.")
     transport: Literal["tcp", "ipc"] = setting("tcp", "Transport of the data messages, tcp or ipc (Unix socket).")
     sndbuf: int = setting(

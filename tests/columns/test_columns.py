@@ -81,7 +81,7 @@ def test_every_figure_of_a_step_has_a_record_and_every_record_a_figure(
     # Members whose reports list nothing of what they received leave bounds, too.
     of_servers = () if servers else ("server_cpu_pct", "server_in_mb_s", "server_out_mb_s", "server_messages_s")
     back = (column.name for column in OF_COMING_BACK)
-    rare = ("lone_loser", "lone_loser_loss_pct", "rest_bursts_s", "died_by", "payload", *OF_TOPICS, *back)
+    rare = ("lone_loser", "lone_loser_loss_pct", "rest_bursts_s", "died_by", "payload", "pacing", *OF_TOPICS, *back)
     absent = {*(() if joined or group else bounds), *(() if group else ["group", *log]), *of_servers, *rare}
     assert list(figures(o)) == [name for name in expected if name not in absent]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -90,7 +90,17 @@ def test_no_loss_is_no_difference_and_one_repeat_has_no_verdict(paired: bool) ->
     found = first([100], [150], paired=paired)
     assert (found.verdict, found.p, found.low) == (NO_VERDICT, None, None)
     assert found.change == pytest.approx(0.5)
-    assert found.reason == "one repeat does not show the spread"
+    assert found.reason == f"1 {'pair' if paired else 'repeat'} does not show the spread, 3 are needed"
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize(("repeats", "has_interval"), [(1, False), (2, False), (3, True)])
+def test_fewer_than_three_repeats_have_no_interval(repeats: int, has_interval: bool, paired: bool) -> None:
+    # As after Ctrl-C; the interval of two pairs reached more than 1000 times the base.
+    found = first([100.0, 180.0, 90.0][:repeats], [150.0, 90.0, 160.0][:repeats], paired=paired)
+    assert (found.low is not None, found.high is not None, found.p is not None) == (has_interval,) * 3
+    assert found.change is not None
+    assert (found.verdict == NO_VERDICT) is not has_interval
 
 
 SLOW, FAST = [100.0 + n for n in range(10)], [130.0 + n % 3 for n in range(10)]
@@ -228,3 +238,15 @@ def test_a_figure_that_is_none_is_refused(asked: str, said: str) -> None:
 
 def test_every_column_that_has_a_better_side_is_a_number() -> None:
     assert {column.unit for column in COLUMNS.values() if column.better}.isdisjoint({"text", "yes/no"})
+
+
+def test_latency_at_full_rate_is_a_queue_and_no_latency() -> None:
+    """At rate ``max`` a publisher fills the queue, so a slower system may have the lower figure."""
+    sent = "latency_from_send_p99_us"
+    both: Sequence[Mapping[str, float | None]] = [
+        {RX: 100.0 + n, sent: 5.0 + n, "ack_p99_us": 7.0 + n} for n in range(5)
+    ]
+    sides = [side("a", [both]), side("b", [both])]
+    assert [each.column.name for each in compare(sides, paired=True).others] == ["ack_p99_us"]
+    found = first([5.0, 6.0, 5.5, 5.2], [50.0, 61.0, 54.0, 52.0], sent)
+    assert (found.verdict, found.is_better) == ("longer queue", None)

@@ -199,6 +199,7 @@ SLOW = (
         (rows.RateMissed(9e4, 8.5e4), "a publisher did not reach the requested rate of 90,000/s; the mean rate was 85,000/s"),  # noqa: E501
         (rows.RateMissed(9e4, 8.5e4, 3), "in at least one of 3 repeats a publisher did not reach the requested rate of 90,000/s; the mean rate over all repeats was 85,000/s"),  # noqa: E501
         (rows.RateMissed(9e4, None, 3), "in at least one of 3 repeats a publisher did not reach the requested rate of 90,000/s"),  # noqa: E501
+        (rows.BatchNotFilled(1000, 216.4, "msg_batch"), "a batch had 216 messages on average, and msg_batch asks for 1,000"),  # noqa: E501
         (rows.StoppedEarly("no memory"), "a publisher stopped before the end of the window: no memory"),
         (rows.UnsteadyRow([Unsteadiness("change", 4, -0.1)]), "not steady: 10 % less was received from second 4 on than before"),  # noqa: E501
         (rows.UnsteadyRow([Unsteadiness("first", 0, -0.2)]), "not steady: 20 % less was received in the first repeat than in the others"),  # noqa: E501
@@ -309,7 +310,7 @@ OF_DATABASES = """
     servers_starting start step stored warning window
 """
 OF_PROGRAMS = """
-    above_highest above_undisturbed below_lowest by_form cannot_tell changing contradicted fate_of_gone
+    above_highest above_undisturbed batch_not_filled below_lowest by_form cannot_tell changing contradicted fate_of_gone
     fate_unknown fewer_figures generator_limited highest_unknown host_busy host_shared interrupted
     lagged late_messages left_behind left_earlier loses_alone loses_at_start loss loss_between lossy_between
     lost_by_silence metrics_refused never_back no_rate_holds not_let_in not_steady not_judged nothing_received

@@ -14,14 +14,14 @@ from hydra.report.comparison_report import compare_runs
 from tests.jupyter.browser import Browser, browser
 from tests.jupyter.runs import BATCH, REPEATED, keep_seconds, make, there
 
-TWICE = replace(BATCH, sweep=replace(BATCH.sweep, repeat=2))
+THRICE = replace(BATCH, sweep=replace(BATCH.sweep, repeat=3))
 
 
 __all__ = ["browser"]
 
 
 @pytest.mark.tier("all")
-@pytest.mark.parametrize("scenario", [REPEATED, TWICE], ids=["fixed", "batch"])
+@pytest.mark.parametrize("scenario", [REPEATED, THRICE], ids=["fixed", "batch"])
 def test_the_page_shows_itself_whole(browser: Browser, tmp_path: Path, scenario: Scenario) -> None:
     runs = [make(tmp_path / name, scenario) for name in ("a", "b<c>")]
     page = browser.see(write_comparison(compare_runs(runs, "", ())[0], tmp_path / "page.html"))

@@ -120,6 +120,29 @@ def test_rebalances_are_told_of_each_step(member: Membership, clock: Clock) -> N
     assert member.report() == {"rebalance_ms": 0.0, "rebalances": 0}
 
 
+def test_the_time_away_is_no_rebalance(member: Membership, clock: Clock) -> None:
+    """Beside a stop watch: 0.5 s of joining, 8 s away, and 1.5 s of joining again."""
+    clock.now_s += 0.5
+    member.given([0, 1], {})
+    clock.now_s += 3
+    member.lost()  # the member leaves, and gives its partitions back
+    clock.now_s += 8
+    member.rejoins()
+    assert (member.assigned, member.positions) == (False, {})
+    clock.now_s += 1.5
+    member.given([0, 1], {0: 110})
+    assert member.report() == {"rebalance_ms": 2000.0, "rebalances": 2}
+
+
+def test_a_member_that_could_not_leave_counts_its_joining_too(member: Membership, clock: Clock) -> None:
+    member.given([0], {})
+    clock.now_s += 8  # its coordinator was dead, so it still seems to have its partitions
+    member.rejoins()
+    clock.now_s += 1.5
+    member.given([0], {})
+    assert member.report() == {"rebalance_ms": 1500.0, "rebalances": 2}
+
+
 @pytest.mark.parametrize(("probe", "given", "probes"), [(True, [], 2), (True, [0], 0), (False, [], 0)])
 def test_only_a_member_without_partitions_takes_probes_for_read(
     member: Membership, probe: bool, given: list[int], probes: int

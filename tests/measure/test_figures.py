@@ -71,7 +71,7 @@ def test_all_rates_of_a_row_are_of_one_window_whatever_came_after_it() -> None:
     o = replace(observed(), subscriber_reports=table)
     f = figures(o)
     assert (f["aggregate_pps"], f["avg_rx_rate_pps"], f["rx_span_rate_pps"]) == (160.0, 80.0, (800 / 15 + 180) / 2)
-    assert f["rx_mb_s"] == pytest.approx(1600 * 24 / 10 / 2**20)
+    assert f["rx_mb_s"] == pytest.approx(1600 * 24 / 10 / 1e6)
     # What servers acknowledge after the window was not sent in it.
     acknowledged = published(1000, seconds=12.5, ack_latency=Histogram([5, 1000], 5, 5))
     late = [published(1000, seconds=12.5), acknowledged]

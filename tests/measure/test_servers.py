@@ -6,7 +6,7 @@ import pytest
 
 from hydra.measure.observation import CPU, ServerFigures, ServerSample, between, columns, with_cpu
 
-MIB = 2.0**20
+MB = 1e6
 FIRST = {"a": {"in_bytes_total": 10.0, "heap_bytes": 4.0}, "b": {"in_bytes_total": 10.0}}
 
 
@@ -28,10 +28,10 @@ def test_counters_become_rates_and_gauges_means(last: ServerFigures, rates: Serv
 
 
 def test_a_row_has_the_means_over_the_servers() -> None:
-    more = {"replication_in_bytes_per_s": 4 * MIB, "messages_per_s": 100.0}
+    more = {"replication_in_bytes_per_s": 4 * MB, "messages_per_s": 100.0}
     servers = {
-        "a": {"in_bytes_per_s": 2 * MIB, "out_bytes_per_s": MIB, "cpu_seconds_per_s": 0.5, **more},
-        "b": {"in_bytes_per_s": 2 * MIB, "out_bytes_per_s": 3 * MIB, "cpu_seconds_per_s": 1.5},
+        "a": {"in_bytes_per_s": 2 * MB, "out_bytes_per_s": MB, "cpu_seconds_per_s": 0.5, **more},
+        "b": {"in_bytes_per_s": 2 * MB, "out_bytes_per_s": 3 * MB, "cpu_seconds_per_s": 1.5},
     }
     rates = {"server_in_mb_s": 4.0, "server_out_mb_s": 2.0, "server_messages_s": 100.0}
     assert columns(servers) == {"server_cpu_pct": 100.0, **rates}

@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from hydra.analysis.compared_runs import ComparedRow, ComparedRun, RowRepeat
 from hydra.cli import main
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_USAGE, HydraError, RunDirectoryError, UsageError
 from hydra.jupyter.command import write_report
 from hydra.jupyter.rendering import LIBRARY
 from hydra.model import Scenario, StepPlan
 from hydra.report import experiment_folder
+from hydra.report.comparison_input import are_publishers
 from hydra.store import interleaved_record
 from hydra.store.interleaved_record import InterleavedRecord
 from hydra.sweep import SearchSpec
@@ -97,7 +99,7 @@ def test_other_runs_are_independent_samples_with_a_warning(own_pair: Path) -> No
 def test_a_run_without_repeats_has_no_verdict(tmp_path: Path) -> None:
     runs = [make(tmp_path / name, replace(FIXED, client=client)) for name, client in (("a", "pyzmq"), ("b", "native"))]
     text = compare(*runs).stdout
-    for said in ("one repeat has no spread", "no verdict: one repeat does not show the spread"):
+    for said in ("fewer than 3 repeats do not show the spread", "no verdict: 1 repeat does not show the spread"):
         assert said in text
     (first, *_) = told(*runs)["comparisons"]
     assert (first["verdict"], first["p"], first["low"]) == ("no verdict", None, None)
@@ -270,3 +272,28 @@ def test_a_run_that_takes_turns_does_not_go_on_by_itself(pair: Path) -> None:
     assert "is one part of a comparison, and cannot continue alone; continue the whole comparison: --resume" in str(
         done.exception
     )
+
+
+@pytest.mark.parametrize(
+    ("system", "clients", "keys", "is_of_publishers"),
+    [
+        ("kafka", 3, ["settings.acks"], True),
+        ("kafka", 3, ["settings.compression", "settings.linger_ms"], True),
+        ("kafka", 3, ["settings.acks", "settings.fetch_min_bytes"], False),
+        ("nats", 3, ["settings.publish_acks"], True),
+        ("zmq", 3, ["native.publisher"], True),
+        ("zmq", 3, ["settings.burst"], True),
+        ("zmq", 3, ["client"], False),
+        ("zmq", 3, ["settings.rate"], False),
+        ("kafka", 3, [], False),
+        ("kafka", 0, [], True),
+    ],
+)
+def test_a_comparison_of_publishers_at_full_rate_is_of_what_they_send(
+    system: str, clients: int, keys: list[str], is_of_publishers: bool
+) -> None:
+    rows = [ComparedRow({"clients": clients, "rate": "max"}, [RowRepeat({})])]
+    base = ComparedRun("a", "a", system, rows, {}, primary=("avg_rx_rate_pps",))
+    sides = [base, replace(base, name="b", apart=dict.fromkeys(keys, "1"))]
+    assert are_publishers(sides) is is_of_publishers
+    assert not are_publishers([replace(each, primary=("latency_p99_us",)) for each in sides])

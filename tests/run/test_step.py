@@ -15,7 +15,7 @@ from pyroaring import BitMap
 from hydra.control import epoch_replies
 from hydra.errors import StepError
 from hydra.measure.observation import Observation
-from hydra.model import LAG_BINS, Cohort, DrainEnd, Histogram, Settings, SubscriberReport
+from hydra.model import LAG_BINS, Cohort, DrainEnd, Histogram, Rate, Settings, SubscriberReport
 from hydra.monitor.step_progress import StepProgress
 from hydra.run.report_collection import caught_up, quiet_s, stored_only
 from hydra.run.step_start import start_lead_ns
@@ -309,9 +309,14 @@ def test_a_late_answer_to_the_first_configure_does_not_end_the_probes() -> None:
 # --- so many messages, and what was stored ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("messages", "seconds"), [(500, 0.3), (501, 1.0), (None, 1.0)])
-def test_a_window_ends_when_all_messages_are_sent(messages: int | None, seconds: float) -> None:
-    plan = replace(PLAN, settings=replace(PLAN.settings, messages=messages))
+@pytest.mark.parametrize(
+    ("messages", "rate", "seconds"),
+    [(500, "max", 0.3), (500, 5000.0, 0.3), (500, 1000.0, 0.5), (501, "max", 1.0), (None, "max", 1.0)],
+)
+def test_a_window_ends_when_all_messages_are_sent_and_were_due(
+    messages: int | None, rate: Rate, seconds: float
+) -> None:
+    plan = replace(PLAN, settings=replace(PLAN.settings, messages=messages, rate=rate))
     raw = Channel(range(1, 4), all_sent_after_s=0.3).stepper().measure(plan, lambda _: None)
     assert (raw.window_ns[1] - raw.window_ns[0]) / 1e9 == pytest.approx(seconds, abs=0.02)
 

@@ -30,12 +30,11 @@ Point = dict[str, Any]
 T = TypeVar("T")
 
 MIB: Final = 2**20
+MB_TEXT: Final = "a MB is 2^20 bytes, as in the documents"
 ACCOUNT: Final = "account"
 
 RECORDS_PER_SEC: Final = Column("records_per_sec", "records/s", "sum over all clients", "records/s", "none")
-MB_PER_SEC: Final = Column(
-    "mb_per_sec", "MB/s", "sum over all clients; a MB is 2^20 bytes, as in the documents", "MB/s"
-)
+MB_PER_SEC: Final = Column("mb_per_sec", "MB/s", f"sum over all clients; {MB_TEXT}", "MB/s")
 EXACT: Final = Column(
     ACCOUNT, TEXT, "whether records acknowledged, growth of the log and records received are equal", "account"
 )

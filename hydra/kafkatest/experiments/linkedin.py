@@ -33,7 +33,7 @@ from hydra.kafkatest.experiments.common import (
 )
 from hydra.measure.column import MESSAGES, TEXT, Column
 from hydra.model import Figure, number
-from hydra.options import WholeNumberRange
+from hydra.options import ByteCountRange
 from hydra.system import Experiment, ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
 from hydra.system.experiment import WHY
 
@@ -55,7 +55,7 @@ _LATENCY_RATE: Final = 500.0
 
 STORED: Final = click.Option(
     ["--stored-bytes"],
-    type=WholeNumberRange(min=1_000_000),
+    type=ByteCountRange(min=1_000_000),
     metavar="BYTES",
     help="Bytes to which the log grows, without replicas (throughput-vs-stored-data).",
 )

@@ -10,6 +10,7 @@ from hydra.kafkatest.experiments.common import (
     IN,
     INTERFACE_IN,
     INTERFACE_OUT,
+    MB_TEXT,
     MIB,
     OF_ROW,
     OUT,
@@ -111,7 +112,7 @@ def _parts(order: ExperimentOptions) -> list[ExperimentPart]:
 
 _KEYS: Final = tuple(Column(name, "", f"how many {name}") for name in ("brokers", "partitions", "replication"))
 _CONSUMERS: Final = Column("consumers", "", "the number of consumers, of which each reads all records")
-_SENT: Final = Column("producers_mb_s", "MB/s", "payload that the producer sent, over the window", "sent")
+_SENT: Final = Column("producers_mb_s", "MB/s", f"payload that the producer sent, over the window; {MB_TEXT}", "sent")
 _OVERHEAD: Final = Column(
     "record_overhead_pct",
     "%",
@@ -123,7 +124,9 @@ _OVERHEAD: Final = Column(
 
 def _flow_columns(name: str, what: str, whose: str) -> list[Column]:
     return [
-        Column(f"{name}_mb_s", "MB/s", f"bytes {what} a broker, mean over brokers; {whose}", f"{what} ({whose})"),
+        Column(
+            f"{name}_mb_s", "MB/s", f"bytes {what} a broker, mean over brokers; {whose}; {MB_TEXT}", f"{what} ({whose})"
+        ),
         Column(f"{name}_deviation_pct", "%", "deviation of the measured bytes from the algebra", "deviation"),
     ]
 
@@ -163,9 +166,9 @@ def _views(_: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentT
         *_KEYS,
         _CONSUMERS,
         _SENT,
-        Column("expected_in_mb_s", "MB/s", "bytes into a broker by the algebra", "in by the algebra"),
+        Column("expected_in_mb_s", "MB/s", f"bytes into a broker by the algebra; {MB_TEXT}", "in by the algebra"),
         *_flow_columns(*_COUNTED[0][:3]),
-        Column("expected_out_mb_s", "MB/s", "bytes out of a broker by the algebra", "out by the algebra"),
+        Column("expected_out_mb_s", "MB/s", f"bytes out of a broker by the algebra; {MB_TEXT}", "out by the algebra"),
         *_flow_columns(*_COUNTED[1][:3]),
         _OVERHEAD,
         *(

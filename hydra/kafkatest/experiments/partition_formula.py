@@ -11,6 +11,7 @@ import click
 
 from hydra.events.value_formatting import counted
 from hydra.kafkatest.experiments.common import (
+    MB_TEXT,
     MIB,
     OF_ROW,
     RECORDS_PER_SEC,
@@ -252,9 +253,11 @@ def _brokers_need(order: ExperimentOptions, plan: PartitionPlan) -> ExperimentTa
     columns = [
         Column("brokers", "", "the number of brokers"),
         Column("replication", "", "replicas of each partition"),
-        Column("in_mb_s", "MB/s", "bytes into each broker", "network in"),
-        Column("out_mb_s", "MB/s", "bytes out of each broker if every record is consumed once", "network out"),
-        Column("disk_mb_s", "MB/s", "bytes written by each broker", "disk"),
+        Column("in_mb_s", "MB/s", f"bytes into each broker; {MB_TEXT}", "network in"),
+        Column(
+            "out_mb_s", "MB/s", f"bytes out of each broker if every record is consumed once; {MB_TEXT}", "network out"
+        ),
+        Column("disk_mb_s", "MB/s", f"bytes written by each broker; {MB_TEXT}", "disk"),
         Column("disk_gb_hour", "GB", "bytes kept by each broker for every hour of retention", "disk an hour"),
     ]
     notes = ["the figures are upper limits for the payload: before compression, without the overhead of records"]

@@ -117,6 +117,16 @@ std::uint64_t KafkaMember::undrained(const Offsets& ends) {
     return membership_.others_left();
 }
 
+Membership::Rebalances KafkaMember::rebalances() const {
+    const std::lock_guard lock(mutex_);
+    return membership_.rebalances();
+}
+
+void KafkaMember::follow(const Membership::Rebalances& before) {
+    const std::lock_guard lock(mutex_);
+    membership_.follow(before);
+}
+
 KafkaMemberReport KafkaMember::report() {
     const std::lock_guard lock(mutex_);
     return membership_.report();

@@ -48,6 +48,10 @@ class KafkaMember {
 
     [[nodiscard]] KafkaMemberReport report();
 
+    // The rebalances of this member, and what a member that follows it after a reconnection does with them.
+    [[nodiscard]] Membership::Rebalances rebalances() const;
+    void follow(const Membership::Rebalances& before);
+
     // The error on the background thread, or "".
     [[nodiscard]] std::string trouble() const;
 

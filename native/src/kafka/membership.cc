@@ -22,10 +22,8 @@ Offsets Membership::step(const Offsets& begin, std::int64_t now_ns) {
     begin_ = begin;
     left_.clear();
     counting_ = false;
-    if (reported_) {  // otherwise a start was repeated, and what it cost belongs to this step
-        rebalance_ns_ = 0;
-        rebalances_ = 0;
-        reported_ = false;
+    if (rebalanced_.reported) {  // otherwise a start was repeated, and what it cost belongs to this step
+        rebalanced_ = {};
     }
     if (!assigned_) {
         unassigned_ns_ = now_ns;
@@ -50,8 +48,8 @@ void Membership::lost(std::int64_t now_ns) {
 const Offsets& Membership::given(std::span<const std::int32_t> partitions, const Offsets& committed,
                                  std::int64_t now_ns) {
     if (!assigned_) {
-        rebalance_ns_ += now_ns - unassigned_ns_;
-        ++rebalances_;
+        rebalanced_.ns += now_ns - unassigned_ns_;
+        ++rebalanced_.times;
     }
     assigned_ = true;
     positions_.clear();
@@ -138,8 +136,8 @@ std::uint64_t Membership::others_left() const {
 }
 
 KafkaMemberReport Membership::report() {
-    reported_ = true;
-    return {.rebalance_ms = static_cast<double>(rebalance_ns_) / 1e6, .rebalances = rebalances_};
+    rebalanced_.reported = true;
+    return {.rebalance_ms = static_cast<double>(rebalanced_.ns) / 1e6, .rebalances = rebalanced_.times};
 }
 
 }  // namespace hydra

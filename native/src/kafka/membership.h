@@ -53,6 +53,15 @@ class Membership {
     // Rebalances since the last report.
     [[nodiscard]] KafkaMemberReport report();
 
+    // The rebalances of a member, which the member that follows it after a reconnection adds to its own.
+    struct Rebalances {
+        std::int64_t ns = 0;
+        std::uint64_t times = 0;
+        bool reported = false;
+    };
+    [[nodiscard]] Rebalances rebalances() const { return rebalanced_; }
+    void follow(const Rebalances& before) { rebalanced_ = before; }
+
   private:
     bool assigned_ = false;
     Offsets positions_;  // of this member's partitions
@@ -64,9 +73,7 @@ class Membership {
     std::int64_t again_at_ns_ = 0;
     std::int64_t ask_at_ns_ = 0;
     std::int64_t unassigned_ns_;
-    std::int64_t rebalance_ns_ = 0;
-    std::uint64_t rebalances_ = 0;
-    bool reported_ = false;
+    Rebalances rebalanced_;
 };
 
 }  // namespace hydra

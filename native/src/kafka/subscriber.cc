@@ -290,6 +290,7 @@ void KafkaSubscriber::reconnect() {
     leave();
     open();
     if (left_at_ && member_ != nullptr) {
+        member_->follow(left_with_);
         member_->step(topic_name_, *std::exchange(left_at_, std::nullopt));
         return;  // its absence ends when data flows again
     }
@@ -299,6 +300,7 @@ void KafkaSubscriber::reconnect() {
 void KafkaSubscriber::leave() {
     if (member_ != nullptr) {
         left_at_ = member_->begin();
+        left_with_ = member_->rebalances();
     }
     close();
 }

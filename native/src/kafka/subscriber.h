@@ -88,6 +88,7 @@ class KafkaSubscriber final : public SubscriberTransport {
     Properties config_;                     // the properties of kafka_
     std::string topic_name_;                // of a member's topic, or the beginning of the names of several
     std::optional<Offsets> left_at_;        // where a member that has left continues
+    Membership::Rebalances left_with_;      // and with which rebalances in this step
     std::vector<std::uint32_t> chosen_;     // topics of the next step; empty: one topic without a number
     std::vector<Source> sources_;           // none for a member
     std::vector<std::uint32_t> source_of_;  // index in sources_, by topic number; only with several topics

@@ -1,0 +1,69 @@
+"""The rates of a number of messages: n messages span n − 1 intervals, and a few at full rate have no rate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hydra.measure.figures import figures
+from hydra.measure.observation import Observation
+from hydra.model import Rate, Settings, StepPlan
+from hydra.run.step_window import window_end_ns
+from hydra.wire.messages import Progress
+from tests.measure.observations import observed, reporting
+from tests.measure.reports import SECOND, START, published, received
+
+RATES = ("avg_tx_rate_pps", "avg_rx_rate_pps", "aggregate_pps", "tx_mb_s", "rx_mb_s", "tx_span_rate_pps")
+
+
+def sent(count: int, rate: Rate, seconds: float, window_s: float) -> Observation:
+    """A step in which all messages were sent and received in so many seconds of its window."""
+    settings = Settings(rate=rate, messages=count)
+    its = received(count, seconds=seconds, first_batch=1, batches=count)
+    return replace(
+        observed(rate),
+        plan=StepPlan(clients=2, settings=settings, duration_s=10),
+        publisher_reports={0: published(count, seconds=seconds)},
+        subscriber_reports=reporting(its, its),
+        window_ns=(START, START + round(window_s * SECOND)),
+    )
+
+
+@pytest.mark.parametrize(("count", "delay_s"), [(1, 0.0001), (2, 0.002), (99, 0.01)])
+def test_a_few_messages_at_full_rate_have_no_rate(count: int, delay_s: float) -> None:
+    found = figures(sent(count, "max", delay_s, delay_s))
+    assert [found[name] for name in (*RATES, "rx_span_rate_pps")] == [None] * 7
+    assert (found["total_tx"], found["client_loss_pct"]) == (count, 0.0)
+
+
+def test_the_rate_of_a_number_of_messages_at_full_rate_begins_with_the_first_of_them() -> None:
+    # 100 messages in 99 intervals of 10 ms; the window began 0.51 s before the first.
+    found = figures(sent(100, "max", 0.99, 1.5))
+    assert [found[name] for name in RATES if "mb_s" not in name] == pytest.approx([100, 100, 200, 100])
+    assert [found[name] for name in ("tx_mb_s", "rx_mb_s")] == pytest.approx([100 * 24 / 1e6, 200 * 24 / 1e6])
+
+
+@pytest.mark.parametrize(("count", "rate"), [(1, 1.0), (2, 1.0), (2, 0.5), (7, 3.0)])
+def test_the_window_of_messages_at_a_rate_lasts_as_long_as_they_are_due(count: int, rate: float) -> None:
+    plan = StepPlan(clients=2, settings=Settings(rate=rate, messages=count), duration_s=30)
+    last_s = (count - 1) / rate
+    progress = {0: Progress(ids=[0], seq=1, epoch=1, messages=count, time_ns=START + round(last_s * SECOND))}
+    end_ns = window_end_ns(plan, progress, range(1), START)
+    assert end_ns == START + round(count / rate * SECOND)
+    found = figures(sent(count, rate, last_s, (end_ns - START) / SECOND))
+    assert [found[name] for name in ("avg_tx_rate_pps", "avg_rx_rate_pps")] == pytest.approx([rate, rate])
+
+
+def test_the_window_of_messages_ends_with_the_last_of_a_slow_publisher_and_waits_for_all() -> None:
+    plan = StepPlan(clients=2, settings=Settings(rate=10.0, messages=5), duration_s=30)
+    late = Progress(ids=[0], seq=1, epoch=1, messages=5, time_ns=START + 4 * SECOND)
+    assert window_end_ns(plan, {0: late}, range(1), START) == START + 4 * SECOND
+    assert window_end_ns(plan, {0: late}, range(2), START) is None
+
+
+@pytest.mark.parametrize(("seconds", "pps"), [(4.0, 5.0), (3.8, 5.0), (3.86, 5.0), (8.0, 2.5), (1.9, 10.0)])
+def test_the_rate_of_a_tool_is_over_its_own_time(seconds: float, pps: float) -> None:
+    # The window also has 2 s of Java's start; 20 messages at 5/s span 3.8 s and take 4 s.
+    tool = replace(sent(20, 5.0, seconds, seconds + 2), counted=True)
+    assert figures(tool)["avg_tx_rate_pps"] == pytest.approx(pps)
