@@ -26,7 +26,7 @@ from tests.suite.waiting import wait_until
 pytestmark = pytest.mark.tier("all")
 CLIENT, ONE = 3, 100
 STALE_AFTER_S = 7.0
-"""More than the time after which this server ends a connection: two pings without an answer, and the time of another."""
+"""More than the time after which this server ends a connection: that of two pings without an answer, and another."""
 
 
 @pytest.fixture(scope="module")
