@@ -322,7 +322,7 @@ class NatsConnection:
 
     def keep_alive(self) -> None:
         """Runs some turns of the loop if it has not run for a while: the library answers pings, and sends its own."""
-        if self.connected and not self._loop.is_closed() and time.monotonic() - self._ran_s >= SERVED_EVERY_S:
+        if self.connected and not self._loop.is_closed() and time.monotonic() - self._ran_s >= SERVED_EVERY_S / 2:
             for _ in range(TURNS):
                 self.turn()
 

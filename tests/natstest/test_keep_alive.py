@@ -25,17 +25,17 @@ from tests.suite.waiting import wait_until
 
 pytestmark = pytest.mark.tier("all")
 CLIENT, ONE = 3, 100
-STALE_AFTER_S = 5.0
-"""More than the time after which this server ends a connection: a ping without an answer, and the time of another."""
+STALE_AFTER_S = 7.0
+"""More than the time after which this server ends a connection: that of two pings without an answer, and another."""
 
 
 @pytest.fixture(scope="module")
 def impatient(needs_nats: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server that pings every second, and ends a connection after two pings without an answer."""
+    """A server that pings every second, and ends a connection after three seconds without an answer."""
     folder = tmp_path_factory.mktemp("impatient")
     (port,) = free_ports(HOST, 1)
     streams = {"store_dir": str(folder / "streams")}
-    told = {"listen": f"{HOST}:{port}", "ping_interval": "1s", "ping_max": 1, "jetstream": streams}
+    told = {"listen": f"{HOST}:{port}", "ping_interval": "1s", "ping_max": 2, "jetstream": streams}
     (folder / "server.conf").write_text(json.dumps(told))
     running = SupervisedProcess([find_server(), "-c", str(folder / "server.conf")], folder, folder / "log", grace_s=0.0)
     try:
