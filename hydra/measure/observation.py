@@ -143,6 +143,8 @@ class Observation:
         ceilings: the measured ceilings of clients on this host; empty if clients are on other hosts.
         languages: the language of the clients of each role, as in ceilings.
         connecting: how the subscribers connected; None: the step did not measure it.
+        events: whether events or settings of the step end or disturb servers or clients, so connections may be lost and
+            publishers may stop.
     """
 
     plan: StepPlan
@@ -180,6 +182,12 @@ class Observation:
     ceilings: Sequence[Ceiling] = ()
     languages: Mapping[Role, str] = field(default_factory=dict)
     connecting: ConnectFacts | None = None
+    events: bool = False
+
+    @property
+    def explained(self) -> bool:
+        """Whether something that the step asked for explains lost connections and stops of publishers."""
+        return self.events or self.connecting is not None or self.plan.cohort.kind != "none"
 
     @property
     def stored(self) -> bool:

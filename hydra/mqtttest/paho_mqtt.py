@@ -18,13 +18,15 @@ from hydra.client import process_group
 from hydra.client.subscriber_connection import AGAIN_NS, ConnectPhases
 from hydra.client.transport import DEAF_AT_MOST_S, Answers, Delivery, Kind, SubscriberTransport, read_system
 from hydra.control.control_client import poll_ms
+from hydra.model.acceptance import FirstReason
 from hydra.model.connections import Disconnection
-from hydra.mqtttest.connection import CONNECT_TIMEOUT_S, MqttConnection
+from hydra.mqtttest.connection import CONNECT_TIMEOUT_S, MqttConnection, reason_word
 from hydra.mqtttest.settings import MqttStep, client_id, filters, signals_of, topic_filters, topic_of
 from hydra.wire.traffic import client_topics, topic_choice
 
 if TYPE_CHECKING:
     import paho.mqtt.client as mqtt
+    from paho.mqtt.reasoncodes import ReasonCode
 
     from hydra.control.control_client import ControlClient
     from hydra.wire.messages import Configure
@@ -64,7 +66,9 @@ class PahoPublisher:
         """Sequences by message id; -1 stands for a probe, or a message of an earlier step."""
         self._answers = Answers()
         self._returns = False  # whether it connects again if the connection is lost in the step
-        self._was_lost = False  # whether an earlier connection was lost in the step
+        self._losses = 0  # of earlier connections in the step
+        self._lost_why = ""
+        self._counted: MqttConnection | None = None  # the last of them
         self._again_ns = 0  # when it may try that, CLOCK_MONOTONIC
 
     def configure(self, command: Configure) -> str:
@@ -84,7 +88,7 @@ class PahoPublisher:
         self._most = step.max_inflight
         self._waiting = dict.fromkeys(self._waiting, -1)
         self._answers = Answers()
-        self._returns, self._was_lost = command.connect is not UNSET, False
+        self._returns, self._losses, self._lost_why = command.connect is not UNSET, 0, ""
         return ""
 
     def _open(self, step: MqttStep, timeout_s: float = CONNECT_TIMEOUT_S, *, asks_why: bool = True) -> None:
@@ -98,7 +102,7 @@ class PahoPublisher:
     def _come_back(self) -> None:
         """Connects again after a loss, one attempt a second, if the step measures that."""
         if self._returns and self._built_for is not None and time.monotonic_ns() >= self._again_ns:
-            self._was_lost = True
+            (self._losses, self._lost_why), self._counted = self.losses(), self._connection
             with contextlib.suppress(OSError):
                 self._open(self._built_for, _RETURN_WITHIN_S, asks_why=False)
             self._again_ns = time.monotonic_ns() + AGAIN_NS
@@ -183,7 +187,25 @@ class PahoPublisher:
 
     def report_system(self) -> dict[str, Any] | None:
         """See transport.py: whether a connection was lost in the step."""
-        return _account(self._connection, self._was_lost)
+        return {"lost_connections": int(self.losses()[0] > 0)}
+
+    def accepted(self) -> int | None:
+        """See transport.py."""
+        return self._answers.ledger.acknowledged if self._qos else None
+
+    def refused(self) -> FirstReason | None:
+        """See transport.py. The reason with which the server ended the connection is one, too."""
+        first, connection = self._answers.refused, self._connection
+        if not first.reason and connection is not None and connection.lost:
+            first.add(connection.lost_reason, connection.lost, 0)
+        return first
+
+    def losses(self) -> tuple[int, str]:
+        """See transport.py."""
+        connection = self._connection
+        if connection is None or not connection.lost or connection is self._counted:
+            return self._losses, self._lost_why
+        return self._losses + 1, self._lost_why or connection.lost
 
     def close(self) -> None:
         """See transport.py. Messages that wait for an answer are abandoned."""
@@ -196,10 +218,12 @@ class PahoPublisher:
             raise OSError("the publisher is not configured")
         return self._connection
 
-    def _on_answer(self, mid: int, refused: bool) -> None:
+    def _on_answer(self, mid: int, refusal: ReasonCode | None) -> None:
         sequence = self._waiting.pop(mid, -1)
         if sequence >= 0:
-            (self._answers.bad if refused else self._answers.good).append(sequence)
+            (self._answers.good if refusal is None else self._answers.bad).append(sequence)
+            if refusal is not None:
+                self._answers.refused.add(reason_word(refusal), str(refusal))
 
     def _take_answers(self) -> None:
         connection = self._opened()
