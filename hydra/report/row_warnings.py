@@ -801,9 +801,10 @@ class ConnectionsLost(FigureWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        lost = [about.number(name) for name in (column_names.PUBLISHERS_LOST, column_names.SUBSCRIBERS_LOST)]
+        publishers = about.number(column_names.PUBLISHERS_LOST)
+        subscribers = about.number(column_names.SUBSCRIBERS_LOST)
         words = [str(about.row.get(name) or "") for name in (column_names.LOST_WHY, column_names.REFUSED_REASON)]
-        return [cls(*lost, *words)] if any(lost) else []
+        return [cls(publishers, subscribers, *words)] if publishers or subscribers else []
 
 
 class HostBusy(FigureWarning):

@@ -70,7 +70,8 @@ def test_the_reason_is_that_of_the_publisher_with_most_rejected_messages() -> No
     o = replace(observed(), publishers={0, 1}, publisher_reports={0: few, 1: many})
     f = figures(o)
     assert (f["refused_reason"], f["refused_text"]) == ("stream_full", "maximum messages exceeded")
-    assert (f["tx_failed"], f["tx_unanswered"], f["unaccepted_pct"]) == (101, 0, pytest.approx(5.05))
+    assert (f["tx_failed"], f["tx_unanswered"]) == (101, 0)
+    assert f["unaccepted_pct"] == pytest.approx(5.05)
     assert "not accepted (stream_full)" in "; ".join(flaws({**f, "status": "ok"}))
 
 
