@@ -228,6 +228,9 @@ class Channel(System):
     def finish(self) -> dict[str, object]:
         return {"until": "now"}
 
+    def undisturbed(self, settings: model.Settings) -> model.Settings:
+        return settings
+
     def proof(self, settings: model.Settings) -> Hashable:
         return self.proof_of(settings)
 

@@ -6,17 +6,20 @@ import math
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any, Final, cast
 
 from hydra.client.control_loop import PublisherLoop
 from hydra.client.linux_process import UsageMeter, exact_timers, resident_bytes
 from hydra.client.pacing import Backoff, LoadPacer, Pacer
 from hydra.client.payload import PayloadBlock
+from hydra.client.progress_watch import ProgressWatch
 from hydra.client.time_series import ReportTimer, SentTimeSeries
 from hydra.client.transport import AwaitingTransport, Delivery, PublisherTransport, Tending
 from hydra.control.control_client import ControlClient, poll_ms
 from hydra.control.list_limits import join_beyond
 from hydra.model import HEADER_BYTES, PublisherReport
+from hydra.model.acceptance import ACCEPTANCE, AcceptanceReport
 from hydra.wire.clock import StepClock
 from hydra.wire.data_message import SEQUENCE_LIMIT, pack, pack_batch
 from hydra.wire.histogram import LatencyRecorder
@@ -240,6 +243,8 @@ class _Sending:
         self._last_ns = 0
         self._memory_limit_bytes = int(os.environ.get("HYDRA_MEMORY_LIMIT_BYTES", "0"))
         self._next_memory_ns = start.start_at_ns
+        # A paced publisher that the system stops misses its rate.
+        self._watch = None if self._paced else ProgressWatch(start.start_at_ns)
         self._progress_ns = int(command.progress_s * 1e9)
         self._next_progress_ns = start.start_at_ns + self._progress_ns
         self._time_series: SentTimeSeries | None = None
@@ -353,7 +358,8 @@ class _Sending:
         return self.clock.at_ns(delivery.last_ack_ns) if delivery and delivery.last_ack_ns else self._last_ns
 
     def _look_at_memory(self, now_ns: int) -> None:
-        """Ends the step if the unbounded queue takes more memory than allowed."""
+        """Ends the step if the unbounded queue takes more memory than allowed; looks whether messages are accepted."""
+        self._look_at_progress(now_ns)
         self._next_memory_ns = now_ns + MEMORY_EVERY_NS
         resident = resident_bytes() if self._memory_limit_bytes else 0
         if resident > self._memory_limit_bytes:
@@ -363,8 +369,16 @@ class _Sending:
             )
             self.finished = True
 
+    def _look_at_progress(self, now_ns: int) -> None:
+        if self._watch is not None:
+            accepted = self._transport.accepted()
+            self._watch.look(min(now_ns, self._stop_at_ns), self._pacer.sent if accepted is None else accepted)
+
     def stop(self, stop_at_ns: int) -> None:
         """Ends the step, perhaps early."""
+        self._stop_at_ns = min(self._stop_at_ns, stop_at_ns)
+        if not self.stopped_early and not self._pacer.complete:
+            self._look_at_progress(self.clock.now_ns())
         self._pacer.stop_at(stop_at_ns)
         self.finished = True
 
@@ -394,9 +408,24 @@ class _Sending:
     def _system(self, sent: int) -> dict[str, Any] | None:
         """The transport's report, with the bytes of all messages on the connection if their sizes determine them."""
         told, framed_bytes = self._transport.report_system(), self._transport.framed_bytes
+        if unaccepted := self._unaccepted():
+            told = {**(told or {}), ACCEPTANCE: unaccepted}
         if framed_bytes(HEADER_BYTES) is None:
             return told
         return {**(told or {}), "wire_bytes": self._payload.total_bytes(sent, lambda size: framed_bytes(size) or 0)}
+
+    def _unaccepted(self) -> dict[str, Any]:
+        """Why messages were not accepted, without empty fields."""
+        refused, (lost, lost_why) = self._transport.refused(), self._transport.losses()
+        it = AcceptanceReport(
+            reason=refused.reason if refused else "",
+            text=refused.text if refused else "",
+            messages=refused.messages if refused else 0,
+            lost_connections=lost,
+            lost_why=lost_why,
+            stalled_us=self._watch.longest_ns // 1000 if self._watch is not None else 0,
+        )
+        return {name: value for name, value in asdict(it).items() if value}
 
 
 def _pacer(command: Configure, start: Start) -> Pacer:

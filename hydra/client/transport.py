@@ -23,6 +23,7 @@ from hydra.client.ack_ledger import AckLedger
 from hydra.client.subscriber_connection import ConnectPhases
 from hydra.control.control_client import ControlClient
 from hydra.model import Histogram, Role, SequenceRange
+from hydra.model.acceptance import FirstReason
 from hydra.model.connections import Disconnection
 from hydra.wire.messages import Configure, SystemObject
 
@@ -66,6 +67,7 @@ class Answers:
 
     def __init__(self) -> None:
         self.ledger = AckLedger()
+        self.refused = FirstReason()
         self.last_ns = 0  # when the ledger last took acknowledgements, CLOCK_MONOTONIC
         self.good: list[int] = []
         self.bad: list[int] = []
@@ -152,6 +154,18 @@ class PublisherTransport(Protocol):
     def delivery(self) -> Delivery | None:
         """The acknowledgements until now; None if the system has none."""
         return None
+
+    def accepted(self) -> int | None:
+        """The number of messages acknowledged until now, a cheap form of :meth:`delivery`; None as there."""
+        return None
+
+    def refused(self) -> FirstReason | None:
+        """Why the first messages were rejected since ``configure``; None if the system has no acknowledgements."""
+        return None
+
+    def losses(self) -> tuple[int, str]:
+        """How often the connection was lost since ``configure``, and why the first time; 0 if it is not revealed."""
+        return 0, ""
 
     def framed_bytes(self, message_size: int) -> int | None:
         """Bytes that a message of this size needs on the connection, with its frame; None if other things matter."""

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 import confluent_kafka
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, ThrottleEvent, TopicPartition
 
 from hydra.client import process_group
 from hydra.client.transport import DEAF_ANSWERS_S, DEAF_AT_MOST_S, Kind
@@ -21,6 +21,7 @@ from hydra.kafkatest.control_messages import PLACES, KafkaConfigure
 from hydra.kafkatest.group_membership import ASK_FOR_S, Membership
 from hydra.kafkatest.librdkafka import Complaint, common_config, made, text
 from hydra.kafkatest.producer_statistics import ProducerCounts, Statistics, statistics_every_ms
+from hydra.kafkatest.refusal_reasons import reason
 from hydra.kafkatest.transport_base import (
     SYSTEM,
     ConsumerTransport,
@@ -178,7 +179,8 @@ class ConfluentPublisher(ProducerTransport[Producer]):
     def _made(self, config: Mapping[str, Any]) -> Producer:
         self._complaint.forget()
         self._statistics = Statistics()
-        return made(Producer, {**config, "error_cb": self._complaint, "stats_cb": self._statistics})
+        callbacks = {"stats_cb": self._statistics, "throttle_cb": self._on_throttle}
+        return made(Producer, {**config, "error_cb": self._complaint, **callbacks})
 
     def _partitions_of(self, producer: Producer, topic: str) -> list[int]:
         deadline = time.monotonic() + CONNECT_TIMEOUT_S
@@ -198,7 +200,8 @@ class ConfluentPublisher(ProducerTransport[Producer]):
     def _forget(self) -> None:
         super()._forget()
         self._delivered: list[bytes] = []
-        self._failed: list[bytes] = []
+        self._failed: list[tuple[bytes, KafkaError]] = []
+        self._throttled = False
 
     def _achieved(self, before: ProducerCounts) -> dict[str, float]:
         producer, every_s = self._producer, self._built_from["statistics.interval.ms"] / 1000
@@ -209,7 +212,14 @@ class ConfluentPublisher(ProducerTransport[Producer]):
 
     def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
         # Called for every message: it only keeps the payload; _account() decodes many at once.
-        (self._delivered if error is None else self._failed).append(message.value())  # type: ignore[arg-type]
+        value: bytes = message.value()  # type: ignore[assignment]  # only a tombstone has none
+        if error is None:
+            self._delivered.append(value)
+        else:
+            self._failed.append((value, error))
+
+    def _on_throttle(self, event: ThrottleEvent) -> None:
+        self._throttled = self._throttled or event.throttle_time > 0
 
     def _account(self, *, everywhere: bool = False) -> None:  # noqa: ARG002  # answers arrive in no order
         if self._delivered:
@@ -218,9 +228,13 @@ class ConfluentPublisher(ProducerTransport[Producer]):
             self._delivered.clear()
             self._acknowledged(headers["sequence"][headers["epoch"] == self._epoch], now_ns)
         if self._failed:
-            headers = unpack_batch(self._failed)
-            self._failed.clear()
-            self._ledger.fail(headers["sequence"][headers["epoch"] == self._epoch])
+            failed, self._failed = self._failed, []
+            headers = unpack_batch([value for value, _ in failed])
+            ours = headers["epoch"] == self._epoch
+            self._ledger.fail(headers["sequence"][ours])
+            for (_, error), is_ours in zip(failed, ours.tolist(), strict=True):
+                if is_ours:
+                    self._refused.add(reason(error.code(), throttled=self._throttled), error.str())
 
 
 def producer_config(

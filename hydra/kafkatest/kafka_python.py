@@ -38,6 +38,7 @@ from hydra.kafkatest.librdkafka import ENDED
 from hydra.kafkatest.producer_statistics import Counting, ProducerCounts
 from hydra.kafkatest.properties import kafka_python_arguments, kafka_python_config, kafka_python_named
 from hydra.kafkatest.property_table import QUEUED, alike
+from hydra.kafkatest.refusal_reasons import reason
 from hydra.kafkatest.transport_base import (
     SYSTEM,
     ConsumerTransport,
@@ -52,6 +53,8 @@ CONNECT_TIMEOUT_MS: Final = 10_000
 _WITH_PASSWORD: Final = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
 """SASL mechanisms for which the library needs user and password, but does not check them."""
 _OVER: Final = (KafkaTimeoutError, RequestTimedOutError)
+_REQUEST_TIMED_OUT: Final = 7
+"""The code of the protocol for an answer that came too late."""
 FULL_WAIT_S: Final = 0.005
 ANSWERS_EVERY_S: Final = 0.001
 """How often the client looks for answers that can overtake others, s."""
@@ -155,6 +158,7 @@ class KafkaPythonPublisher(ProducerTransport[Any]):
     def configure(self, command: Configure) -> str:
         """See transport.py."""
         endpoint = super().configure(command)
+        self._counting.throttled = False
         kafka, size = read_system(command.system, KafkaConfigure), command.settings.message_size
         self._batch_bytes = self._built_from["batch_size"]
         self._most_in_flight = min(self._built_from[QUEUED], batching.queue_bytes(kafka.buffer_memory, size) // size)
@@ -253,7 +257,9 @@ class KafkaPythonPublisher(ProducerTransport[Any]):
     def _made(self, config: Mapping[str, Any]) -> Any:
         with explained():
             producer = KafkaProducer(**kafka_python_arguments(config))
-        producer._sender._sensors = self._counting = Counting()
+        sender = producer._sender
+        sender._sensors = self._counting = Counting()
+        sender._handle_produce_response = self._counting.noticing(sender._handle_produce_response)
         return producer
 
     def _partitions_of(self, producer: Any, topic: str) -> list[int]:
@@ -275,20 +281,28 @@ class KafkaPythonPublisher(ProducerTransport[Any]):
         # Answers arrive at the front first.
         in_flight = self._in_flight
         good: list[int] = []
-        bad: list[int] = []
+        bad: list[tuple[int, Any]] = []
         while in_flight and in_flight[0][1].is_done:
             sequence, future = in_flight.popleft()
-            (good if future.exception is None else bad).append(sequence)
+            if future.exception is None:
+                good.append(sequence)
+            else:
+                bad.append((sequence, future.exception))
         if everywhere:
             for _ in range(len(in_flight)):
                 sequence, future = in_flight.popleft()
-                if future.is_done:
-                    (good if future.exception is None else bad).append(sequence)
-                else:
+                if not future.is_done:
                     in_flight.append((sequence, future))
+                elif future.exception is None:
+                    good.append(sequence)
+                else:
+                    bad.append((sequence, future.exception))
         self._acknowledged(np.array(good, np.int64), time.monotonic_ns())
         if bad:
-            self._ledger.fail(np.array(bad, np.int64))
+            self._ledger.fail(np.array([sequence for sequence, _ in bad], np.int64))
+            for _, error in bad:
+                code = _REQUEST_TIMED_OUT if isinstance(error, _OVER) else getattr(error, "errno", None)
+                self._refused.add(reason(code or 0, throttled=self._counting.throttled), text(error))
 
 
 def producer_config(client: int, kafka: KafkaConfigure, message_size: int, keys: int = 0) -> dict[str, Any]:

@@ -101,6 +101,8 @@ class Counting:
         self._sent = ProducerCounts()
         self.payload_bytes = 0
         """The bytes of all messages that the library accepted, summed up by the publisher."""
+        self.throttled = False
+        """Whether a broker delayed an answer because of a quota."""
 
     def update_produce_request_metrics(self, batches_by_node: dict[Any, list[Any]]) -> None:
         """Counts batches that the library is about to send, with a request for each node."""
@@ -117,6 +119,15 @@ class Counting:
             self._sent.requests + requests,
             wire_bytes=self._sent.wire_bytes + wire_bytes,
         )
+
+    def noticing(self, handle: Callable[..., None]) -> Callable[..., None]:
+        """The library's handler of an answer, which also notices whether a quota delayed the answer."""
+
+        def handled(node: Any, sent_s: float, batches: Any, answer: Any) -> None:
+            self.throttled = self.throttled or getattr(answer, "throttle_time_ms", 0) > 0
+            handle(node, sent_s, batches, answer)
+
+        return handled
 
     def record_retries(self, topic: str, count: int) -> None:
         """Does nothing: resends are counted when they are sent."""

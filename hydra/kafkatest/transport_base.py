@@ -14,6 +14,7 @@ from hydra.kafkatest.control_messages import PLACES, KafkaConfigure, KafkaFinish
 from hydra.kafkatest.group_membership import JOIN_WITHIN_S, Membership, heartbeat_ms, longest_poll_ms
 from hydra.kafkatest.producer_statistics import ProducerCounts
 from hydra.kafkatest.settings import KafkaSettings
+from hydra.model.acceptance import FirstReason
 from hydra.wire.messages import Configure, SystemObject
 from hydra.wire.traffic import MessageChoice, key_choice, topic_choice
 
@@ -84,6 +85,18 @@ class ProducerTransport(ABC, Generic[L]):
         self._account(everywhere=True)
         return Delivery.of(self._ledger, self._last_ack_ns, self._latency.histogram())
 
+    def accepted(self) -> int | None:
+        """See transport.py."""
+        return None if self._acks == "0" else self._ledger.acknowledged
+
+    def refused(self) -> FirstReason | None:
+        """See transport.py."""
+        return self._refused
+
+    def losses(self) -> tuple[int, str]:
+        """See transport.py: the Python libraries do not reveal them."""
+        return 0, ""
+
     def report_system(self) -> dict[str, Any]:
         """The producer's ``batch.size``, and its statistics if the library reports them in time."""
         before = self._sent_before
@@ -122,6 +135,7 @@ class ProducerTransport(ABC, Generic[L]):
         """Begins a step: clears the accounts."""
         self._ledger = AckLedger()
         self._latency = AckLatency(self._ledger)
+        self._refused = FirstReason()
         self._last_ack_ns = 0
         self._sent_before = None
 

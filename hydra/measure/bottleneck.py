@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hydra.measure import observation
+from hydra.measure.acceptance import Acceptance
 from hydra.measure.column_names import (
     BLOCKED,
     DISTURBED,
@@ -30,7 +31,9 @@ from hydra.measure.verdict import (
 from hydra.model import BusyThread, Figure, ThreadSample, number
 
 
-def bottleneck(o: Observation, columns: Mapping[str, Figure], passed: bool | None) -> dict[str, Figure]:
+def bottleneck(
+    o: Observation, columns: Mapping[str, Figure], passed: bool | None, taken: Acceptance | None
+) -> dict[str, Figure]:
     """The load of the hosts, and the stage that limited the step, by column name.
 
     Args:
@@ -38,6 +41,7 @@ def bottleneck(o: Observation, columns: Mapping[str, Figure], passed: bool | Non
         columns: its other figures.
         passed: whether the rate passes by the subscribers that reported, since a dead or silent subscriber is no
             evidence of a full queue. None: not known.
+        taken: what the system accepted; None: not known.
     """
     summaries = {host: s for host, samples in o.hosts.items() if (s := summarise(samples, o.window_ns)) is not None}
     # A controller's host without clients is left out: its retransmissions do not concern the messages.
@@ -47,9 +51,11 @@ def bottleneck(o: Observation, columns: Mapping[str, Figure], passed: bool | Non
     steal_pct = largest(s.steal_pct for s in summaries.values())
     others = {host: _others_pct(o, host, s) for host, s in summaries.items()}
     evidence: BottleneckEvidence | None = None
-    if passed is not None or not o.subscribers:
+    refusing = taken is not None and _refuses(taken, o.loss_target)
+    if passed is not None or refusing or not o.subscribers:
         evidence = replace(
             _evidence(o, columns, behind=passed is False, summaries=summaries, others=others),
+            unaccepted=taken if refusing else None,
             network_share=network_share,
             segments_retransmitted=retransmitted,
             steal_pct=steal_pct,
@@ -71,6 +77,11 @@ def bottleneck(o: Observation, columns: Mapping[str, Figure], passed: bool | Non
         VERDICT: found.cause if found else None,
         VERDICT_EVIDENCE: found.evidence if found else None,
     }
+
+
+def _refuses(taken: Acceptance, target: float) -> bool:
+    """Whether the row fails by the messages that the system did not accept."""
+    return taken.unaccepted_share > target or (taken.rate_sent is True and taken.held is False)
 
 
 def _clock_jumps(o: Observation) -> dict[str, int]:

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hydra.measure import hot_topics, latency, loss, loss_interval, loss_pattern, observation, rates, steadiness, stops
+from hydra.measure.acceptance import Acceptance, acceptance, subscribers_lost
+from hydra.measure.acceptance import columns as acceptance_columns
 from hydra.measure.bottleneck import bottleneck
 from hydra.measure.column import ReportColumn
 from hydra.measure.column_names import (
@@ -37,6 +39,8 @@ from hydra.measure.column_names import (
     NEGATIVE,
     PACING,
     PAYLOAD,
+    RATE_HELD,
+    RATE_SENT,
     REST_BURSTS,
     RX_P1,
     SHORTFALL,
@@ -67,14 +71,6 @@ from hydra.wire.histogram import merge
 from hydra.wire.report_validation import MAX_ABSENT
 from hydra.wire.subscriber_table import OF_LEDGERS, SubscriberTable
 from hydra.wire.traffic import traffic_of
-
-HELD_SHARE: Final = 0.99
-"""A publisher held its rate if it sent at least this share of the messages due."""
-
-
-def least_sent(due: float, publishers: int = 1) -> float:
-    """The least number of messages that publishers send if they hold their rates; one of each may be at the edge."""
-    return max(HELD_SHARE * due - publishers, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +111,7 @@ def figures(o: Observation, histograms: MergedHistograms | None = None) -> dict[
     mine = asked.reports_of(others)
     publishers = list(o.publisher_reports.values())
     known = accounts is not None
+    taken = acceptance(publishers, o.plan.settings.rate, asked_s(o.plan)) if known else None
     account = accounts.of(others) if accounts else loss.MessageOutcome()
     # If the number of received messages is not known exactly, the figures made of it are empty.
     exact = account if accounts and accounts.exact else None
@@ -159,7 +156,7 @@ def figures(o: Observation, histograms: MergedHistograms | None = None) -> dict[
     columns |= latency.figures(histograms.latency, latency.prefix_for(o.plan.settings.rate))
     columns |= _clocks(o, asked, histograms.latency)
     columns |= _fairness(received)
-    columns |= _publishing(o, publishers, known, histograms)
+    columns |= _publishing(o, publishers, taken, histograms)
     columns |= _counts(o, asked, accounts)
     columns |= hot_topics.figures(asked, accounts, o.plan.settings.topics)
     columns |= _cohort(o, asked, accounts)
@@ -176,13 +173,14 @@ def figures(o: Observation, histograms: MergedHistograms | None = None) -> dict[
     columns |= {
         "falling_behind": None if growing.share is None else growing.falling_behind,
         "backlog_growth_pct": None if growing.share is None else 100 * growing.share,
-        "passed": _passed(o, accounts, others, growing),
+        "passed": _passed(o, accounts, others, growing, unaccepted=taken.unaccepted_share if taken else 0.0),
         "loss_target_pct": 100 * o.loss_target,
     }
-    columns |= _shortfall(o, asked, accounts, growing, columns["rate_held"] is True)
+    columns |= _shortfall(o, asked, accounts, growing, taken)
     columns |= _steadiness(o)
     columns |= observation.columns(o.servers)
-    columns |= bottleneck(o, columns, _passed(o, accounts, others & asked.reported, growing, reporting=True))
+    received_in_time = _passed(o, accounts, others & asked.reported, growing, reporting=True)
+    columns |= bottleneck(o, columns, received_in_time, taken)
     if not o.counted:
         return columns
     senders = o.publisher_reports.values()
@@ -225,22 +223,30 @@ def _passed(
     clients: Flags,
     growing: BacklogGrowth,
     *,
+    unaccepted: float = 0.0,
     reporting: bool = False,
 ) -> bool | None:
-    """Whether the rate passes for these subscribers (``reporting``: all of them reported); None: not known."""
+    """Whether the rate passes for these subscribers (``reporting``: all of them reported); None: not known.
+
+    ``unaccepted`` is the share of the messages sent that the system did not accept; they count as lost.
+    """
     if accounts is None:
         return None
     of = accounts.of_reporting if reporting else accounts.of
-    at_best = of(clients).passes(o.loss_target)
+    at_best = of(clients).passes(o.loss_target, unaccepted)
     if at_best and o.steady and growing.falling_behind:
         return False
-    if at_best and not accounts.exact and not of(clients, "least").passes(o.loss_target):
+    if at_best and not accounts.exact and not of(clients, "least").passes(o.loss_target, unaccepted):
         return None
     return at_best
 
 
 def _shortfall(
-    o: Observation, asked: StepSubscribers, accounts: MessageAccounts | None, growing: BacklogGrowth, held: bool
+    o: Observation,
+    asked: StepSubscribers,
+    accounts: MessageAccounts | None,
+    growing: BacklogGrowth,
+    taken: Acceptance | None,
 ) -> dict[str, Figure]:
     """The shortfall of the rate and its bursts; None at rate ``max`` and without an account."""
     rate = o.plan.settings.rate
@@ -252,6 +258,7 @@ def _shortfall(
         or o.plan.load
         or o.stored
         or accounts is None
+        or taken is None
         or not account.expected
         or not len(mine)
         or accounts.truncated
@@ -262,13 +269,9 @@ def _shortfall(
     behind = (account.undrained + account.unknown) / account.expected
     if growing.share is None:
         behind = 1 - (account.in_time + account.lost) / account.expected
-    reports = o.publisher_reports.values()
     # The planned length counts, since a step that stopped early lacks the messages of the rest.
     length_s = asked_s(o.plan)
-    due = rate * length_s * len(reports)
-    unsent = 0.0 if held else 1 - sum(p.sent for p in reports) / due
-    refused = sum(p.sent - p.acknowledged for p in reports) / due
-    unsustained = min(max(growing.share or 0.0, behind, unsent) + refused, 1.0)
+    unsustained = min(max(growing.share or 0.0, behind, taken.unsent_share) + taken.unaccepted_of_due, 1.0)
     share = _own_share(o, mine)
     course = loss_pattern.loss_profile(accounts.evidence(mine), rate, length_s, share)
     bursts = loss_pattern.bursts(course, length_s, unsustained)
@@ -454,26 +457,24 @@ def _fairness(received: Ints) -> dict[str, Figure]:
 
 
 def _publishing(
-    o: Observation, publishers: Sequence[PublisherReport], known: bool, histograms: MergedHistograms
+    o: Observation, publishers: Sequence[PublisherReport], taken: Acceptance | None, histograms: MergedHistograms
 ) -> dict[str, Figure]:
     """The columns of the publishers: the requested rate, whether it was held, and their lag, waits and CPU."""
-    rate = o.plan.settings.rate
-    held: bool | None = None
-    if rate != "max" and known:
-        # The planned length counts: a step that was stopped early did not hold its rate.
-        due = rate * asked_s(o.plan)
-        held = all(p.sent >= least_sent(due) and not p.stopped_early for p in publishers)
+    losing = subscribers_lost(o.subscriber_reports.systems())
+    of_acceptance = acceptance_columns(taken, o.window_s, explained=o.explained, losing=losing)
+    held = {name: of_acceptance.pop(name) for name in (RATE_HELD, RATE_SENT)}
     cores = [(p.usage.cpu_user_s + p.usage.cpu_system_s) / o.window_s for p in publishers]
     early = "; ".join(sorted({p.stopped_early for p in publishers if p.stopped_early}))
     return {
-        "requested_rate": rate,
-        "rate_held": held,
+        "requested_rate": o.plan.settings.rate,
+        **held,
         **latency.lag_figures(histograms.lag),
         **(latency.ack_figures(histograms.ack) if histograms.ack.counts else {}),
         BLOCKED: max((p.blocked_ns for p in publishers), default=0) / rates.SECOND_NS,
         **{column.name: _reported(o, column) for column in o.columns.reported},
         "sent": sum(p.sent for p in publishers),
         "tx_failed": sum(p.failed for p in publishers),
+        **of_acceptance,
         "publisher_cores": max(cores, default=None),
         "stopped_early": early or None,
     }

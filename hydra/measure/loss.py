@@ -169,14 +169,19 @@ class MessageOutcome:
         """The share not received by the end of the window in percent, as the original experiments printed it."""
         return self.pct(self.expected - self.in_window)
 
-    def passes(self, target: float) -> bool | None:
-        """Whether the messages received in all, and in time, are at least (1 − target) · expected; None: none expected.
+    def passes(self, target: float, unaccepted: float = 0.0) -> bool | None:
+        """Whether the messages received in all, and in time, are at least (1 − target) of those sent; None: none.
 
         Undrained and unknown messages were not received: with too many of them a rate does not pass.
+
+        Args:
+            target: the share that may be lost.
+            unaccepted: the share of the messages sent that the system did not accept: no one expects them, and they
+                count as lost.
         """
         if not self.expected:
-            return None
-        enough = (1 - target) * self.expected
+            return False if unaccepted > target else None
+        enough = (1 - target) * self.expected / (1 - unaccepted)
         return self.received >= enough and self.in_time >= enough
 
 

@@ -158,6 +158,8 @@ class Observation:
         counted: whether the messages have no header, so they can only be counted.
         servers: the servers' figures in the window, see :func:`hydra.measure.observation.between`.
         connecting: how the subscribers connected; None: the step did not measure it.
+        events: whether events or settings of the step end or disturb servers or clients, so connections may be lost and
+            publishers may stop.
     """
 
     plan: StepPlan
@@ -198,6 +200,12 @@ class Observation:
     counted: bool = False
     servers: ServerFigures = field(default_factory=dict)
     connecting: ConnectFacts | None = None
+    events: bool = False
+
+    @property
+    def explained(self) -> bool:
+        """Whether something that the step asked for explains lost connections and stops of publishers."""
+        return self.events or self.connecting is not None or self.plan.cohort.kind != "none"
 
     @property
     def stored(self) -> bool:

@@ -39,9 +39,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from hydra.measure.column_names import LOSS_HIGH, LOSS_LOW
+from hydra.measure.column_names import LOSS_HIGH, LOSS_LOW, UNACCEPTED
 from hydra.measure.event_recovery import coarse_lowest
-from hydra.model import Figure, Histogram, TimeSeriesFacts, TimeSeriesInterval
+from hydra.model import Figure, Histogram, TimeSeriesFacts, TimeSeriesInterval, number
 from hydra.wire.buckets import highest_of
 
 DOUBT: Final = 0.05
@@ -206,8 +206,12 @@ def copies_of(
     least = [float(part) for part in (low, undrained) if isinstance(part, int | float)]
     most = [float(part) for part in (high, undrained, unknown) if isinstance(part, int | float)]
     due = round(sum(interval.due for interval in course) * facts.copies)
-    if len(most) < 3:
+    # Messages that the system did not accept count as lost, and no share of those expected contains them.
+    refused = number(figures.get(UNACCEPTED)) or 0.0
+    if len(most) < 3 and refused < 100:
         return CopyOutcomes(max(due, arrived), arrived, (0, None))
+    least = [refused, *(part * (1 - refused / 100) for part in least)]
+    most = [refused, *(part * (1 - refused / 100) for part in most)]
     expected = due if sum(most) >= 100 else max(round(arrived / (1 - sum(most) / 100)), arrived)
     # A positive share counts as at least one copy.
     gone = max(expected - arrived, 1 if sum(most) else 0)

@@ -12,6 +12,7 @@ from hydra.measure.column import (
     MESSAGES,
     MICROSECONDS,
     PER_SECOND,
+    PUBLISHERS,
     SUBSCRIBERS,
     Column,
     ReportColumn,
@@ -45,20 +46,30 @@ from hydra.measure.column_names import (
     LOSS_HIGH,
     LOSS_LOW,
     LOSS_UNLISTED,
+    LOST_WHY,
     NEGATIVE,
     OTHER_LOSS,
     OTHER_P99,
     PACING,
     PAYLOAD,
+    PROGRESS,
+    PUBLISHERS_LOST,
     RATE_HELD,
+    RATE_SENT,
+    REFUSED_REASON,
+    REFUSED_TEXT,
     REQUESTED,
     REST_BURSTS,
     RX_P1,
     SHORTFALL,
+    STALLED,
     START_LOST,
     STEADY,
     STOPPED,
+    SUBSCRIBERS_LOST,
     TOPICS,
+    UNACCEPTED,
+    UNANSWERED,
     UNSTEADY,
     VERDICT,
     VERDICT_EVIDENCE,
@@ -327,8 +338,12 @@ _STEP: Final = (
     ),
     yes_no_column(
         RATE_HELD,
-        "whether each publisher ran to the end of the window and sent at least 99 % of the messages that were due, not "
-        "counting the last message of the window. Empty at rate `max`",
+        "whether each publisher ran to the end of the window and the system accepted at least 99 % of its messages "
+        "that were due, not counting the last message of the window, see *Accepted*. Empty at rate `max`",
+    ),
+    yes_no_column(
+        RATE_SENT,
+        "the same of the messages that the libraries of the publishers took, accepted or not. Empty at rate `max`",
     ),
     Column(
         "tx_lag_p99_us",
@@ -367,9 +382,51 @@ _SHOWN: Final = {
 ADDED_UP: Final = tuple(({name: _SHOWN[name] for name in ("duplicates", "reordered", "stale")} | _SHOWN).values())
 """The sums of the counts that all subscribers reported under the same name."""
 
+_DISCONNECTED: Final = (
+    "that lost their connection to a server in the step, if the library reveals it, see "
+    "[connections.md](connections.md#phases). Empty in a step with an event, a cohort or `connect_rate`, which may "
+    "cause it"
+)
 _COUNTS: Final = (
     Column("sent", MESSAGES, "messages that the publishers' libraries accepted"),
     Column("tx_failed", MESSAGES, "messages that a library or a server rejected"),
+    Column(
+        UNANSWERED,
+        MESSAGES,
+        "messages of which no server had stated, when the publishers had waited for the last answers (at most 10 s), "
+        "whether it accepted them",
+    ),
+    Column(
+        UNACCEPTED,
+        "%",
+        "messages that were rejected or never answered, in % of the messages that the libraries took, see *Accepted*",
+        better="lower",
+    ),
+    text_column(
+        REFUSED_REASON,
+        "the first reason for which messages were rejected, in a word: `message_too_large`, `quota`, `not_authorized`, "
+        "`no_space`, `stream_full`, `no_replicas`, `no_destination`, `timeout`, `connection_lost` or `other`; of "
+        "several publishers that of the one with most rejected messages",
+    ),
+    text_column(REFUSED_TEXT, "the text of the server or the library for `refused_reason`", repeats="noted"),
+    Column(
+        STALLED,
+        "s",
+        "longest time within the window in which a publisher offered messages and the system accepted none of them, in "
+        "steps of about 0.05 s. Only at rate `max`",
+        repeats="median",
+    ),
+    yes_no_column(
+        PROGRESS,
+        "no: at rate `max`, the system accepted nothing of a publisher for at least 1 s and a tenth of the "
+        "window, or messages were never answered. Empty at other rates, and in a step with an event, a cohort or "
+        "`connect_rate`",
+    ),
+    Column(PUBLISHERS_LOST, PUBLISHERS, f"publishers {_DISCONNECTED}", better="lower"),
+    Column(SUBSCRIBERS_LOST, SUBSCRIBERS, f"subscribers {_DISCONNECTED}", better="lower"),
+    text_column(
+        LOST_WHY, "why the first of the publishers lost its connection, as its library or the server states it"
+    ),
     Column(
         "publisher_cores", "cores", "CPU time of the busiest publisher / *T* (length of the window)", better="lower"
     ),

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from hydra.events.value_formatting import number
+from hydra.measure.acceptance import Acceptance
+from hydra.model.acceptance import BY_SERVER
 
 BUSY_PCT: Final = 90.0
 """A thread with at least this demand for a core, in % of the time, could do no more; sampling loses the rest."""
@@ -109,6 +111,7 @@ class BottleneckEvidence:
         held: whether the publishers sent the messages due; None at rate ``max``.
         behind: whether subscribers lost messages, or received them later than a passing rate allows.
         losing: whether any message was lost or did not arrive.
+        unaccepted: what the system accepted, if the row fails by the messages that it did not accept.
         blocked_share: the share of the window in which a publisher waited for a full queue.
         lag_p99_ms: 99th percentile of the publishers' lag (send time − due time); None at rate ``max``.
         publisher: the busiest thread of the publishers' processes.
@@ -133,6 +136,7 @@ class BottleneckEvidence:
     held: bool | None
     behind: bool
     losing: bool = False
+    unaccepted: Acceptance | None = None
     blocked_share: float = 0.0
     lag_p99_ms: float | None = None
     publisher: BusyWorker | None = None
@@ -177,7 +181,7 @@ def verdict(evidence: BottleneckEvidence) -> Verdict:
     The cause is ``requested rate``, ``publisher``, ``network``, ``server``, ``subscriber hosts``, the name of the
     queue if it was full although no stage was busy, or ``undecided:`` with the possible causes.
     """
-    causes = _causes(evidence)
+    causes = _causes(evidence) if evidence.unaccepted is None else _of_unaccepted(evidence, evidence.unaccepted)
     said = "; ".join(_figures(evidence, causes))
     return Verdict(causes[0] if len(causes) == 1 else UNDECIDED + " or ".join(causes), said)
 
@@ -195,6 +199,13 @@ def _causes(e: BottleneckEvidence) -> list[str]:
     if e.direct or e.queue == SERVER or e.server is not None or e.server_idle is not None:
         return [*lossy, *([] if _seen(e) else [SUBSCRIBERS]), e.queue]
     return [*lossy, SERVER, e.queue]
+
+
+def _of_unaccepted(e: BottleneckEvidence, found: Acceptance) -> list[str]:
+    """The causes if messages were not accepted: the server, unless it gave no reason and another stage is busy."""
+    if found.reason in BY_SERVER:
+        return [SERVER]
+    return [cause for cause in (_of_connections(e) or _suspects(e)) if cause != PUBLISHER] or [SERVER]
 
 
 def _slow(e: BottleneckEvidence) -> list[str]:
@@ -276,7 +287,10 @@ def _seen(e: BottleneckEvidence) -> bool:
 
 def _figures(e: BottleneckEvidence, causes: list[str]) -> Iterator[str]:
     """The measured figures, with those for the causes first."""
-    if e.held and not e.behind:
+    if e.unaccepted is not None:
+        reason = f" ({e.unaccepted.reason})" if e.unaccepted.reason else ""
+        yield f"{e.unaccepted.unaccepted:,} of {e.unaccepted.sent:,} messages were not accepted{reason}"
+    elif e.held and not e.behind:
         yield "the rate was held and passed" + (", though messages were lost" if e.losing else "")
     elif not e.stuck and not e.blocked_share:
         yield "everything arrived"

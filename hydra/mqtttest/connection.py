@@ -19,6 +19,7 @@ from paho.mqtt.properties import Properties
 
 from hydra.client.subscriber_connection import ConnectPhases
 from hydra.client.tls import AccessError, access_error, password_error, secured, speaks_tls
+from hydra.model.acceptance import CONNECTION_LOST, NO_DESTINATION, NOT_AUTHORIZED, OTHER, QUOTA, TOO_LARGE
 
 if TYPE_CHECKING:
     from paho.mqtt.client import DisconnectFlags
@@ -38,6 +39,13 @@ _SILENT: Final = 0x8D
 """The reason code of MQTT 5 of a server that did so (keep alive timeout)."""
 _FAILURE: Final = 0x80
 """Reason codes from this value on are errors."""
+_REASONS: Final = {
+    0x87: NOT_AUTHORIZED,
+    0x90: NO_DESTINATION,
+    0x95: TOO_LARGE,
+    0x97: QUOTA,
+}
+"""What the reason codes of MQTT 5 mean for a message that was rejected, or that ended the connection."""
 _LOGIN: Final = (0x86, 0x87, 0x8C)
 """Reason codes for a rejected login; paho translates those of MQTT 3.1.1."""
 
@@ -83,6 +91,11 @@ def _phases(began_ns: int, connected: object, opened_ns: int, *, is_plain: bool)
     )
 
 
+def reason_word(code: ReasonCode) -> str:
+    """The word of :mod:`hydra.model.acceptance` for the reason code with which a server rejected a message."""
+    return _REASONS.get(code.value, OTHER)
+
+
 class MqttConnection:
     """A session with a server.
 
@@ -90,13 +103,15 @@ class MqttConnection:
         name: the client id.
         step: the server's address and the settings of the connection.
         on_message: called with every message that arrives, from :meth:`read` only.
-        on_answer: called with the message id of every answered message, and whether the server rejected it.
+        on_answer: called with the message id of every answered message, and the reason code with which the server
+            rejected it, None if it did not.
         timeout_s: time limit in seconds for an answer of the server.
         asks_why: whether a second connection finds out why the server ended the first one.
 
     Attributes:
         server: the server, as the subject of a sentence.
         lost: why the connection was lost, or "".
+        lost_reason: this reason as one of the words in :mod:`hydra.model.acceptance`.
         was_silent: whether it was lost because this client sent nothing for longer than the keepalive allows.
         phases: what is known of how the connection was made.
 
@@ -111,7 +126,7 @@ class MqttConnection:
         step: MqttStep,
         *,
         on_message: Callable[[mqtt.MQTTMessage], None] | None = None,
-        on_answer: Callable[[int, bool], None] | None = None,
+        on_answer: Callable[[int, ReasonCode | None], None] | None = None,
         timeout_s: float = CONNECT_TIMEOUT_S,
         asks_why: bool = True,
     ) -> None:
@@ -127,6 +142,7 @@ class MqttConnection:
         self._heard = False  # whether something was read since the last look
         self._served_s = time.monotonic()  # when the library last had the time to ping
         self._late_s = -math.inf  # when it last had it too late for the server
+        self.lost_reason = CONNECTION_LOST
         self.phases = ConnectPhases()
         self._misc_at_s = 0.0
         self._client = client = mqtt.Client(
@@ -149,7 +165,9 @@ class MqttConnection:
         if on_message is not None:
             client.on_message = lambda _client, _data, message: on_message(message)
         if on_answer is not None and step.qos > 0:
-            client.on_publish = lambda _client, _data, mid, code, _properties: on_answer(mid, code.value >= _FAILURE)
+            client.on_publish = lambda _client, _data, mid, code, _properties: on_answer(
+                mid, code if code.value >= _FAILURE else None
+            )
         try:
             self._connect()
         except BaseException:
@@ -341,6 +359,8 @@ class MqttConnection:
     def _on_disconnect(
         self, _client: object, _data: object, flags: DisconnectFlags, code: ReasonCode, _more: object
     ) -> None:
+        if not self.lost:
+            self.lost_reason = _REASONS.get(code.value, CONNECTION_LOST)
         # (The library gives this code, too, if a ping of its own had no answer.)
         told = flags.is_disconnect_packet_from_server and code.value == _SILENT
         self._lose("no reason was given" if code.value == _FAILURE else str(code), told=told)

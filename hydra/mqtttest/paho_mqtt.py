@@ -19,13 +19,15 @@ from hydra.client import process_group
 from hydra.client.subscriber_connection import AGAIN_NS, ConnectPhases
 from hydra.client.transport import DEAF_AT_MOST_S, Answers, Delivery, Kind, SubscriberTransport, read_system
 from hydra.control.control_client import poll_ms
+from hydra.model.acceptance import FirstReason
 from hydra.model.connections import Disconnection
-from hydra.mqtttest.connection import CONNECT_TIMEOUT_S, MqttConnection
+from hydra.mqtttest.connection import CONNECT_TIMEOUT_S, MqttConnection, reason_word
 from hydra.mqtttest.settings import MqttStep, client_id, filters, signals_of, topic_filters, topic_of
 from hydra.wire.traffic import client_topics, topic_choice
 
 if TYPE_CHECKING:
     import paho.mqtt.client as mqtt
+    from paho.mqtt.reasoncodes import ReasonCode
 
     from hydra.control.control_client import ControlClient
     from hydra.wire.messages import Configure
@@ -200,7 +202,23 @@ class PahoPublisher:
 
     def report_system(self) -> dict[str, Any] | None:
         """See transport.py: whether a connection was lost in the step."""
-        return _account(self._connection, self._lost)
+        return self._lost.account(self._connection)
+
+    def accepted(self) -> int | None:
+        """See transport.py."""
+        return self._answers.ledger.acknowledged if self._qos else None
+
+    def refused(self) -> FirstReason | None:
+        """See transport.py. The reason with which the server ended the connection is one, too."""
+        first, connection = self._answers.refused, self._connection
+        if not first.reason and connection is not None and connection.lost:
+            first.add(connection.lost_reason, connection.lost, 0)
+        return first
+
+    def losses(self) -> tuple[int, str]:
+        """See transport.py."""
+        self._lost.note(self._connection)
+        return self._lost.count, self._lost.why
 
     def close(self) -> None:
         """See transport.py. Messages that wait for an answer are abandoned."""
@@ -213,10 +231,12 @@ class PahoPublisher:
             raise OSError("the publisher is not configured")
         return self._connection
 
-    def _on_answer(self, mid: int, refused: bool) -> None:
+    def _on_answer(self, mid: int, refusal: ReasonCode | None) -> None:
         sequence = self._waiting.pop(mid, -1)
         if sequence >= 0:
-            (self._answers.bad if refused else self._answers.good).append(sequence)
+            (self._answers.good if refusal is None else self._answers.bad).append(sequence)
+            if refusal is not None:
+                self._answers.refused.add(reason_word(refusal), str(refusal))
 
     def _take_answers(self) -> None:
         connection = self._opened()
@@ -353,7 +373,7 @@ class PahoSubscriber(SubscriberTransport):
 
     def report_system(self) -> dict[str, Any] | None:
         """See transport.py: whether a connection was lost in the step."""
-        return _account(self._connection, self._lost)
+        return self._lost.account(self._connection)
 
     def close(self) -> None:
         """See transport.py. The next connection does not hide that this one was lost."""
@@ -389,22 +409,25 @@ def _connected_by(step: MqttStep) -> MqttStep:
 
 @dataclass
 class _Losses:
-    """What a step's connections came to: whether one was lost, and whether one by the client's own silence."""
+    """The lost connections of a step: how many, why the first one, and whether one by the client's own silence."""
 
-    lost: bool = False
+    count: int = 0
+    why: str = ""
     silent: bool = False
+    _last: MqttConnection | None = None
 
     def note(self, connection: MqttConnection | None) -> None:
-        """Adds a connection, which is about to be replaced."""
-        if connection is not None and connection.lost:
-            self.lost, self.silent = True, self.silent or connection.was_silent
+        """Adds this connection if it is lost, once."""
+        if connection is not None and connection.lost and connection is not self._last:
+            self._last = connection
+            self.count += 1
+            self.why = self.why or connection.lost
+            self.silent = self.silent or connection.was_silent
 
-
-def _account(connection: MqttConnection | None, earlier: _Losses) -> dict[str, Any]:
-    all_of_them = replace(earlier)
-    all_of_them.note(connection)
-    silent = {"lost_by_silence": 1} if all_of_them.silent else {}
-    return {"lost_connections": int(all_of_them.lost), **silent}
+    def account(self, connection: MqttConnection | None) -> dict[str, Any]:
+        """The report, with the present connection."""
+        self.note(connection)
+        return {"lost_connections": int(self.count > 0), **({"lost_by_silence": 1} if self.silent else {})}
 
 
 def _tend(connection: MqttConnection | None, step: MqttStep | None) -> float:

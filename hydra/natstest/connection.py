@@ -79,6 +79,10 @@ class CheckedClient(Client):
         return super()._connect_command()
 
 
+_NOT_PERMITTED: Final = "permissions violation for publish"
+"""The beginning of the server's error for a message that the client may not publish: it has no code."""
+
+
 class NatsConnection:
     """A connection to the servers, with counts of its errors.
 
@@ -110,6 +114,9 @@ class NatsConnection:
         self._slow = False
         self._slow_consumers = self._dropped = self._disconnects = self._stale = 0
         self._ran_s = time.monotonic()  # when the loop last ran
+        self._lost_why = ""
+        self.not_permitted = ""
+        """The server's text for a message that this client may not publish, "" if there was none in the step."""
         self._limit_s = 0.0  # the time limit of a single attempt; 0: the library may try again
         self.phases = ConnectPhases()
         # Of each disconnection: when it began and ended (0: not yet), CLOCK_MONOTONIC, and the attempts that failed.
@@ -372,6 +379,7 @@ class NatsConnection:
         self._slow = False
         self._slow_consumers = self._dropped = self._disconnects = self._stale = 0
         self._losses.clear()
+        self._lost_why = self.not_permitted = ""
 
     def caught_up(self) -> None:
         """Notes that a message was delivered: the next dropped one counts as a new slow-consumer event."""
@@ -381,6 +389,10 @@ class NatsConnection:
     def disconnects(self) -> int:
         """How often the connection was lost since :meth:`begin_step`."""
         return self._disconnects
+
+    def losses(self) -> tuple[int, str]:
+        """The same, and the library's last error before the first loss."""
+        return self._disconnects, self._lost_why
 
     def trouble(self) -> NatsTrouble:
         """The counts since :meth:`begin_step`."""
@@ -398,6 +410,8 @@ class NatsConnection:
             self._slow = True
         else:
             self._error = error
+            if _NOT_PERMITTED in str(error).lower():
+                self.not_permitted = self.not_permitted or str(error)
             if self._losses and not self._losses[-1][1]:
                 self._losses[-1][2] += 1  # the library reports each attempt that failed
             if self._opening and (refusal := self._refusal(error)):
@@ -412,6 +426,9 @@ class NatsConnection:
     async def _on_disconnect(self) -> None:
         self._disconnects += 1
         self._stale += self._client is not None and self._client.stale
+        if not self._lost_why:
+            self._lost_why = str(self._client.last_error or "") if self._client is not None else ""
+            self._lost_why = self._lost_why or "no reason was given"
         if len(self._losses) == MOST_DISCONNECTIONS:
             self._losses[-1][1] = 0
         else:

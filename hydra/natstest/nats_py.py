@@ -22,9 +22,11 @@ from hydra.client import process_group
 from hydra.client.subscriber_connection import ConnectPhases
 from hydra.client.transport import Answers, Delivery, Kind, read_system
 from hydra.control.control_client import ControlClient
+from hydra.model.acceptance import NOT_AUTHORIZED, FirstReason
 from hydra.model.connections import Disconnection
 from hydra.natstest import settings
 from hydra.natstest.connection import ANSWER_TIMEOUT_S, CLOSE_TIMEOUT_S, SERVED_EVERY_S, NatsConnection
+from hydra.natstest.refusal_reasons import refusal
 from hydra.wire.messages import Configure, SystemObject, Traffic
 from hydra.wire.traffic import MessageChoice, client_topics, topic_choice
 
@@ -185,6 +187,21 @@ class NatsPublisher:
             return None
         return Delivery.of(self._answers.ledger, self._answers.last_ns)
 
+    def accepted(self) -> int | None:
+        """See transport.py."""
+        step = self._configured()
+        return self._answers.ledger.acknowledged if step.stream and step.publish_acks else None
+
+    def refused(self) -> FirstReason | None:
+        """See transport.py. The server does not answer a message that the client may not publish."""
+        if not self._answers.refused.reason and self._connection.not_permitted:
+            self._answers.refused.add(NOT_AUTHORIZED, self._connection.not_permitted, 0)
+        return self._answers.refused
+
+    def losses(self) -> tuple[int, str]:
+        """See transport.py."""
+        return self._connection.losses()
+
     def report_system(self) -> dict[str, Any]:
         """See transport.py."""
         return msgspec.to_builtins(self._connection.trouble())  # type: ignore[no-any-return]
@@ -234,13 +251,14 @@ class NatsPublisher:
         _, epoch, sequence = message.subject.rsplit(".", 2)
         if int(epoch) != self._epoch:
             return
-        # The reply to a message that no stream accepts has a status and no data.
-        refused = b'"error"' in message.data or not message.data
+        refused = refusal(message.data)
         number = int(sequence)
         if number == _PROBE:
             self._probes = max(self._probes - 1, 0)
         else:
             (self._answers.bad if refused else self._answers.good).append(number)
+            if refused:
+                self._answers.refused.add(*refused)
             self._expected -= number >= self._given_up
         if self._stirs or not self._expected:
             self._connection.stir()

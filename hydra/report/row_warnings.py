@@ -15,6 +15,7 @@ from hydra.events.event import Event, Level
 from hydra.events.value_formatting import counted, duration, number
 from hydra.events.warnings import GO_ON, HydraWarning
 from hydra.measure import column_names
+from hydra.measure.acceptance import STALLED_S
 from hydra.measure.column import COUNT, REPEATS
 from hydra.measure.connections import NEVER, NEVER_BACK
 from hydra.measure.disturbance import Disturbance, decode_disturbances
@@ -24,6 +25,17 @@ from hydra.measure.verdict import BUSY_HOST_PCT, OTHERS_PCT
 from hydra.measure.verdict import REQUESTED as NOT_LIMITED
 from hydra.model import SHARED, SKIPPED_BY, USER, Figure, Scenario, value_of
 from hydra.model import number as number_of
+from hydra.model.acceptance import (
+    CONNECTION_LOST,
+    FULL,
+    NO_DESTINATION,
+    NO_REPLICAS,
+    NO_SPACE,
+    NOT_AUTHORIZED,
+    QUOTA,
+    TIMEOUT,
+    TOO_LARGE,
+)
 from hydra.store.system_columns import columns_of, held_by, is_native
 from hydra.sweep import Row, kind_of
 from hydra.sweep.cleanness import gone_of, gone_text, unjudged
@@ -484,7 +496,7 @@ class LateMessages(FigureWarning):
         pct, (_, behind_s) = about.number("late_pct"), about.backlog
         lost = number_of(about.row.get(column_names.LOSS))
         within = lost is not None and lost <= about.number(column_names.LOSS_TARGET)
-        missing = about.number("undrained") or about.number("unknown")
+        missing = about.number("undrained") or about.number("unknown") or about.number(column_names.UNACCEPTED)
         if about.row.get(column_names.PASSED) is False and pct and behind_s <= BACKLOG_S and within and not missing:
             yield cls(pct)
 
@@ -665,7 +677,10 @@ class RateMissed(FigureWarning):
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         row = about.row
-        if row.get(column_names.RATE_HELD) is False:
+        # If publishers sent in time, or lost their connection, another warning states what the system did.
+        if about.number(column_names.PUBLISHERS_LOST):
+            return
+        if row.get(column_names.RATE_SENT, row.get(column_names.RATE_HELD)) is False:
             yield cls(about.number(column_names.REQUESTED), number_of(row.get("avg_tx_rate_pps")), row.get(REPEATS))
 
 
@@ -748,16 +763,126 @@ class StoppedEarly(FigureWarning):
         return [cls(why)] if (why := about.row.get("stopped_early")) else []
 
 
-class SendsRefused(FigureWarning):
-    """Messages that were rejected when they were sent."""
+_REFUSED: Final[Mapping[str, str]] = {
+    TOO_LARGE: "send smaller messages, or raise the server's limit of a message's size",
+    QUOTA: "use a lower rate, or raise the quota of this user or client at the server",
+    NOT_AUTHORIZED: "allow the user to write there, or use another user",
+    NO_SPACE: "make space on the server's disk, or give the server another one",
+    FULL: "raise the limit of the stream's messages or bytes, or let it discard old messages",
+    NO_REPLICAS: "start the missing servers, or demand fewer replicas in sync",
+    NO_DESTINATION: "create the topic or the stream again, and look who removed it",
+    TIMEOUT: "use a lower rate, or allow more time for an answer; see the server's log",
+    CONNECTION_LOST: "see in the server's log why it ended the connection",
+}
+"""What the user can do about messages that were rejected for a reason; of others the server's text shows it."""
+_BY_TEXT: Final = "see the text of the server, and its log"
 
-    template = "{messages:message was|messages were} rejected by a server or the library"
-    remedy = "use a lower rate, or raise the limit that the server's log names"
+
+class SendsRefused(FigureWarning):
+    """Messages that were rejected when they were sent, or later.
+
+    Attributes:
+        messages: their number; a mean of repeats.
+        sent: the messages that the libraries took.
+        reason: the first reason in a word, as in the column `refused_reason`; "": not known.
+        said: the text of the server or the library.
+    """
+
+    messages: float
+    sent: float = 0.0
+    reason: str = ""
+    said: str = ""
+
+    @property
+    def text(self) -> str:
+        of = f" of {number(self.sent)}" if self.sent else ""
+        why = f": {self.reason.replace('_', ' ')}" if self.reason else ""
+        said = f" ({self.said})" if self.said else ""
+        what = counted(self.messages, "message was", "messages were") if not of else ""
+        what = what or f"{number(self.messages)}{of} messages were"
+        return f"{what} rejected by a server or the library{why}{said}"
+
+    @property
+    def remedy(self) -> str:
+        if not self.reason:
+            return "use a lower rate, or raise the limit that the server's log names"
+        return "; ".join(dict.fromkeys(_REFUSED.get(each, _BY_TEXT) for each in self.reason.split(" / ")))
+
+    @classmethod
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
+        row = about.row
+        words = [str(row.get(name) or "") for name in (column_names.REFUSED_REASON, column_names.REFUSED_TEXT)]
+        return [cls(messages, about.number("sent"), *words)] if (messages := about.number("tx_failed")) else []
+
+
+class SendsUnanswered(FigureWarning):
+    """Messages that the system neither accepted nor rejected before the publishers stopped waiting for answers."""
+
+    level = Level.LOSS
+    template = (
+        "{messages:message was|messages were} never acknowledged: counted as not accepted, although some may have "
+        "arrived"
+    )
+    remedy = "see the server's log: it may be full, overloaded or stopped, or the connection was lost"
     messages: float
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        return [cls(messages)] if (messages := about.number("tx_failed")) else []
+        return [cls(messages)] if (messages := about.number(column_names.UNANSWERED)) else []
+
+
+class PublisherStalled(FigureWarning):
+    """At rate `max`, a publisher of which the system accepted nothing for a large part of the window."""
+
+    level = Level.LOSS
+    template = (
+        "the system accepted nothing of a publisher for {stalled_s:number} s, so Tx is a mean of sending and standing"
+    )
+    remedy = "see the server's log for that time: it may be full, overloaded or stopped, or the connection was lost"
+    stalled_s: float
+
+    @classmethod
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
+        stalled_s = about.number(column_names.STALLED)
+        progress = about.row.get(column_names.PROGRESS)
+        return [cls(stalled_s)] if progress is False and stalled_s >= STALLED_S else []
+
+
+class ConnectionsLost(FigureWarning):
+    """Clients that lost their connection to a server, although no event, cohort or connect rate asked for it.
+
+    Attributes:
+        publishers, subscribers: their numbers; means of repeats.
+        why: the reason of the first publisher; "": not known, or no publisher lost it.
+        reason: the word for it, as in the column `refused_reason`.
+    """
+
+    level = Level.LOSS
+    publishers: float
+    subscribers: float
+    why: str = ""
+    reason: str = ""
+
+    @property
+    def remedy(self) -> str:
+        network = "see in the server's log why it ended the connections; check the network between clients and servers"
+        return network if self.reason == CONNECTION_LOST else _REFUSED.get(self.reason, network)
+
+    @property
+    def text(self) -> str:
+        who = [
+            counted(count, role)
+            for count, role in ((self.publishers, "publisher"), (self.subscribers, "subscriber"))
+            if count
+        ]
+        return f"{' and '.join(who)} lost the connection to a server{f': {self.why}' if self.why else ''}"
+
+    @classmethod
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
+        publishers = about.number(column_names.PUBLISHERS_LOST)
+        subscribers = about.number(column_names.SUBSCRIBERS_LOST)
+        words = [str(about.row.get(name) or "") for name in (column_names.LOST_WHY, column_names.REFUSED_REASON)]
+        return [cls(publishers, subscribers, *words)] if publishers or subscribers else []
 
 
 class HostBusy(FigureWarning):

@@ -20,14 +20,23 @@ from hydra.measure.column_names import (
     LOSS_HIGH,
     LOSS_LOW,
     LOSS_TARGET,
+    LOST_WHY,
     NOT_CLEAN_WHY,
     PASSED,
     POINT,
+    PROGRESS,
+    PUBLISHERS_LOST,
     RATE_HELD,
+    RATE_SENT,
     REASON,
+    REFUSED_REASON,
     REQUESTED,
+    STALLED,
     STATUS,
     STOPPED,
+    SUBSCRIBERS_LOST,
+    UNACCEPTED,
+    UNANSWERED,
 )
 from hydra.model import Figure
 from hydra.model import number as number_of
@@ -44,9 +53,10 @@ _WITHOUT_END: Final = {"undrained": "still waiting (undrained)", "unknown": "unk
 def flaws(row: Figures) -> tuple[str, ...]:
     """The reasons why a row is not clean; none for a clean row.
 
-    A row is clean if it was measured, every publisher held its rate (at ``max`` there is none to hold), the row passed
-    (docs/measurements.md, *When a rate passes*), no message is undrained or unknown, no stop was found (*Stops*), and
-    no subscriber died or was silent. A row of a search is clean if every search has a figure.
+    A row is clean if it was measured, the system accepted each publisher's messages at the requested rate (at
+    ``max``: all the time), the row passed (docs/measurements.md, *When a rate passes*), no message is undrained or
+    unknown, no stop was found (*Stops*), no subscriber died or was silent, and no client lost its connection without
+    a cause that the row asked for. A row of a search is clean if every search has a figure.
 
     Args:
         row: of a table; or the figures of a measured step, which have no status.
@@ -56,7 +66,15 @@ def flaws(row: Figures) -> tuple[str, ...]:
         return (": ".join(filter(None, (status, str(row.get(REASON) or "")))),)
     if REQUESTED not in row:
         return tuple(_searches(row))
-    return *_gone(row), *_rate(row), *_messages(row), *_stops(row), *unjudged(row)
+    return (
+        *_gone(row),
+        *_disconnected(row),
+        *_rate(row),
+        *_progress(row),
+        *_messages(row),
+        *_stops(row),
+        *unjudged(row),
+    )
 
 
 def why_not_clean(row: Figures) -> str:
@@ -113,13 +131,32 @@ def _gone(row: Figures) -> Iterator[str]:
 def _rate(row: Figures) -> Iterator[str]:
     requested, sent = number_of(row.get(REQUESTED)), number_of(row.get(AVG_TX))
     if row.get(RATE_HELD) is False:
-        of = f"{number(sent)} of {number(requested)}/s sent" if sent is not None and requested is not None else ""
+        done = "accepted" if row.get(RATE_SENT) is True else "sent"
+        of = f"{number(sent)} of {number(requested)}/s {done}" if sent is not None and requested is not None else ""
         yield ": ".join(filter(None, ("rate not held", of)))
+
+
+def _disconnected(row: Figures) -> Iterator[str]:
+    publishers, subscribers = number_of(row.get(PUBLISHERS_LOST)), number_of(row.get(SUBSCRIBERS_LOST))
+    if publishers:
+        why = row.get(LOST_WHY)
+        yield f"{counted(publishers, 'publisher')} lost the connection{f' ({why})' if why else ''}"
+    if subscribers:
+        yield f"{counted(subscribers, 'subscriber')} lost the connection"
+
+
+def _progress(row: Figures) -> Iterator[str]:
+    if row.get(PROGRESS) is not False:
+        return
+    if unanswered := number_of(row.get(UNANSWERED)):
+        yield f"{counted(unanswered, 'message')} never acknowledged"
+    if stalled := number_of(row.get(STALLED)):
+        yield f"nothing accepted of a publisher for {number(stalled)} s"
 
 
 def _messages(row: Figures) -> Iterator[str]:
     failed = row.get(PASSED) is False
-    parts = [*(_lost_and_late(row) if failed else ()), *_without_end(row)]
+    parts = [*(_unaccepted_lost_and_late(row) if failed else ()), *_without_end(row)]
     if failed:
         target = number_of(row.get(LOSS_TARGET))
         limit = "" if target is None else f" (loss target {number(target)} %)"
@@ -134,7 +171,10 @@ def _stops(row: Figures) -> Iterator[str]:
         yield f"nothing arrived for {number(stopped_s)} s{of} although messages were due"
 
 
-def _lost_and_late(row: Figures) -> Iterator[str]:
+def _unaccepted_lost_and_late(row: Figures) -> Iterator[str]:
+    if share := number_of(row.get(UNACCEPTED)):
+        reason = row.get(REFUSED_REASON)
+        yield f"{number(share)} % not accepted{f' ({reason})' if reason else ''}"
     low, high = number_of(row.get(LOSS_LOW)), number_of(row.get(LOSS_HIGH))
     if low is not None and high is not None:
         yield f"{number(low)} to {number(high)} % lost"

@@ -310,14 +310,14 @@ OF_DATABASES = """
     servers_starting start step stored warning window
 """
 OF_PROGRAMS = """
-    above_highest above_undisturbed batch_not_filled below_lowest by_form cannot_tell changing contradicted fate_of_gone
-    fate_unknown fewer_figures generator_limited highest_unknown host_busy host_shared interrupted
-    lagged late_messages left_behind left_earlier loses_alone loses_at_start loss loss_between lossy_between
-    lost_by_silence metrics_refused never_back no_rate_holds not_let_in not_steady not_judged nothing_received
-    rate_missed row_disturbed row_failed
-    row_partial row_skipped run_ended_badly run_incomplete search_note second_try sends_refused settings_skipped
-    slow_not_felt step_not_measured still_rising stopped_early subscribers_failed subscribers_gone too_few_clients
-    too_short undrained
+    above_highest above_undisturbed batch_not_filled below_lowest by_form cannot_tell changing connections_lost
+    contradicted fate_of_gone fate_unknown fewer_figures generator_limited highest_unknown host_busy host_shared
+    interrupted lagged late_messages left_behind left_earlier loses_alone loses_at_start loss loss_between
+    lossy_between lost_by_silence metrics_refused never_back no_rate_holds not_judged not_let_in not_steady
+    nothing_received publisher_stalled rate_missed row_disturbed row_failed row_partial row_skipped run_ended_badly
+    run_incomplete search_note second_try sends_refused sends_unanswered settings_skipped slow_not_felt
+    step_not_measured still_rising stopped_early subscribers_failed subscribers_gone too_few_clients too_short
+    undrained
 """
 
 

@@ -205,7 +205,8 @@ def test_joined_ranges_of_a_publisher_leave_bounds() -> None:
     holes = [(50, 99)]
     one, two = (ledger(its, 1000, holes) for its in (range(90), range(90, 1000)))
     sent = published(1000, 980, unacknowledged=holes, unacknowledged_joined=True)
-    f = figures(of_two(one, two, sent))
+    # The 20 that were not are 2 %, and the target allows them.
+    f = figures(replace(of_two(one, two, sent), loss_target=0.021))
     # All 30 have come, and nobody knows when.
     assert (f["client_loss_low_pct"], f["client_loss_high_pct"], f["passed"]) == (0.0, 0.0, None)
     assert f["client_loss_unlisted"] == "publisher"

@@ -106,8 +106,8 @@ class Speaker:
         self._answered = 0
         self._connection = MqttConnection(f"speaker-{secrets.token_hex(6)}", self._step, on_answer=self._note)
 
-    def _note(self, _mid: int, refused: bool) -> None:
-        assert not refused
+    def _note(self, _mid: int, refusal: object) -> None:
+        assert refusal is None
         self._answered += 1
 
     def _publish(self, messages: Iterable[bytes], qos: int, *, retain: bool = False, beside: str = "") -> None:

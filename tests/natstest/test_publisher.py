@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
 import psutil
 import pytest
+from nats.js.api import DiscardPolicy
 
 from hydra.model import Histogram, PublisherReport
 from hydra.system.embedded_server import EmbeddedServer
@@ -42,6 +44,24 @@ def stopped_behind(bench: Bench, epoch: int, stream: Stream, messages: int) -> t
     bench.peer.wait(lambda: stream.last() > messages, f"more than {messages} messages")
     stop = Window(window.start_ns, window.now_ns(), window.offset_ns)
     return stop, bench.publisher_report(CLIENT, epoch, stop)
+
+
+def test_a_full_stream_that_discards_new_messages_gives_the_reason(
+    publisher: Bench, epoch: int, stream: Stream
+) -> None:
+    client, took = stream.connection.client.jetstream(), 20
+
+    async def limit() -> None:
+        config = (await client.stream_info(stream.name)).config
+        await client.update_stream(replace(config, max_msgs=took, discard=DiscardPolicy.NEW))
+
+    configured(publisher, epoch, stream.system(), probe=False)
+    stream.connection.do(limit(), LONG_S)
+    _, report = publisher.publish(CLIENT, epoch, 0.2)
+    assert (report.acknowledged, report.failed) == (took, report.sent - took) == (stream.last(), report.sent - took)
+    assert report.system is not None
+    told = report.system["acceptance"]
+    assert told == {"reason": "stream_full", "text": "maximum messages exceeded", "messages": report.failed}
 
 
 def all_launched(bench: Bench, ends: Ends, settings: StepSettings) -> range:

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Final
 import msgspec
 
 from hydra.client import process_group
-from hydra.client.transport import Delivery, Kind, read_system
+from hydra.client.transport import Kind, PublisherTransport, read_system
 from hydra.events.warnings import HydraWarning
 from hydra.model import Role, Scenario, Settings
 from hydra.options import duration_flag, keyed, rate_flag, scenario_command
@@ -66,8 +66,8 @@ class Client:
             self._file = None
 
 
-class Publisher(Client):
-    """See :class:`hydra.client.transport.PublisherTransport`."""
+class Publisher(Client, PublisherTransport):
+    """See :class:`hydra.client.transport.PublisherTransport`, whose default methods it inherits."""
 
     marks_end = True
     _signals = 0
@@ -87,17 +87,6 @@ class Publisher(Client):
             return 0
         self._file.write(b"".join(len(m).to_bytes(LENGTH_BYTES, "little") + m for m in messages))
         return len(messages)
-
-    def poll(self) -> None: ...
-
-    def framed_bytes(self, message_size: int) -> int | None:
-        return None
-
-    def flush(self, timeout_s: float) -> bool:
-        return True
-
-    def delivery(self) -> Delivery | None:
-        return None
 
 
 class Subscriber(Client):

@@ -9,6 +9,7 @@
 namespace hydra {
 namespace {
 
+constexpr std::int64_t kMicrosecondNs = 1'000;
 constexpr double kFlushAtMostS = 10;
 // How long the publisher waits for the last answers before it reads the control channel again.
 constexpr double kAnswersS = 0.02;
@@ -23,6 +24,12 @@ constexpr std::int64_t kPollEveryNs = 100 * kMillisecondNs;
 std::uint64_t chunk_limit(const Settings& settings) {
     const std::uint64_t fit = std::max<std::uint64_t>(kLargestChunkBytes / settings.message_size, 1);
     return std::min({settings.burst, kLongestChunk, fit});
+}
+
+// A text of a server may be cut within a character: only ASCII is passed on.
+std::string readable(std::string text) {
+    std::erase_if(text, [](char each) { return each < ' ' || each > '~'; });
+    return text;
 }
 
 std::optional<PublisherTraffic> traffic_of(const Configure& command, Id publisher) {
@@ -51,7 +58,11 @@ PublisherStep::PublisherStep(Id publisher, const Configure& command, const Start
       course_ns_(to_ns(command.course_s)),
       next_course_ns_(start.start_at_ns + course_ns_),
       progress_ns_(to_ns(command.progress_s)),
-      next_progress_ns_(start.start_at_ns + progress_ns_) {}
+      next_progress_ns_(start.start_at_ns + progress_ns_) {
+    if (!pacer_.paced()) {
+        watch_.emplace(start.start_at_ns);
+    }
+}
 
 std::int64_t PublisherStep::work(std::int64_t monotonic) {
     const std::int64_t now_ns = step_ns(monotonic);
@@ -129,6 +140,7 @@ bool PublisherStep::exhausted(std::int64_t now_ns) {
         return false;
     }
     next_look_ns_ = now_ns + kMemoryEveryNs;
+    look_at_progress(step_ns(now_ns));
     stopped_early_ = memory_.exceeded();
     return !stopped_early_.empty();
 }
@@ -152,7 +164,17 @@ std::vector<SecondCounts> PublisherStep::course_due(std::int64_t monotonic) {
     return course_.take();
 }
 
+void PublisherStep::look_at_progress(std::int64_t now_ns) {
+    if (watch_) {
+        watch_->look(std::min(now_ns, stop_at_ns_), transport_.accepted().value_or(pacer_.sent()));
+    }
+}
+
 void PublisherStep::stop(std::int64_t stop_at_ns) {
+    stop_at_ns_ = std::min(stop_at_ns_, stop_at_ns);
+    if (stopped_early_.empty() && !pacer_.complete()) {
+        look_at_progress(step_ns(monotonic_ns()));
+    }
     pacer_.stop_at(stop_at_ns);
     finished_ = true;
 }
@@ -166,13 +188,40 @@ bool join_beyond(std::vector<Range>& ranges, std::size_t most) {
     return true;
 }
 
-// The transport's report, with the bytes of all messages on the connection if their sizes determine them.
+// Without empty fields.
+nlohmann::json PublisherStep::acceptance() const {
+    nlohmann::json it = nlohmann::json::object();
+    if (const FirstReason refused = transport_.refused(); !refused.reason.empty()) {
+        it["reason"] = refused.reason;
+        it["text"] = readable(refused.text);
+        it["messages"] = refused.messages;
+    }
+    if (const ConnectionLosses lost = transport_.losses(); lost.count > 0) {
+        it["lost_connections"] = lost.count;
+        it["lost_why"] = readable(lost.why);
+    }
+    if (watch_ && watch_->longest_ns() >= kMicrosecondNs) {
+        it["stalled_us"] = watch_->longest_ns() / kMicrosecondNs;
+    }
+    return it;
+}
+
+// The transport's report, with what was not accepted, and the bytes of all messages on the connection if
+// their sizes determine them.
 SystemObject PublisherStep::report_system() const {
     const SystemObject told = transport_.report_system();
-    if (!transport_.framed_bytes(kHeaderBytes)) {
+    const nlohmann::json unaccepted = acceptance();
+    const bool framed = transport_.framed_bytes(kHeaderBytes).has_value();
+    if (!framed && unaccepted.empty()) {
         return told;
     }
     nlohmann::json object = told ? told.json() : nlohmann::json::object();
+    if (!unaccepted.empty()) {
+        object["acceptance"] = unaccepted;
+    }
+    if (!framed) {
+        return SystemObject(object);
+    }
     object["wire_bytes"] = payload_.total_bytes(
         pacer_.sent(), [this](std::uint64_t size) { return transport_.framed_bytes(size).value_or(0); },
         traffic());

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "common/acceptance.h"
 #include "common/clock.h"
 #include "common/histogram.h"
 #include "common/memory.h"
@@ -55,6 +57,8 @@ class PublisherStep {
 
   private:
     bool exhausted(std::int64_t now_ns);
+    void look_at_progress(std::int64_t now_ns);
+    [[nodiscard]] nlohmann::json acceptance() const;
     [[nodiscard]] SystemObject report_system() const;
     [[nodiscard]] const PublisherTraffic* traffic() const { return traffic_ ? &*traffic_ : nullptr; }
     void send_chunk(std::uint64_t count, std::int64_t now_ns);
@@ -74,7 +78,8 @@ class PublisherStep {
     UsageMeter usage_;
     bool finished_ = false;
     std::string stopped_early_;
-    std::vector<std::uint64_t> times_;        // times of the chunk's messages
+    std::optional<ProgressWatch> watch_;  // none if messages are due: a publisher that stops misses its rate
+    std::vector<std::uint64_t> times_;    // times of the chunk's messages
     std::span<const std::uint64_t> refused_;  // times of the chunk's messages that the library rejected
     std::int64_t blocked_ns_ = 0;
     std::int64_t first_ns_ = 0;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "common/acceptance.h"
 #include "common/batch.h"
 #include "common/clock.h"
 #include "common/header.h"
@@ -110,6 +111,16 @@ class PublisherTransport {
 
     // None if the system has no acknowledgements.
     virtual std::optional<Delivery> delivery() { return std::nullopt; }
+
+    // The number of acknowledged messages, a cheap form of `delivery`; none if the system has no
+    // acknowledgements.
+    [[nodiscard]] virtual std::optional<std::uint64_t> accepted() const { return std::nullopt; }
+
+    // Why messages were rejected since `configure`.
+    [[nodiscard]] virtual FirstReason refused() const { return {}; }
+
+    // The losses of the connection since `configure`, if the library reveals them.
+    [[nodiscard]] virtual ConnectionLosses losses() const { return {}; }
 
     // The system's own part of a publisher's report.
     [[nodiscard]] virtual SystemObject report_system() const { return {}; }

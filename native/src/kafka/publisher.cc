@@ -26,7 +26,7 @@ std::string with_complaint(const std::string& what, const std::string& complaint
     return complaint.empty() ? what : what + " (" + complaint + ")";
 }
 
-TransportError refused(const rd_kafka_topic_t* topic, rd_kafka_resp_err_t error) {
+TransportError not_taken(const rd_kafka_topic_t* topic, rd_kafka_resp_err_t error) {
     return TransportError(std::string("Kafka refuses a message for ") + rd_kafka_topic_name(topic) + ": " +
                           rd_kafka_err2str(error));
 }
@@ -63,11 +63,19 @@ void KafkaPublisher::open(const Properties& config) {
     kafka_ = open_kafka(
         RD_KAFKA_PRODUCER, config,
         // With events, the reports of a whole batch take one call.
-        [](rd_kafka_conf_t* conf, void* requests) {
+        [](rd_kafka_conf_t* conf, void* publisher) {
             rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR);
-            static_cast<Requests*>(requests)->count(conf);
+            static_cast<KafkaPublisher*>(publisher)->requests_.count(conf);
+            rd_kafka_conf_set_opaque(conf, publisher);
+            // Called when the queue is read.
+            rd_kafka_conf_set_throttle_cb(
+                conf, [](rd_kafka_t*, const char*, std::int32_t, int throttle_ms, void* opaque) {
+                    if (throttle_ms > 0) {
+                        static_cast<KafkaPublisher*>(opaque)->reports_.throttle();
+                    }
+                });
         },
-        &requests_);
+        this);
     queue_.reset(rd_kafka_queue_get_main(kafka_.get()));
     wake_.wake_with(queue_.get());
     config_ = config;
@@ -189,7 +197,7 @@ std::size_t KafkaPublisher::offer_each(const Chunk& chunk, std::size_t from, std
                              keys_ > 0 ? key.data() : nullptr, key.size(), reports_.tag(sequence)) != 0) {
             const rd_kafka_resp_err_t error = rd_kafka_last_error();
             if (error != RD_KAFKA_RESP_ERR__QUEUE_FULL) {
-                throw refused(topic, error);
+                throw not_taken(topic, error);
             }
             return i;
         }
@@ -224,7 +232,7 @@ std::size_t KafkaPublisher::offer(const Chunk& chunk, std::size_t from, std::siz
                                               return m.err != RD_KAFKA_RESP_ERR_NO_ERROR;
                                           })->err;
         if (error != RD_KAFKA_RESP_ERR__QUEUE_FULL) {
-            throw refused(topics_.front().get(), error);
+            throw not_taken(topics_.front().get(), error);
         }
     }
     for (std::size_t i = 0; i < taken; ++i) {
@@ -260,6 +268,10 @@ bool KafkaPublisher::flush_until(std::int64_t deadline_ns) {
         reports_.drain(queue_.get(), static_cast<int>(std::max<std::int64_t>(left_ns / kMillisecondNs, 1)));
     }
     return rd_kafka_outq_len(kafka_.get()) == 0;
+}
+
+std::optional<std::uint64_t> KafkaPublisher::accepted() const {
+    return acknowledges_ ? std::optional(reports_.ledger().acknowledged()) : std::nullopt;
 }
 
 SystemObject KafkaPublisher::report_system() const {

@@ -32,6 +32,8 @@ class KafkaPublisher final : public PublisherTransport {
     bool flush(double timeout_s) override;
     void close() override;
     std::optional<Delivery> delivery() override;
+    [[nodiscard]] std::optional<std::uint64_t> accepted() const override;
+    [[nodiscard]] FirstReason refused() const override { return reports_.refused(); }
     [[nodiscard]] SystemObject report_system() const override;
     // The largest batch by default, so no compressor sees a message twice.
     [[nodiscard]] std::uint64_t block_bytes() const override { return 1024 * 1024; }

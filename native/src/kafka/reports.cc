@@ -3,6 +3,7 @@
 #include <array>
 
 #include "common/clock.h"
+#include "kafka/refusal_reasons.h"
 
 namespace hydra {
 namespace {
@@ -18,6 +19,8 @@ std::uint64_t tag_of(const rd_kafka_message_t* message) {
 void DeliveryReports::begin(std::uint64_t partitions) {
     ledger_ = AckLedger(partitions);
     latency_.begin();
+    refused_ = {};
+    throttled_ = false;
     batches_ = 0;
     mark_ = mark_ % kMarks + 1;
     last_ack_ns_ = 0;
@@ -83,6 +86,7 @@ bool DeliveryReports::enter(const rd_kafka_message_t* const* messages, std::size
             arrived = true;
         } else {
             ledger_.fail(first, run);
+            refused_.add(reason_of(error, throttled_), rd_kafka_err2str(error), run);
         }
     }
     return arrived;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "common/acceptance.h"
 #include "common/ack_ledger.h"
 #include "kafka/ack_latency.h"
 #include "kafka/errors.h"
@@ -37,6 +38,11 @@ class DeliveryReports {
     // The number of acknowledged batches.
     [[nodiscard]] std::uint64_t batches() const { return batches_; }
 
+    // Why messages of the epoch were not accepted.
+    [[nodiscard]] const FirstReason& refused() const { return refused_; }
+    // A broker delayed an answer because of a quota.
+    void throttle() { throttled_ = true; }
+
     // The most informative of librdkafka's errors.
     [[nodiscard]] const Complaint& complaint() const { return complaint_; }
     void forget_complaint() { complaint_ = {}; }
@@ -53,6 +59,8 @@ class DeliveryReports {
 
     AckLedger ledger_;
     AckLatency latency_;
+    FirstReason refused_;
+    bool throttled_ = false;
     std::uint64_t batches_ = 0;
     std::uint64_t mark_ = 0;  // from 1 on
     std::int64_t last_ack_ns_ = 0;

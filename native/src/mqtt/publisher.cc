@@ -55,7 +55,10 @@ std::string MqttPublisher::configure(const Configure& command) {
     signalled_ = signalled_topics(command);
     retain_ = retain;
     returns_ = command.connect.has_value();
-    was_lost_ = was_silent_ = false;
+    earlier_ = {};
+    refused_ = {};
+    judges_ = false;
+    was_silent_ = false;
     for (std::int64_t& sequence : sequences_) {
         sequence = sequence == kFree ? kFree : kNoData;
     }
@@ -67,7 +70,7 @@ std::string MqttPublisher::configure(const Configure& command) {
 void MqttPublisher::connect(std::int64_t answer_within_ns) {
     session_ = std::make_unique<Session>(
         new_client_name(step_), step_,
-        Session::Handlers{.answer = [this](int id, bool refused) { answer(id, refused); }}, answer_within_ns);
+        Session::Handlers{.answer = [this](int id, int code) { answer(id, code); }}, answer_within_ns);
     epoll_event event{};
     event.events = EPOLLIN;
     if (epoll_ctl(epoll_, EPOLL_CTL_ADD, session_->fd(), &event) != 0) {
@@ -140,11 +143,17 @@ std::size_t MqttPublisher::send(const Chunk& chunk) {
         write_header(message.data(), header);
         const int id = session_->publish(topics_[chunk.topic(accepted)], message.data(), message.size(),
                                          step_.qos, retain_);
-        if (id < 0) {
+        if (id < 0 && id != Session::kTooLarge) {
             break;
         }
         ledger_.accept(1);
-        note(id, static_cast<std::int64_t>(header.sequence));
+        if (id == Session::kTooLarge) {
+            reject(header.sequence, reason::kTooLarge, "larger than the server's maximum packet size");
+        } else if (judges_) {
+            ledger_.acknowledge(header.sequence, 1);
+        } else {
+            note(id, static_cast<std::int64_t>(header.sequence));
+        }
         ++accepted;
     }
     return accepted;
@@ -164,7 +173,15 @@ void MqttPublisher::note(int message_id, std::int64_t sequence) {
     entry = sequence;
 }
 
-void MqttPublisher::answer(int message_id, bool refused) {
+void MqttPublisher::reject(std::uint64_t sequence, const char* why, const std::string& words) {
+    if (step_.qos == 0 && !std::exchange(judges_, true) && sequence > 0) {
+        ledger_.acknowledge(0, sequence);
+    }
+    ledger_.fail(sequence, 1);
+    refused_.add(why, words, 1);
+}
+
+void MqttPublisher::answer(int message_id, int code) {
     if (step_.qos == 0) {
         return;  // the library calls back for every message that was written
     }
@@ -176,8 +193,8 @@ void MqttPublisher::answer(int message_id, bool refused) {
     if (sequence == kNoData) {
         return;
     }
-    if (refused) {
-        ledger_.fail(static_cast<std::uint64_t>(sequence), 1);
+    if (rejects(code)) {
+        reject(static_cast<std::uint64_t>(sequence), reason_word(code), mosquitto_reason_string(code));
     } else {
         ledger_.acknowledge(static_cast<std::uint64_t>(sequence), 1);
         last_ack_ns_ = monotonic_ns();
@@ -191,8 +208,8 @@ void MqttPublisher::come_back() {
     if (!returns_ || now_ns < again_at_ns_) {
         return;
     }
-    was_lost_ = true;
     was_silent_ = was_silent_ || session_->was_silent();
+    earlier_ = losses();
     std::unique_ptr<Session> before = std::move(session_);
     std::ranges::fill(sequences_, kFree);
     waiting_ = 0;
@@ -200,6 +217,7 @@ void MqttPublisher::come_back() {
         connect(kReturnWithinNs);
     } catch (const TransportError&) {
         session_ = std::move(before);
+        --earlier_.count;  // that of this session
     }
     again_at_ns_ = monotonic_ns() + SubscriberConnection::kAgainNs;
 }
@@ -251,7 +269,7 @@ bool MqttPublisher::flush(double timeout_s) {
 }
 
 std::optional<Delivery> MqttPublisher::delivery() {
-    if (step_.qos == 0) {
+    if (step_.qos == 0 && !judges_) {
         return std::nullopt;
     }
     return Delivery{.acknowledged = ledger_.acknowledged(),
@@ -260,10 +278,29 @@ std::optional<Delivery> MqttPublisher::delivery() {
                     .unacknowledged = ledger_.unacknowledged()};
 }
 
+std::optional<std::uint64_t> MqttPublisher::accepted() const {
+    return step_.qos == 0 && !judges_ ? std::nullopt : std::optional(ledger_.acknowledged());
+}
+
+// The reason with which the server ended the connection is one, too.
+FirstReason MqttPublisher::refused() const {
+    FirstReason it = refused_;
+    if (session_ != nullptr && !session_->lost().empty()) {
+        it.add(session_->lost_reason(), session_->lost(), 0);
+    }
+    return it;
+}
+
+ConnectionLosses MqttPublisher::losses() const {
+    if (session_ == nullptr || session_->lost().empty()) {
+        return earlier_;
+    }
+    return {earlier_.count + 1, earlier_.why.empty() ? session_->lost() : earlier_.why};
+}
+
 SystemObject MqttPublisher::report_system() const {
-    const bool lost = was_lost_ || (session_ != nullptr && !session_->lost().empty());
     const bool silent = was_silent_ || (session_ != nullptr && session_->was_silent());
-    return written_system(MqttReport::of(lost, silent));
+    return written_system(MqttReport::of(losses().count > 0, silent));
 }
 
 }  // namespace hydra

@@ -30,6 +30,9 @@ class MqttPublisher final : public PublisherTransport {
     [[nodiscard]] std::optional<std::uint64_t> framed_bytes(std::uint64_t message_size) const override;
     bool flush(double timeout_s) override;
     std::optional<Delivery> delivery() override;
+    [[nodiscard]] std::optional<std::uint64_t> accepted() const override;
+    [[nodiscard]] FirstReason refused() const override;
+    [[nodiscard]] ConnectionLosses losses() const override;
     [[nodiscard]] SystemObject report_system() const override;
     void close() override;
 
@@ -41,7 +44,8 @@ class MqttPublisher final : public PublisherTransport {
     void name_topics(Id publisher);
     void send_signals();
     void note(int message_id, std::int64_t sequence);
-    void answer(int message_id, bool refused);
+    void answer(int message_id, int code);
+    void reject(std::uint64_t sequence, const char* why, const std::string& words);
 
     int epoll_;  // has the socket, which changes: the loop waits for this descriptor
     MqttStep step_;
@@ -56,13 +60,15 @@ class MqttPublisher final : public PublisherTransport {
     std::int64_t rested_ns_ = 0;     // when the next one may begin
     Id publisher_ = 0;
     bool retain_ = false;
-    bool returns_ = false;     // whether it connects again if the connection is lost in the step
-    bool was_lost_ = false;    // whether an earlier session was lost in the step,
-    bool was_silent_ = false;  // and by its own silence
+    bool returns_ = false;      // whether it connects again if the connection is lost in the step
+    ConnectionLosses earlier_;  // of earlier sessions in the step
+    bool was_silent_ = false;   // whether one of them was lost by its own silence
     std::int64_t again_at_ns_ = 0;
     std::vector<std::int64_t> sequences_;  // by message id; see the constants in publisher.cc
     std::uint64_t waiting_ = 0;            // message ids without an answer
     AckLedger ledger_;
+    FirstReason refused_;
+    bool judges_ = false;  // whether a message of QoS 0 was rejected: the ledger then has all of them
     std::int64_t last_ack_ns_ = 0;
 };
 

@@ -47,6 +47,25 @@ std::string words(int code) {
 
 }  // namespace
 
+bool rejects(int code) {
+    return code >= kRefused;
+}
+
+const char* reason_word(int code) {
+    switch (code) {
+        case MQTT_RC_NOT_AUTHORIZED:
+            return reason::kNotAuthorized;
+        case MQTT_RC_TOPIC_NAME_INVALID:
+            return reason::kNoDestination;
+        case MQTT_RC_PACKET_TOO_LARGE:
+            return reason::kTooLarge;
+        case MQTT_RC_QUOTA_EXCEEDED:
+            return reason::kQuota;
+        default:
+            return reason::kOther;
+    }
+}
+
 Session::Session(const std::string& name, const MqttStep& step, Handlers handlers,
                  std::int64_t answer_within_ns)
     : handlers_(std::move(handlers)),
@@ -69,10 +88,12 @@ Session::Session(const std::string& name, const MqttStep& step, Handlers handler
     mosquitto_int_option(mosq, MOSQ_OPT_RECEIVE_MAXIMUM, kNoLimit);
     mosquitto_connect_callback_set(
         mosq, [](mosquitto*, void* self, int code) { static_cast<Session*>(self)->accepted_ = code; });
-    mosquitto_disconnect_callback_set(mosq, [](mosquitto*, void* self, int code) {
-        static_cast<Session*>(self)->lose(
-            code == kSilent ? mosquitto_reason_string(code) : mosquitto_strerror(code), code == kSilent);
-    });
+    mosquitto_disconnect_v5_callback_set(
+        mosq, [](mosquitto*, void* self, int code, const mosquitto_property*) {
+            // A code of MQTT 5 is the server's.
+            static_cast<Session*>(self)->lose(
+                rejects(code) ? mosquitto_reason_string(code) : mosquitto_strerror(code), code);
+        });
     mosquitto_subscribe_callback_set(
         mosq, [](mosquitto*, void* self, int message_id, int count, const int* codes) {
             static_cast<Session*>(self)->granted_ = {message_id, {codes, codes + count}};
@@ -92,7 +113,7 @@ Session::Session(const std::string& name, const MqttStep& step, Handlers handler
         mosq, [](mosquitto*, void* self, int message_id, int code, const mosquitto_property*) {
             const Handlers& handlers = static_cast<Session*>(self)->handlers_;
             if (handlers.answer) {
-                handlers.answer(message_id, code >= kRefused);
+                handlers.answer(message_id, code);
             }
         });
     try {
@@ -188,6 +209,9 @@ int Session::publish(const std::string& topic, const void* payload, std::size_t 
     int id = -1;
     const int code = mosquitto_publish(mosq_.get(), &id, topic.c_str(), static_cast<int>(size), payload,
                                        static_cast<int>(qos), retain);
+    if (code == MOSQ_ERR_OVERSIZE_PACKET) {
+        return kTooLarge;
+    }
     judge(code);
     return code == MOSQ_ERR_SUCCESS && lost_.empty() ? id : -1;
 }
@@ -287,15 +311,17 @@ void Session::judge(int code) {
     }
 }
 
-void Session::lose(const std::string& why, bool told_silent) {
+void Session::lose(const std::string& why, int code) {
     if (!lost_.empty()) {
         return;
     }
+    lost_reason_ =
+        rejects(code) && reason_word(code) != reason::kOther ? reason_word(code) : reason::kConnectionLost;
     lost_ = why.empty() ? "no reason was given" : why;
     const std::int64_t now_ns = monotonic_ns();
     note_silence(now_ns);
     // A client reads the end of a connection some time after it could ping again.
-    was_silent_ = told_silent || (late_ns_ != 0 && now_ns - late_ns_ < keepalive_ns_);
+    was_silent_ = code == kSilent || (late_ns_ != 0 && now_ns - late_ns_ < keepalive_ns_);
     // The library may have closed the socket already; whatever has its number, a placeholder replaces it.
     const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (fd_ >= 0 && nothing >= 0 && nothing != fd_) {

@@ -10,18 +10,24 @@
 #include <string>
 #include <vector>
 
+#include "common/acceptance.h"
 #include "common/clock.h"
 #include "common/subscriber_connection.h"
 #include "mqtt/control_messages.h"
 
 namespace hydra {
 
+// Whether a reason code rejects a message, and the word for it.
+[[nodiscard]] bool rejects(int code);
+[[nodiscard]] const char* reason_word(int code);
+
 class Session {
   public:
     // Called only from within `read`.
     struct Handlers {
         std::function<void(const void* payload, std::size_t size)> message{};
-        std::function<void(int message_id, bool refused)> answer{};  // for QoS 1 and 2
+        // For QoS 1 and 2, with the reason code.
+        std::function<void(int message_id, int code)> answer{};
     };
 
     static constexpr std::int64_t kAnswerWithinNs = 10 * kSecondNs;
@@ -37,7 +43,10 @@ class Session {
     // Returns when the server has accepted the subscriptions. TransportError: it does not.
     void subscribe(const std::vector<std::string>& filters, std::uint32_t qos);
 
-    // The message's id; below 0 if the connection is lost.
+    // The server rejects the message by its size, which the library knows: it is not sent.
+    static constexpr int kTooLarge = -2;
+
+    // The message's id; below 0 if the connection is lost, or kTooLarge.
     int publish(const std::string& topic, const void* payload, std::size_t size, std::uint32_t qos,
                 bool retain);
 
@@ -65,6 +74,8 @@ class Session {
     [[nodiscard]] const std::string& lost() const { return lost_; }
     // Whether it was lost because this client sent nothing for longer than the keepalive allows.
     [[nodiscard]] bool was_silent() const { return was_silent_; }
+    // The same as a word (acceptance.h), if it is lost.
+    [[nodiscard]] const char* lost_reason() const { return lost_reason_; }
 
     // What is known of how the connection was made.
     [[nodiscard]] const ConnectPhases& phases() const { return phases_; }
@@ -88,7 +99,7 @@ class Session {
     [[nodiscard]] std::string failure(const char* layer, const std::string& why) const;
     void judge(int code);
     void note_silence(std::int64_t now_ns);
-    void lose(const std::string& why, bool told_silent = false);
+    void lose(const std::string& why, int code = 0);
     void let_go();
     [[nodiscard]] bool readable();
 
@@ -102,6 +113,7 @@ class Session {
     Grant granted_;
     int asked_ = -1;  // the message id of the question; -1: it was answered
     std::string lost_;
+    const char* lost_reason_ = reason::kConnectionLost;
     std::int64_t answer_within_ns_;
     ConnectPhases phases_;
     std::int64_t keepalive_ns_;  // 0: no pings

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "common/clock.h"
@@ -37,10 +38,63 @@ ReplySubject::Message ReplySubject::read(std::string_view subject) {
 
 // The stream answers {"error":{…},"stream":…,"seq":0}; a stream of this name has no colon behind it. Without
 // a stream the server answers with a status.
-bool refuses(natsMsg* answer) {
+FirstReason refusal(natsMsg* answer) {
+    FirstReason it;
+    if (natsMsg_IsNoResponders(answer)) {
+        it.add(reason::kNoDestination, "no responders: no stream takes messages of this subject", 1);
+        return it;
+    }
     const std::string_view text(natsMsg_GetData(answer),
                                 static_cast<std::size_t>(natsMsg_GetDataLength(answer)));
-    return natsMsg_IsNoResponders(answer) || text.find("\"error\":") != std::string_view::npos;
+    if (text.find("\"error\":") == std::string_view::npos) {
+        return it;
+    }
+    const auto object = nlohmann::json::parse(text, nullptr, false);
+    if (!object.is_object() || !object.contains("error") || !object["error"].is_object()) {
+        it.add(reason::kOther, text, 1);
+        return it;
+    }
+    const nlohmann::json& error = object["error"];
+    const auto code = error.find("err_code");
+    const auto description = error.find("description");
+    return refusal(
+        code != error.end() && code->is_number_integer() ? code->get<int>() : 0,
+        description != error.end() && description->is_string() ? description->get<std::string>() : "");
+}
+
+// The codes are those of hydra/natstest/refusal_reasons.py.
+FirstReason refusal(int code, const std::string& description) {
+    constexpr int kStoreFailed = 10'077;  // a limit of the stream, or no space
+    const bool limit = code == kStoreFailed && description.starts_with("maximum ");
+    const char* why = reason::kOther;
+    switch (code) {
+        case 10'002:
+            why = reason::kQuota;
+            break;
+        case 10'008:
+        case 10'009:
+            why = reason::kNoReplicas;
+            break;
+        case 10'023:
+        case 10'028:
+        case 10'047:
+            why = reason::kNoSpace;
+            break;
+        case kStoreFailed:
+            why = limit ? reason::kFull : reason::kNoSpace;
+            break;
+        case 10'054:
+            why = reason::kTooLarge;
+            break;
+        case 10'059:
+            why = reason::kNoDestination;
+            break;
+        default:
+            break;
+    }
+    FirstReason it;
+    it.add(why, description.empty() ? "error " + std::to_string(code) : description, 1);
+    return it;
 }
 
 Answers::Answers() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
@@ -53,13 +107,17 @@ Answers::~Answers() {
     close(fd_);
 }
 
-void Answers::put(std::uint32_t epoch, std::uint64_t sequence, bool failed) {
+void Answers::put(std::uint32_t epoch, std::uint64_t sequence, const FirstReason& refusal) {
+    const bool failed = !refusal.reason.empty();
     const std::lock_guard lock(mutex_);
     if (epoch == kProbeEpoch) {
         probes_ -= probes_ > 0 ? 1 : 0;
         came_.notify_one();
     } else if (epoch == epoch_) {
         put_.push_back({sequence, failed});
+        if (failed) {
+            refused_.add(refusal.reason, refusal.text, 1);
+        }
     }
     if (awaited_ > 0 && put_.size() >= awaited_) {
         came_.notify_one();
@@ -73,6 +131,7 @@ void Answers::put(std::uint32_t epoch, std::uint64_t sequence, bool failed) {
 void Answers::begin(std::uint32_t epoch) {
     const std::lock_guard lock(mutex_);
     put_.clear();
+    refused_ = {};
     epoch_ = epoch;
     probes_ = 0;
     ledger_ = AckLedger();

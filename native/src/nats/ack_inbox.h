@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/acceptance.h"
 #include "common/ack_ledger.h"
 #include "common/messages/parts.h"
 
@@ -38,8 +39,10 @@ class ReplySubject {
     std::size_t inbox_;  // the length of its name, with the dot
 };
 
-// Whether a stream answers that it did not store the message.
-bool refuses(natsMsg* answer);
+// Why a stream answers that it did not store the message; no reason: it did.
+FirstReason refusal(natsMsg* answer);
+// The same of an answer with an error, by the server's code and its text.
+FirstReason refusal(int code, const std::string& description);
 
 class Answers {
   public:
@@ -49,7 +52,8 @@ class Answers {
     Answers& operator=(const Answers&) = delete;
 
     // Called by libnats' thread: the stream accepted this message of this epoch, or did not.
-    void put(std::uint32_t epoch, std::uint64_t sequence, bool failed);
+    // `refusal`: why not.
+    void put(std::uint32_t epoch, std::uint64_t sequence, const FirstReason& refusal);
 
     // Begins an epoch: answers to earlier messages are ignored.
     void begin(std::uint32_t epoch);
@@ -68,6 +72,11 @@ class Answers {
     // whether any arrived.
     bool wait(std::int64_t timeout_ns, std::size_t answers = 1);
 
+    // Why messages of the epoch were not accepted.
+    [[nodiscard]] FirstReason refused() const {
+        const std::lock_guard lock(mutex_);
+        return refused_;
+    }
     [[nodiscard]] const AckLedger& ledger() const { return ledger_; }
     // The messages without an answer that were not given up.
     [[nodiscard]] std::uint64_t expected() const { return expected_; }
@@ -88,6 +97,7 @@ class Answers {
     mutable std::mutex mutex_;
     std::condition_variable came_;
     std::vector<Answer> put_;
+    FirstReason refused_;
     std::uint32_t epoch_ = 0;
     std::uint64_t probes_ = 0;
     std::size_t awaited_ = 0;  // answers for which the client waits; 0: it does not wait

@@ -27,9 +27,17 @@ std::string joined(const std::vector<std::string>& servers) {
 
 }  // namespace
 
-void NatsConnection::Events::lose() {
+void NatsConnection::Events::lose(natsConnection* connection) {
+    const char* last = nullptr;
+    const natsStatus error = natsConnection_GetLastError(connection, &last);
     ++disconnects;
     const std::lock_guard lock(mutex);
+    if (lost_why.empty()) {
+        const std::string text = last == nullptr ? "" : last;
+        lost_why = !text.empty()      ? text
+                   : error == NATS_OK ? "no reason was given"
+                                      : natsStatus_GetText(error);
+    }
     if (disconnections.size() < kMostDisconnections) {
         disconnections.push_back({.lost_ns = monotonic_ns(), .attempts = 1});
     } else {
@@ -91,14 +99,24 @@ bool NatsConnection::open(const NatsStep& step, bool one_thread, std::int64_t wi
     auto* events = new Shared(events_);
     natsOptions_SetErrorHandler(
         made,
-        [](natsConnection*, natsSubscription*, natsStatus error, void* closure) {
+        [](natsConnection* connection, natsSubscription*, natsStatus error, void* closure) {
             if (error == NATS_SLOW_CONSUMER) {
                 ++(*static_cast<Shared*>(closure))->slow_consumers;
+            } else if (error == NATS_NOT_PERMITTED) {
+                const char* last = nullptr;
+                natsConnection_GetLastError(connection, &last);
+                Events& it = **static_cast<Shared*>(closure);
+                const std::lock_guard lock(it.mutex);
+                if (it.not_permitted.empty()) {
+                    it.not_permitted = last == nullptr || *last == '\0' ? natsStatus_GetText(error) : last;
+                }
             }
         },
         events);
     natsOptions_SetDisconnectedCB(
-        made, [](natsConnection*, void* closure) { (*static_cast<Shared*>(closure))->lose(); }, events);
+        made,
+        [](natsConnection* connection, void* closure) { (*static_cast<Shared*>(closure))->lose(connection); },
+        events);
     natsOptions_SetReconnectedCB(
         made, [](natsConnection*, void* closure) { (*static_cast<Shared*>(closure))->come_back(); }, events);
     natsOptions_SetCustomReconnectDelay(
@@ -129,6 +147,8 @@ void NatsConnection::close() {
     counted->slow_consumers = events_->slow_consumers.load();
     counted->disconnects = events_->disconnects.load();
     counted->disconnections = disconnections();
+    counted->lost_why = losses().why;
+    counted->not_permitted = not_permitted();
     events_ = std::move(counted);
     natsConnection_Destroy(connection_);
     connection_ = nullptr;
@@ -161,6 +181,18 @@ void NatsConnection::begin_step() {
     events_->disconnects = 0;
     const std::lock_guard lock(events_->mutex);
     events_->disconnections.clear();
+    events_->lost_why.clear();
+    events_->not_permitted.clear();
+}
+
+ConnectionLosses NatsConnection::losses() const {
+    const std::lock_guard lock(events_->mutex);
+    return {events_->disconnects, events_->lost_why};
+}
+
+std::string NatsConnection::not_permitted() const {
+    const std::lock_guard lock(events_->mutex);
+    return events_->not_permitted;
 }
 
 std::vector<Disconnection> NatsConnection::disconnections() const {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/acceptance.h"
 #include "common/subscriber_connection.h"
 #include "nats/control_messages.h"
 #include "nats/handles.h"
@@ -44,6 +45,10 @@ class NatsConnection {
 
     void begin_step();
     [[nodiscard]] NatsTrouble trouble() const;
+    // The losses since begin_step, with libnats' last error before the first.
+    [[nodiscard]] ConnectionLosses losses() const;
+    // The error of a message that the client may not publish since begin_step, or "".
+    [[nodiscard]] std::string not_permitted() const;
     // When the servers had accepted the client (CLOCK_MONOTONIC).
     [[nodiscard]] std::int64_t connected_ns() const { return connected_ns_; }
     // The disconnections since begin_step, which libnats ends by itself.
@@ -57,8 +62,10 @@ class NatsConnection {
         bool has_tls = false;
         std::mutex mutex;
         std::vector<Disconnection> disconnections;
+        std::string lost_why;
+        std::string not_permitted;
 
-        void lose();
+        void lose(natsConnection* connection);
         void come_back();
         std::int64_t wait_ms(int attempts);
     };

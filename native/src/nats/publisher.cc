@@ -27,7 +27,7 @@ Answers* made_for_good() {
 void on_answer(natsConnection*, natsSubscription*, natsMsg* answer, void* closure) {
     const NatsMessage owner(answer);
     const auto [epoch, sequence] = ReplySubject::read(natsMsg_GetSubject(answer));
-    static_cast<Answers*>(closure)->put(epoch, sequence, refuses(answer));
+    static_cast<Answers*>(closure)->put(epoch, sequence, refusal(answer));
 }
 
 }  // namespace
@@ -203,6 +203,19 @@ std::optional<Delivery> NatsPublisher::delivery() {
                     .failed = ledger.failed(),
                     .last_ack_ns = answers_->last_ack_ns(),
                     .unacknowledged = ledger.unacknowledged()};
+}
+
+std::optional<std::uint64_t> NatsPublisher::accepted() const {
+    return answered() ? std::optional(answers_->ledger().acknowledged()) : std::nullopt;
+}
+
+// The server does not answer a message that the client may not publish.
+FirstReason NatsPublisher::refused() const {
+    FirstReason it = answers_->refused();
+    if (const std::string words = connection_.not_permitted(); !words.empty()) {
+        it.add(reason::kNotAuthorized, words, 0);
+    }
+    return it;
 }
 
 SystemObject NatsPublisher::report_system() const {

@@ -29,6 +29,9 @@ class NatsPublisher final : public PublisherTransport {
     bool flush(double timeout_s) override;
     void close() override;
     std::optional<Delivery> delivery() override;
+    [[nodiscard]] std::optional<std::uint64_t> accepted() const override;
+    [[nodiscard]] FirstReason refused() const override;
+    [[nodiscard]] ConnectionLosses losses() const override { return connection_.losses(); }
     [[nodiscard]] SystemObject report_system() const override;
 
   private:

@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint32_t kEpoch = 3;
 
 void answer(Answers& answers, std::uint64_t sequence) {
-    answers.put(kEpoch, sequence, false);
+    answers.put(kEpoch, sequence, {});
     answers.drain();
 }
 
@@ -46,17 +46,44 @@ TEST_CASE("the reply subject of a message names it") {
     CHECK(read.sequence == UINT64_MAX);
 }
 
-TEST_CASE("an answer with an error refuses the message, whatever the name of the stream") {
+TEST_CASE("an answer with an error refuses the message for its reason, whatever the name of the stream") {
     REQUIRE(nats_Open(-1) == NATS_OK);  // the library frees its messages
-    const auto refused = [](const std::string& text) {
+    const auto refusal = [](const std::string& text) {
         natsMsg* answer = nullptr;
         REQUIRE(natsMsg_Create(&answer, "_INBOX.1", nullptr, text.data(), static_cast<int>(text.size())) ==
                 NATS_OK);
-        const bool it = hydra::refuses(answer);
+        const hydra::FirstReason it = hydra::refusal(answer);
         natsMsg_Destroy(answer);
         return it;
     };
-    CHECK_FALSE(refused(R"({"stream":"error", "seq":1})"));
-    CHECK(refused(R"({"error":{"code":503,"err_code":10077,"description":"maximum messages exceeded"},)"
-                  R"("stream":"hydra","seq":0})"));
+    CHECK(refusal(R"({"stream":"error", "seq":1})").reason.empty());
+    const auto full =
+        refusal(R"({"error":{"code":503,"err_code":10077,"description":"maximum messages exceeded"},)"
+                R"("stream":"hydra","seq":0})");
+    CHECK(full.reason == "stream_full");
+    CHECK(full.text == "maximum messages exceeded");
+    CHECK(hydra::refusal(10'077, "no space left on device").reason == "no_space");
+    CHECK(hydra::refusal(10'054, "").reason == "message_too_large");
+    CHECK(hydra::refusal(1, "unusual").reason == "other");
+    CHECK(refusal(R"({"error":true, "error":1})").reason == "other");
+}
+
+TEST_CASE("the first reason of an epoch is kept, with the messages that were refused for it") {
+    Answers answers;
+    answers.begin(kEpoch);
+    answers.accept(4);
+    hydra::FirstReason full;
+    full.add("stream_full", "maximum messages exceeded", 1);
+    hydra::FirstReason other;
+    other.add("other", "unusual", 1);
+    answers.put(kEpoch, 0, full);
+    answers.put(kEpoch, 1, other);
+    answers.put(kEpoch, 2, full);
+    answers.put(kEpoch + 1, 3, full);  // of another epoch
+    answers.drain();
+    CHECK(answers.refused().reason == "stream_full");
+    CHECK(answers.refused().messages == 2);
+    CHECK(answers.ledger().failed() == 3);
+    answers.begin(kEpoch);
+    CHECK(answers.refused().reason.empty());
 }

@@ -1,0 +1,196 @@
+"""What the system accepted of the messages of a step, and whether the requested rate was held by it. Pure.
+
+A rate is held if the system accepted and carried it. A message counts as *accepted* if a server acknowledged it (or, if
+only the growth of its log shows that, if the log grew by it), and without acknowledgements if the publisher's library
+took it. Rows, searches, ``hydra slo`` and comparisons decide by :func:`acceptance`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from hydra.measure.column_names import (
+    LOST_WHY,
+    PROGRESS,
+    PUBLISHERS_LOST,
+    RATE_HELD,
+    RATE_SENT,
+    REFUSED_REASON,
+    REFUSED_TEXT,
+    STALLED,
+    SUBSCRIBERS_LOST,
+    UNACCEPTED,
+    UNANSWERED,
+)
+from hydra.model import Figure, PublisherReport, Rate
+from hydra.model.acceptance import ACCEPTANCE, AcceptanceReport
+
+HELD_SHARE: Final = 0.99
+"""A publisher held its rate if the system accepted at least this share of the messages due."""
+STALLED_S: Final = 1.0
+STALLED_SHARE: Final = 0.1
+"""A publisher made no progress if nothing was accepted for this time, and for this share of the window."""
+_US: Final = 1_000_000
+
+
+def least_accepted(due: float, publishers: int = 1) -> float:
+    """The least number of accepted messages if publishers hold their rates; one of each may be at the edge."""
+    return max(HELD_SHARE * due - publishers, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """What the system accepted of the messages of all publishers.
+
+    Attributes:
+        sent: messages that the libraries took.
+        accepted: of those, messages that the system accepted.
+        failed: of those, messages that a server or a library rejected.
+        due: messages that were due; None at rate ``max``.
+        rate_sent: whether each publisher ran to the end of the window and its library took the messages due; None at
+            ``max``.
+        held: whether, besides, the system accepted them; None at ``max``.
+        reason, text: the first reason for which messages were rejected, of the publisher with most of them; "": none.
+        stalled_s: the longest time in which a publisher had nothing accepted; None at a numeric rate, or not known.
+        lost: publishers whose connection was lost.
+        lost_why: why the first of them lost it.
+    """
+
+    sent: int
+    accepted: int
+    failed: int
+    due: float | None
+    rate_sent: bool | None
+    held: bool | None
+    reason: str = ""
+    text: str = ""
+    stalled_s: float | None = None
+    lost: int = 0
+    lost_why: str = ""
+
+    @property
+    def unaccepted(self) -> int:
+        """Messages that the libraries took and the system did not accept: rejected, or never answered."""
+        return max(self.sent - self.accepted, 0)
+
+    @property
+    def unanswered(self) -> int:
+        """Messages that had no answer when the publishers had waited for the last ones."""
+        return max(self.unaccepted - self.failed, 0)
+
+    @property
+    def unaccepted_share(self) -> float:
+        """The share (0 to 1) of the messages sent that was not accepted."""
+        return self.unaccepted / self.sent if self.sent else 0.0
+
+    @property
+    def unsent_share(self) -> float:
+        """The share of the messages due that the publishers never sent; 0 if they sent at their rate."""
+        return 0.0 if self.rate_sent or not self.due else max(1 - self.sent / self.due, 0.0)
+
+    @property
+    def unaccepted_of_due(self) -> float:
+        """The unaccepted messages as a share of the messages due."""
+        return self.unaccepted / self.due if self.due else 0.0
+
+    def progressed(self, window_s: float) -> bool | None:
+        """Whether at ``max`` every publisher had messages accepted all the time, and answered; None: another rate.
+
+        Args:
+            window_s: the length of the window in seconds.
+        """
+        if self.due is not None:
+            return None
+        stalled_s = self.stalled_s or 0.0
+        return not (self.unanswered or (stalled_s >= STALLED_S and stalled_s >= STALLED_SHARE * window_s))
+
+
+def acceptance(reports: Collection[PublisherReport], rate: Rate, length_s: float) -> Acceptance:
+    """What the system accepted, and whether the rate was held.
+
+    Args:
+        reports: those of all publishers of the step.
+        rate: the requested rate of each publisher.
+        length_s: the planned length of the window in seconds: a step that was stopped early did not hold its rate.
+    """
+    due = None if rate == "max" else rate * length_s
+    sent = held = None
+    if due is not None:
+        least = least_accepted(due)
+        sent = all(p.sent >= least and not p.stopped_early for p in reports)
+        held = sent and all(p.acknowledged >= least for p in reports)
+    told = [_report(p.system) for p in reports]
+    first = max(told, key=lambda each: each.messages, default=AcceptanceReport())
+    lost = [each for each in told if each.lost_connections]
+    return Acceptance(
+        sent=sum(p.sent for p in reports),
+        accepted=sum(p.acknowledged for p in reports),
+        failed=sum(p.failed for p in reports),
+        due=None if due is None else due * len(reports),
+        rate_sent=sent,
+        held=held,
+        reason=first.reason,
+        text=first.text,
+        stalled_s=max((each.stalled_us for each in told), default=0) / _US if due is None else None,
+        lost=len(lost),
+        lost_why=next((each.lost_why for each in lost if each.lost_why), ""),
+    )
+
+
+def _report(system: Mapping[str, Any] | None) -> AcceptanceReport:
+    """A publisher's report; an invalid one of another client counts as none."""
+    try:
+        return msgspec.convert((system or {}).get(ACCEPTANCE, {}), AcceptanceReport)
+    except msgspec.ValidationError:
+        return AcceptanceReport()
+
+
+_LOST: Final = ("lost_connections", "disconnects")
+"""The keys of the systems' objects under which subscribers report how often their connection was lost."""
+
+
+def subscribers_lost(systems: Iterable[Mapping[str, Any] | None]) -> int:
+    """The subscribers that report a lost connection."""
+    return sum(1 for told in systems if told is not None and any(told.get(key) for key in _LOST))
+
+
+_COUNTED: Final = (
+    UNANSWERED,
+    UNACCEPTED,
+    REFUSED_REASON,
+    REFUSED_TEXT,
+    STALLED,
+    PROGRESS,
+    PUBLISHERS_LOST,
+    SUBSCRIBERS_LOST,
+    LOST_WHY,
+)
+
+
+def columns(found: Acceptance | None, window_s: float, *, explained: bool, losing: int) -> dict[str, Figure]:
+    """The columns of what was accepted; None: a publisher's report lacks, so it is unknown.
+
+    Args:
+        found: the acceptance of the step.
+        window_s: the length of the window in seconds.
+        explained: whether the step's own events, cohort or connect rate explain lost connections and stops.
+        losing: the subscribers whose connection was lost.
+    """
+    if found is None:
+        return dict.fromkeys((RATE_HELD, RATE_SENT, *_COUNTED))
+    some: dict[str, Figure] = {
+        UNANSWERED: found.unanswered,
+        UNACCEPTED: 100 * found.unaccepted_share if found.sent else None,
+        REFUSED_REASON: found.reason or None,
+        REFUSED_TEXT: found.text or None,
+        STALLED: found.stalled_s,
+        PROGRESS: None if explained else found.progressed(window_s),
+        PUBLISHERS_LOST: None if explained else found.lost,
+        SUBSCRIBERS_LOST: None if explained else losing,
+        LOST_WHY: None if explained else found.lost_why or None,
+    }
+    return {RATE_HELD: found.held, RATE_SENT: found.rate_sent} | some

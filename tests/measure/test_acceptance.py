@@ -1,0 +1,123 @@
+"""A rate is held, and a row clean, if the system accepted the messages: what the libraries took does not suffice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hydra.measure.acceptance import acceptance
+from hydra.measure.connections import ConnectFacts
+from hydra.measure.figures import figures
+from hydra.measure.share_interval import copies_of
+from hydra.model import Cohort, Histogram, PublisherReport, Rate, TimeSeriesFacts, TimeSeriesInterval
+from hydra.sweep.cleanness import flaws
+from tests.measure.observations import observed, reporting
+from tests.measure.reports import published, received
+
+HISTOGRAM = Histogram([50, 900], 50, 50)
+
+
+def told(sent: int, accepted: int, failed: int = 0, **unaccepted: Any) -> PublisherReport:
+    """Of a publisher of a system with acknowledgements."""
+    holes = [(accepted, sent - 1)] if accepted < sent else []
+    system = {"acceptance": unaccepted} if unaccepted else None
+    return published(sent, accepted, failed=failed, unacknowledged=holes, system=system)
+
+
+def of_step(report: PublisherReport, rate: Rate = 100.0, **more: Any) -> dict[str, Any]:
+    """The figures of a step of 10 s whose two subscribers received everything that was accepted."""
+    table = reporting(*[received(report.acknowledged)] * 2)
+    return figures(replace(observed(rate), publisher_reports={0: report}, subscriber_reports=table, **more))
+
+
+@pytest.mark.parametrize(
+    ("report", "held", "sent", "passed", "verdict"),
+    [
+        (told(1000, 1000), True, True, True, "requested rate"),
+        # Up to 1 % for the rate, and up to the loss target of 0.5 % in all.
+        (told(1000, 996, 4, reason="quota", text="too many", messages=4), True, True, True, "requested rate"),
+        (told(1000, 992, 8, reason="quota", text="too many", messages=8), True, True, False, "server"),
+        (
+            told(1000, 206, 794, reason="message_too_large", text="too large", messages=794),
+            False,
+            True,
+            False,
+            "server",
+        ),
+        (told(1000, 0, 1000, reason="timeout", text="timed out", messages=1000), False, True, False, "server"),
+        (told(1000, 600), False, True, False, "server"),  # no answer
+        (told(500, 500), False, False, True, "undecided: publisher or server"),
+    ],
+)
+def test_a_rate_is_held_and_passes_if_the_system_accepted_the_messages(
+    report: PublisherReport, held: bool, sent: bool, passed: bool, verdict: str
+) -> None:
+    f = of_step(report)
+    assert (f["rate_held"], f["rate_sent"], f["passed"], f["verdict"]) == (held, sent, passed, verdict)
+    # A row of a search, whose shortfall has the same messages, agrees.
+    f = {**f, "status": "ok"}
+    assert (flaws(f) == ()) is (held and passed)
+    if f["shortfall_pct"] is not None:
+        assert (f["shortfall_pct"] <= 0.5) is (held and passed)
+    assert not any("unknown" in flaw for flaw in flaws(f))
+
+
+def test_the_reason_is_that_of_the_publisher_with_most_rejected_messages() -> None:
+    few = told(1000, 999, 1, reason="quota", text="too many", messages=1)
+    many = told(1000, 900, 100, reason="stream_full", text="maximum messages exceeded", messages=100)
+    o = replace(observed(), publishers={0, 1}, publisher_reports={0: few, 1: many})
+    f = figures(o)
+    assert (f["refused_reason"], f["refused_text"]) == ("stream_full", "maximum messages exceeded")
+    assert (f["tx_failed"], f["tx_unanswered"]) == (101, 0)
+    assert f["unaccepted_pct"] == pytest.approx(5.05)
+    assert "not accepted (stream_full)" in "; ".join(flaws({**f, "status": "ok"}))
+
+
+def test_the_answer_about_a_loss_counts_what_was_not_accepted() -> None:
+    facts = TimeSeriesFacts(0, 10.0, 1, copies=1.0)
+    course = [TimeSeriesInterval(second, due=100) for second in range(10)]
+    lost = {"client_loss_pct": 0.0, "undrained_pct": 0.0, "unknown_pct": 0.0}
+    assert copies_of({**lost, "unaccepted_pct": 0.0}, HISTOGRAM, facts, course).gone == (0, 0)
+    assert copies_of({**lost, "unaccepted_pct": 10.0}, HISTOGRAM, facts, course).gone == (100, 100)
+    nothing = copies_of({**dict.fromkeys(lost), "unaccepted_pct": 100.0}, Histogram(), facts, course)
+    assert (nothing.expected, nothing.gone) == (1000, (1000, 1000))
+
+
+@pytest.mark.parametrize(
+    ("report", "progress", "flaw"),
+    [
+        (told(9000, 9000, stalled_us=990_000), True, ""),  # below a tenth of the 10 s
+        (told(9000, 9000, stalled_us=1_000_000), False, "nothing accepted of a publisher for 1 s"),
+        (told(9000, 8999, 1, reason="quota", messages=1), True, ""),
+        (told(9000, 8999), False, "1 message never acknowledged"),
+    ],
+)
+def test_at_max_a_row_is_clean_if_every_publisher_makes_progress(
+    report: PublisherReport, progress: bool, flaw: str
+) -> None:
+    f = of_step(report, "max")
+    assert f["tx_progress"] is progress
+    assert "; ".join(flaws({**f, "status": "ok"})) == flaw
+    # A step that stops its server, or slows its subscribers, explains it.
+    for explained in ({"events": True}, {"connecting": ConnectFacts()}):
+        assert of_step(report, "max", **explained)["tx_progress"] is None
+    assert of_step(report)["tx_progress"] is None
+
+
+def test_a_lost_connection_that_nothing_asked_for_makes_a_row_not_clean() -> None:
+    report = told(1000, 1000, lost_connections=1, lost_why="Packet too large")
+    f = of_step(report)
+    assert flaws({**f, "status": "ok"}) == ("1 publisher lost the connection (Packet too large)",)
+    plan = replace(observed().plan, cohort=Cohort("reconnecting", 0.5, 1.0))
+    for explained in ({"events": True}, {"connecting": ConnectFacts()}, {"plan": plan}):
+        f = of_step(report, **explained)
+        assert (f["publishers_disconnected"], flaws({**f, "status": "ok"})) == (None, ())
+    lost = reporting(received(system={"lost_connections": 1}), received(system={"disconnects": 0}))
+    f = figures(replace(observed(), subscriber_reports=lost))
+    assert flaws({**f, "status": "ok"}) == ("1 subscriber lost the connection",)
+
+
+def test_another_clients_object_that_is_not_understood_is_none() -> None:
+    assert acceptance([published(1000, system={"acceptance": {"messages": "many"}})], 100.0, 10.0).reason == ""
