@@ -124,7 +124,7 @@ def acceptance(reports: Collection[PublisherReport], rate: Rate, length_s: float
         sent = all(p.sent >= least and not p.stopped_early for p in reports)
         held = sent and all(p.acknowledged >= least for p in reports)
     told = [_report(p.system) for p in reports]
-    first = max(told, key=lambda each: each.messages, default=AcceptanceReport())
+    first = max(told, key=lambda each: (bool(each.reason), each.messages), default=AcceptanceReport())
     lost = [each for each in told if each.lost_connections]
     return Acceptance(
         sent=sum(p.sent for p in reports),
@@ -171,13 +171,16 @@ _COUNTED: Final = (
 )
 
 
-def columns(found: Acceptance | None, window_s: float, *, explained: bool, losing: int) -> dict[str, Figure]:
+def columns(
+    found: Acceptance | None, window_s: float, *, explained: bool, cohort: bool, losing: int
+) -> dict[str, Figure]:
     """The columns of what was accepted; None: a publisher's report lacks, so it is unknown.
 
     Args:
         found: the acceptance of the step.
         window_s: the length of the window in seconds.
-        explained: whether the step's own events, cohort or connect rate explain lost connections and stops.
+        explained: whether the step's own events or connect rate explain lost connections and stops.
+        cohort: whether the step has a cohort, whose subscribers may lose their connections.
         losing: the subscribers whose connection was lost.
     """
     if found is None:
@@ -190,7 +193,7 @@ def columns(found: Acceptance | None, window_s: float, *, explained: bool, losin
         STALLED: found.stalled_s,
         PROGRESS: None if explained else found.progressed(window_s),
         PUBLISHERS_LOST: None if explained else found.lost,
-        SUBSCRIBERS_LOST: None if explained else losing,
+        SUBSCRIBERS_LOST: None if explained or cohort else losing,
         LOST_WHY: None if explained else found.lost_why or None,
     }
     return {RATE_HELD: found.held, RATE_SENT: found.rate_sent} | some

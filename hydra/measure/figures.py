@@ -461,7 +461,9 @@ def _publishing(
 ) -> dict[str, Figure]:
     """The columns of the publishers: the requested rate, whether it was held, and their lag, waits and CPU."""
     losing = subscribers_lost(o.subscriber_reports.systems())
-    of_acceptance = acceptance_columns(taken, o.window_s, explained=o.explained, losing=losing)
+    of_acceptance = acceptance_columns(
+        taken, o.window_s, explained=o.explained, cohort=o.plan.cohort.kind != "none", losing=losing
+    )
     held = {name: of_acceptance.pop(name) for name in (RATE_HELD, RATE_SENT)}
     cores = [(p.usage.cpu_user_s + p.usage.cpu_system_s) / o.window_s for p in publishers]
     early = "; ".join(sorted({p.stopped_early for p in publishers if p.stopped_early}))

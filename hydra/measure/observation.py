@@ -205,7 +205,7 @@ class Observation:
     @property
     def explained(self) -> bool:
         """Whether something that the step asked for explains lost connections and stops of publishers."""
-        return self.events or self.connecting is not None or self.plan.cohort.kind != "none"
+        return self.events or self.connecting is not None
 
     @property
     def stored(self) -> bool:

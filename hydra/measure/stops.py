@@ -201,6 +201,8 @@ class _Search:
 
     def _missing_s(self, n: int) -> float:
         """The length of a stop in two seconds, part of whose messages never arrived; 0: there is none."""
+        if self._traffic.messages is None:
+            return 0.0  # what is due is an estimate: a slow beginning is no stop
         least, expected = self._expected(n, n + 1, _DELAY_S)
         received = self._course[n].received + self._course[n + 1].received
         if least < _LEAST_DUE or received >= _MISSING * expected:
@@ -236,7 +238,7 @@ class _Search:
         return found
 
     def _of_outages(self) -> set[int]:
-        """The intervals that events explain: from their begin until something arrives after their end."""
+        """The intervals that events explain: from their begin until most of what is due arrives after their end."""
         found: set[int] = set()
         for begin_s, end_s in self._traffic.outages:
             end_s += _LATE_EVENT_S
@@ -244,7 +246,8 @@ class _Search:
                 if (n + 1) * self._width <= begin_s:
                     continue
                 found.add(n)
-                if n * self._width >= end_s and self._course[n].received:
+                due = self._due(n * self._width, (n + 1) * self._width)[1]
+                if n * self._width >= end_s and self._course[n].received > _SHORTAGE * due:
                     break
         return found
 

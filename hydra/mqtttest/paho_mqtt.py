@@ -432,8 +432,10 @@ class _Losses:
 
 def _tend(connection: MqttConnection | None, step: MqttStep | None) -> float:
     """Pings if it is due; returns the seconds after which it may be due again."""
-    if connection is None or step is None or connection.lost or not step.keepalive:
+    if step is None or not step.keepalive:
         return math.inf
+    if connection is None or connection.lost:
+        return _RETURN_WITHIN_S  # there may be another one then
     connection.keep_alive()
     connection.write()
     return step.keepalive / _LOOKS

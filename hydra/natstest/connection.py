@@ -276,13 +276,13 @@ class NatsConnection:
         client, self._client = self._client, None
         if client is not None:
             # A disconnect by this close does not count for the step.
-            disconnects, stale = self._disconnects, self._stale
+            disconnects, stale, why = self._disconnects, self._stale, self._lost_why
             # After a failed handshake the library waits for the end of a transport that has ended.
             within_s = CLOSE_TIMEOUT_S if client.is_connected or client.is_reconnecting else REJECTED_CLOSE_TIMEOUT_S
             losses = len(self._losses)
             with contextlib.suppress(OSError):
                 self.do(client.close(), within_s)
-            self._disconnects, self._stale = disconnects, stale
+            self._disconnects, self._stale, self._lost_why = disconnects, stale, why
             del self._losses[losses:]
 
     def end(self) -> None:

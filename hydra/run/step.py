@@ -170,7 +170,7 @@ class StepRunner:
             threads=load.threads,
             machines=activities,
             machine_of=machine_of,
-            events=bool(plan.restarts or plan.spells) or spec.undisturbed(plan.settings) != plan.settings,
+            events=bool(plan.restarts) or spec.undisturbed(plan.settings) != plan.settings,
             connecting=begun.connecting
             and replace(
                 begun.connecting,

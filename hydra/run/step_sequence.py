@@ -154,9 +154,13 @@ class StepSequence:
             held_back_s=spec.held_back_s(plan.settings),
             # Impairments are those of the cohort, and a burst is part of the load.
             outages=[
-                (event.at_s, event.at_s + (event.for_s if event.kind == RESTART else 0.0))
-                for event in events
-                if event.kind not in EVENT_KINDS
+                *(
+                    (event.at_s, event.at_s + (event.for_s if event.kind == RESTART else 0.0))
+                    for event in events
+                    if event.kind not in EVENT_KINDS
+                ),
+                # A disturbance that a setting asks for has no time that is known here.
+                *([(0.0, plan.duration_s)] if spec.undisturbed(plan.settings) != plan.settings and not events else []),
             ],
         )
 

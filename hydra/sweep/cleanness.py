@@ -148,10 +148,11 @@ def _disconnected(row: Figures) -> Iterator[str]:
 def _progress(row: Figures) -> Iterator[str]:
     if row.get(PROGRESS) is not False:
         return
-    if unanswered := number_of(row.get(UNANSWERED)):
+    unanswered, stalled = number_of(row.get(UNANSWERED)), number_of(row.get(STALLED))
+    if unanswered:
         yield f"{counted(unanswered, 'message')} never acknowledged"
-    if stalled := number_of(row.get(STALLED)):
-        yield f"nothing accepted of a publisher for {number(stalled)} s"
+    if stalled or not unanswered:
+        yield f"nothing accepted of a publisher for {number(stalled or 0.0)} s"
 
 
 def _messages(row: Figures) -> Iterator[str]:

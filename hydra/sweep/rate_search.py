@@ -23,11 +23,12 @@ from hydra.measure.column_names import (
     FAILED_STEPS,
     GENERATOR_LIMITED,
     LOSS,
-    RATE_HELD,
+    RATE_SENT,
     REASON,
     SHORTFALL,
     STATUS,
     STEP_S,
+    UNACCEPTED,
     VERDICT,
 )
 from hydra.model import (
@@ -434,13 +435,16 @@ def _mark(row: Row, name: str, limited: Figure) -> None:
 
 
 def _parts(step: StepResult) -> list[tuple[float, str]]:
-    """The parts (%) of a step's shortfall, the largest first: what was lost, and the backlog or what was not sent."""
+    """The parts (%) of a step's shortfall, the largest first: what was lost, and the largest part of the rest."""
     short_pct = number(step.figures.get(SHORTFALL)) or 0.0
     lost_pct = min(number(step.figures.get(LOSS)) or 0.0, short_pct)
     rest_pct = short_pct - lost_pct
     sent, rate = number(step.figures.get(AVG_TX)), step.plan.settings.rate
     unsent_pct = 0.0
-    if sent is not None and rate != "max" and step.figures.get(RATE_HELD) is False:
+    if sent is not None and rate != "max" and step.figures.get(RATE_SENT) is False:
         unsent_pct = 100 * (1 - sent / rate)
-    parts = [(lost_pct, "lost"), (rest_pct, "not sent" if unsent_pct > rest_pct / 2 else "backlog")]
+    unaccepted_pct = number(step.figures.get(UNACCEPTED)) or 0.0
+    parts_of_rest = ((unsent_pct, "not sent"), (unaccepted_pct, "not accepted"))
+    rest = next((name for part, name in parts_of_rest if part > rest_pct / 2), "backlog")
+    parts = [(lost_pct, "lost"), (rest_pct, rest)]
     return sorted((part for part in parts if part[0] > _LEAST_PART * short_pct), reverse=True)

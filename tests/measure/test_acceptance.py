@@ -110,13 +110,21 @@ def test_a_lost_connection_that_nothing_asked_for_makes_a_row_not_clean() -> Non
     report = told(1000, 1000, lost_connections=1, lost_why="Packet too large")
     f = of_step(report)
     assert flaws({**f, "status": "ok"}) == ("1 publisher lost the connection (Packet too large)",)
-    plan = replace(observed().plan, cohort=Cohort("reconnecting", 0.5, 1.0))
-    for explained in ({"events": True}, {"connecting": ConnectFacts()}, {"plan": plan}):
+    for explained in ({"events": True}, {"connecting": ConnectFacts()}):
         f = of_step(report, **explained)
         assert (f["publishers_disconnected"], flaws({**f, "status": "ok"})) == (None, ())
+    # A cohort is one of subscribers.
+    plan = replace(observed().plan, cohort=Cohort("reconnecting", 0.5, 1.0))
+    f = of_step(report, plan=plan)
+    assert (f["publishers_disconnected"], f["subscribers_disconnected"]) == (1, None)
     lost = reporting(received(system={"lost_connections": 1}), received(system={"disconnects": 0}))
     f = figures(replace(observed(), subscriber_reports=lost))
     assert flaws({**f, "status": "ok"}) == ("1 subscriber lost the connection",)
+
+
+def test_the_reason_is_that_of_whichever_publisher_has_one() -> None:
+    reports = [told(1000, 1000), told(1000, 1000), told(1000, 1000, reason="message_too_large", text="too large")]
+    assert acceptance(reports, 100.0, 10.0).reason == "message_too_large"
 
 
 def test_another_clients_object_that_is_not_understood_is_none() -> None:

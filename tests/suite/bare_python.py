@@ -9,12 +9,13 @@ NAME = f"python{sys.version_info.major}.{sys.version_info.minor}"
 
 
 def bare_python(folder: Path) -> Path:
-    """Makes a virtual environment without packages; returns its folder for ``PATH``.
+    """Makes a virtual environment without packages, once; returns its folder for ``PATH``.
 
     What the installation beneath it has in its own ``site-packages`` cannot be imported.
     """
     interpreter, programs = Path(sys.executable).resolve(), folder / "bin"
-    programs.mkdir(parents=True)
-    (folder / "pyvenv.cfg").write_text(f"home = {interpreter.parent}\ninclude-system-site-packages = false\n")
-    (programs / NAME).symlink_to(interpreter)
+    if not programs.exists():  # agents of one host share it
+        programs.mkdir(parents=True)
+        (folder / "pyvenv.cfg").write_text(f"home = {interpreter.parent}\ninclude-system-site-packages = false\n")
+        (programs / NAME).symlink_to(interpreter)
     return programs

@@ -334,11 +334,15 @@ def test_each_step_narrows_what_is_known_of_the_answer() -> None:
         ({"shortfall_pct": 41.0, "client_loss_pct": 3.0}, [(38.0, "backlog"), (3.0, "lost")]),
         ({"shortfall_pct": 3.0, "client_loss_pct": 3.1}, [(3.0, "lost")]),
         (
-            {"shortfall_pct": 30.0, "client_loss_pct": 0.0, "rate_held": False, "avg_tx_rate_pps": 700.0},
+            {"shortfall_pct": 30.0, "client_loss_pct": 0.0, "rate_sent": False, "avg_tx_rate_pps": 700.0},
             [(30.0, "not sent")],
         ),
         (
-            {"shortfall_pct": 30.0, "client_loss_pct": 0.0, "rate_held": False, "avg_tx_rate_pps": 950.0},
+            {"shortfall_pct": 30.0, "client_loss_pct": 0.0, "rate_sent": True, "unaccepted_pct": 30.0},
+            [(30.0, "not accepted")],
+        ),
+        (
+            {"shortfall_pct": 30.0, "client_loss_pct": 0.0, "rate_sent": False, "avg_tx_rate_pps": 950.0},
             [(30.0, "backlog")],
         ),
         ({"shortfall_pct": None}, []),

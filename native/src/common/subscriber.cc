@@ -506,6 +506,7 @@ void Subscriber::follow_spells(Client& client, std::int64_t now_ns) {
     if (change == Impairments::Change::none) {
         return;
     }
+    tend_at_ns_ = 0;  // the connection changes
     unwatch(client);
     try {
         if (change == Impairments::Change::leave) {
@@ -520,6 +521,7 @@ void Subscriber::follow_spells(Client& client, std::int64_t now_ns) {
 }
 
 void Subscriber::reconnect(Client& client) {
+    tend_at_ns_ = 0;  // the connection changes
     unwatch(client);
     try {
         client.step->reconnect();
