@@ -18,6 +18,6 @@ def test_a_row_is_not_clean_in_which_the_server_stood_still(
 ) -> None:
     assert own_server.pids is not None
     step = ("--client", "paho-mqtt", "--qos", qos, "--clients", 2, "--rate", 50, "--duration", 8)
-    broker = ("--broker", own_server.address)
+    broker = ("--servers", own_server.address)
     row = row_of(tmp_path / "run", own_server.pids[1], "mqtt-fixed", *step, *broker, stopped_s=3.0)
     assert_not_clean(row, 3.0)
