@@ -29,7 +29,7 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from hydra.measure.stops import Found, Traffic, find
+from hydra.measure.stops import DueTraffic, Found, find
 from hydra.model import TimeSeriesFacts, TimeSeriesInterval
 
 LEAST: Final = 0.05
@@ -95,7 +95,7 @@ def unsteady(received: Sequence[float], interval_s: int = 1, found: Found | None
     """
     if found is None:
         course = [TimeSeriesInterval(n * interval_s, 0, received=round(count)) for n, count in enumerate(received)]
-        found = find(course, len(course), Traffic(None), interval_s)
+        found = find(course, len(course), DueTraffic(None), interval_s)
     stops = [Unsteadiness("stop", each.at_s, -1.0, each.for_s) for each in found.stops]
     seconds = _differences(received, interval_s, found) if len(received) >= SECONDS and any(received) else None
     known = {each.at_s for each in seconds or () if each.kind == "second"}

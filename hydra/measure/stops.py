@@ -54,7 +54,7 @@ _END: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class TrafficStop:
     """A time in which nothing arrived: the second in which it begins, and about how many seconds it lasted.
 
     If its messages were lost, only its whole seconds are known.
@@ -65,7 +65,7 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class Shortage:
+class TrafficShortage:
     """A second that received less than was due, by this fraction (below zero)."""
 
     at_s: int
@@ -73,7 +73,7 @@ class Shortage:
 
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
+class DueTraffic:
     """The messages that should arrive.
 
     Attributes:
@@ -98,13 +98,13 @@ class Traffic:
 class Found:
     """The stops and the shortages of a step."""
 
-    stops: Sequence[Stop] = ()
-    shortages: Sequence[Shortage] = ()
+    stops: Sequence[TrafficStop] = ()
+    shortages: Sequence[TrafficShortage] = ()
     stopped: frozenset[int] = frozenset()
     """The positions of the intervals in which the stops are."""
 
 
-def find(course: Sequence[TimeSeriesInterval], whole: int, traffic: Traffic, interval_s: int = 1) -> Found:
+def find(course: Sequence[TimeSeriesInterval], whole: int, traffic: DueTraffic, interval_s: int = 1) -> Found:
     """The stops and shortages in the whole intervals of a window.
 
     Args:
@@ -117,7 +117,7 @@ def find(course: Sequence[TimeSeriesInterval], whole: int, traffic: Traffic, int
 
 
 class _Search:
-    def __init__(self, course: Sequence[TimeSeriesInterval], whole: int, traffic: Traffic, interval_s: int) -> None:
+    def __init__(self, course: Sequence[TimeSeriesInterval], whole: int, traffic: DueTraffic, interval_s: int) -> None:
         self._course, self._whole, self._traffic, self._width = course, whole, traffic, interval_s
         self._share = 1.0
         self._usual_pps = 0.0
@@ -142,7 +142,7 @@ class _Search:
                 continue
             for_s = self._missing_s(n) or self._held_back_s(n)
             if for_s:
-                stops.append(Stop(n, for_s))
+                stops.append(TrafficStop(n, for_s))
                 stopped |= pair
         stops.sort(key=lambda stop: stop.at_s)
         return Found(stops, self._shortages(stopped), frozenset(stopped))
@@ -166,14 +166,14 @@ class _Search:
         messages, copies = self._due(first * self._width, end_s)
         return (copies if self._traffic.drawn else min(messages, copies)), copies * self._share
 
-    def _empty(self) -> tuple[list[Stop], set[int]]:
-        stops: list[Stop] = []
+    def _empty(self) -> tuple[list[TrafficStop], set[int]]:
+        stops: list[TrafficStop] = []
         stopped: set[int] = set()
         empty = [n for n in range(self._whole) if not self._course[n].received and n not in self._explained]
         for _, row in groupby(enumerate(empty), lambda numbered: numbered[1] - numbered[0]):
             run = [n for _, n in row]
             if self._is_stop(run[0], run[-1]):
-                stops.append(Stop(run[0] * self._width, self._length_s(run[0], run[-1])))
+                stops.append(TrafficStop(run[0] * self._width, self._length_s(run[0], run[-1])))
                 stopped |= set(run)
         return stops, stopped
 
@@ -226,15 +226,15 @@ class _Search:
             return 0.0
         return round((highest_us - usual_us) / 1e6, 1)
 
-    def _shortages(self, stopped: set[int]) -> list[Shortage]:
-        found: list[Shortage] = []
+    def _shortages(self, stopped: set[int]) -> list[TrafficShortage]:
+        found: list[TrafficShortage] = []
         for n in range(self._whole):
             least, expected = self._expected(n, n, _DELAY_S)
             received = self._course[n].received
             if self._traffic.messages is None or n in stopped or n in self._explained or least < _LEAST_DUE:
                 continue
             if received < _SHORTAGE * expected:
-                found.append(Shortage(n, received / (self._due(n, n + 1)[1] * self._share) - 1))
+                found.append(TrafficShortage(n, received / (self._due(n, n + 1)[1] * self._share) - 1))
         return found
 
     def _of_outages(self) -> set[int]:
@@ -271,7 +271,7 @@ def found_in(o: Observation) -> Found | None:
     return find(o.course, whole, traffic_in(o, facts.copies), width)
 
 
-def traffic_in(o: Observation, copies: float) -> Traffic:
+def traffic_in(o: Observation, copies: float) -> DueTraffic:
     """The messages that should arrive in a step; ``copies`` is the number of copies of each."""
     plan, settings = o.plan, o.plan.settings
     points = plan.load or ([] if settings.rate == "max" else [(0.0, float(settings.rate))])
@@ -289,7 +289,7 @@ def traffic_in(o: Observation, copies: float) -> Traffic:
         readers, limit = len(o.subscribers) - len(o.cohort), settings.receive_rate or 0.0
         return float(readers * (int(end_s * limit) - int(begin_s * limit)))
 
-    return Traffic(
+    return DueTraffic(
         due if load is not None else None,
         copies,
         drawn=settings.chosen_topics < settings.topics,

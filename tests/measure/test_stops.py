@@ -12,7 +12,7 @@ import pytest
 
 from hydra.measure.figures import figures
 from hydra.measure.observation import Observation
-from hydra.measure.stops import Found, Stop, find, found_in, traffic_in
+from hydra.measure.stops import Found, TrafficStop, find, found_in, traffic_in
 from hydra.model import Histogram, Settings, StepPlan, TimeSeriesFacts, TimeSeriesInterval
 from hydra.sweep.cleanness import why_not_clean
 from hydra.wire.buckets import index_of
@@ -201,11 +201,11 @@ def test_the_length_of_the_trouble_decides_nothing() -> None:
     world = World(150)
     for stopped in range(1, 10):
         received = [0] * stopped + [150] * (10 - stopped)
-        assert world.found(due(received, 150)).stops == [Stop(0, float(stopped))]
+        assert world.found(due(received, 150)).stops == [TrafficStop(0, float(stopped))]
     found = world.found(due([150, 150, 150, 0, 0, 0, 0, 750, 150, 150], 150))
-    assert found == Found([Stop(3, 4.0)], [], frozenset({3, 4, 5, 6}))
+    assert found == Found([TrafficStop(3, 4.0)], [], frozenset({3, 4, 5, 6}))
     # Two seconds are enough; one has no second that is empty beside one that is not.
-    assert replace(world, seconds=2).found(due([150, 0], 150)).stops == [Stop(1, 1.0)]
+    assert replace(world, seconds=2).found(due([150, 0], 150)).stops == [TrafficStop(1, 1.0)]
 
 
 def test_a_backlog_that_grows_and_a_subscriber_that_stands_alone_are_no_stop() -> None:
@@ -225,17 +225,17 @@ def test_a_backlog_that_grows_and_a_subscriber_that_stands_alone_are_no_stop() -
 @pytest.mark.parametrize(
     ("received", "limit", "outages", "stops"),
     [
-        ([20, 20, 0, 0, 20, 20], None, [], [Stop(2, 2.0)]),
+        ([20, 20, 0, 0, 20, 20], None, [], [TrafficStop(2, 2.0)]),
         ([20, 20, 0, 0, 20, 20], None, [(2.4, 2.4)], []),
         ([20, 5, 0, 0, 60, 20], None, [(1.4, 2.4)], []),
-        ([20, 5, 0, 0, 60, 0], None, [(1.4, 2.4)], [Stop(5, 1.0)]),  # something had arrived after the event
-        ([20, 0, 0, 0, 60, 20], None, [(2.4, 2.4)], [Stop(1, 1.0)]),  # before it
+        ([20, 5, 0, 0, 60, 0], None, [(1.4, 2.4)], [TrafficStop(5, 1.0)]),  # something had arrived after the event
+        ([20, 0, 0, 0, 60, 20], None, [(2.4, 2.4)], [TrafficStop(1, 1.0)]),  # before it
         ([1, 0, 0, 0, 1, 0], 0.25, [], []),  # all that subscribers may read
-        ([8, 8, 0, 0, 8, 8], 4.0, [], [Stop(2, 2.0)]),
+        ([8, 8, 0, 0, 8, 8], 4.0, [], [TrafficStop(2, 2.0)]),
     ],
 )
 def test_what_explains_that_nothing_arrives(
-    received: list[int], limit: float | None, outages: list[tuple[float, float]], stops: list[Stop]
+    received: list[int], limit: float | None, outages: list[tuple[float, float]], stops: list[TrafficStop]
 ) -> None:
     settings = Settings(rate=20.0, receive_rate=limit)
     step = replace(
