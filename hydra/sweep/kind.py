@@ -18,7 +18,7 @@ from hydra.measure.column import REPEATS, Column
 from hydra.measure.column_names import AGGREGATE, AVG_RX, AVG_TX, CLIENTS, LOSS, POINT, REQUESTED
 from hydra.measure.connections import IN_TABLE, OF_CONNECTING, PRIMARY
 from hydra.measure.step_columns import DUE, SENT, SystemColumns, published, step_columns
-from hydra.model import Figure, Scenario, StepPlan, StepResult, SweepSpec, TableKind, number
+from hydra.model import IMPAIRMENTS, Figure, Scenario, StepPlan, StepResult, SweepSpec, TableKind, number
 from hydra.sweep.cleanness import why_not_clean
 from hydra.sweep.interface import Row, Sweep
 
@@ -189,10 +189,13 @@ class SweepKind(SweepSpec, ABC):
 
     def columns(self, scenario: Scenario, system: SystemColumns) -> Sequence[Column]:
         """All columns that its rows can have, except those that every row has."""
-        rates = {scenario.settings.rate, *scenario.values_of("rate")}
+        # A recorded load has a rate although the setting is `max`.
+        paced = {1.0} if scenario.load.shape != "constant" else set()
+        rates = {scenario.settings.rate, *scenario.values_of("rate"), *paced}
         since = [*([DUE] if rates - {"max"} else []), *([SENT] if "max" in rates else [])]
         connecting = scenario.values_of("connect_rate") != (None,)
-        return step_columns(since, cohort=False, system=system, connecting=connecting)
+        cohort = any(event.kind in IMPAIRMENTS for event in scenario.events)
+        return step_columns(since, cohort=cohort, system=system, connecting=connecting)
 
     def primary(self, scenario: Scenario) -> tuple[str, ...]:
         """The columns by which runs of a scenario are usually compared: the first one with a figure counts.

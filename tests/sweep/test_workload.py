@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hydra.model import EventSpec, LoadSpec, Points, Rate, Scenario, Settings, StepPlan
+from hydra.measure.figures import figures
+from hydra.measure.step_columns import SystemColumns
 from hydra.sweep import GridSweep
+from hydra.sweep.row_columns import columns_of
 from hydra.sweep.step_workload import loaded, points_of, scaled
 from hydra.wire.load_schedule import LoadSchedule
+from tests.measure.observations import observed
 
 LENGTH_S = 100.0
 
@@ -88,3 +94,22 @@ def test_subscribers_that_are_slow_or_gone_are_one_cohort_with_spells() -> None:
 def test_a_load_without_a_message_is_none() -> None:
     with pytest.raises(ValueError, match="no message"):
         plan_of(scenario(LoadSpec("recorded", points=((0.0, 0.0), (200.0, 0.0), (200.0, 1.0)))))
+
+
+@pytest.mark.parametrize(
+    ("load", "event", "rate"),
+    [
+        (None, None, 100.0),
+        (None, EventSpec(1.0, "burst", for_s=2, factor=2), 100.0),
+        (None, EventSpec(1.0, "slow", for_s=2, fraction=0.5), 100.0),
+        (None, EventSpec(1.0, "gone", for_s=2, fraction=0.5), "max"),
+        (LoadSpec("recorded", points=((0.0, 5.0), (100.0, 10.0))), None, "max"),
+        (LoadSpec("ramp", low=0.5, high=1.0), EventSpec(1.0, "gone", for_s=2, fraction=0.5), 100.0),
+    ],
+)
+def test_each_figure_of_a_step_with_a_load_or_events_has_a_column(
+    load: LoadSpec | None, event: EventSpec | None, rate: Rate
+) -> None:
+    asked = scenario(load, *([event] if event else []), rate=rate)
+    measured = figures(replace(observed(), plan=plan_of(asked)))
+    assert set(measured) - set(columns_of(asked, SystemColumns())) == set()
