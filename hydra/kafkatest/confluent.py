@@ -201,7 +201,7 @@ class ConfluentPublisher(ProducerTransport[Producer]):
         super()._forget()
         self._delivered: list[bytes] = []
         self._failed: list[tuple[bytes, KafkaError]] = []
-        self._throttled = False
+        self._longest_throttle_ms = 0
 
     def _achieved(self, before: ProducerCounts) -> dict[str, float]:
         producer, every_s = self._producer, self._built_from["statistics.interval.ms"] / 1000
@@ -219,7 +219,10 @@ class ConfluentPublisher(ProducerTransport[Producer]):
             self._failed.append((value, error))
 
     def _on_throttle(self, event: ThrottleEvent) -> None:
-        self._throttled = self._throttled or event.throttle_time > 0
+        self._longest_throttle_ms = max(self._longest_throttle_ms, round(1000 * event.throttle_time))
+
+    def _throttled_ms(self) -> int:
+        return self._longest_throttle_ms
 
     def _account(self, *, everywhere: bool = False) -> None:  # noqa: ARG002  # answers arrive in no order
         if self._delivered:
@@ -234,7 +237,7 @@ class ConfluentPublisher(ProducerTransport[Producer]):
             self._ledger.fail(headers["sequence"][ours])
             for (_, error), is_ours in zip(failed, ours.tolist(), strict=True):
                 if is_ours:
-                    self._refused.add(reason(error.code(), throttled=self._throttled), error.str())
+                    self._refused.add(reason(error.code(), throttled=self._longest_throttle_ms > 0), error.str())
 
 
 def producer_config(

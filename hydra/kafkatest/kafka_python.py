@@ -158,7 +158,7 @@ class KafkaPythonPublisher(ProducerTransport[Any]):
     def configure(self, command: Configure) -> str:
         """See transport.py."""
         endpoint = super().configure(command)
-        self._counting.throttled = False
+        self._counting.throttled_ms = 0
         kafka, size = read_system(command.system, KafkaConfigure), command.settings.message_size
         self._batch_bytes = self._built_from["batch_size"]
         self._most_in_flight = min(self._built_from[QUEUED], batching.queue_bytes(kafka.buffer_memory, size) // size)
@@ -270,6 +270,9 @@ class KafkaPythonPublisher(ProducerTransport[Any]):
         super()._forget()
         self._in_flight: deque[tuple[int, Any]] = deque()
 
+    def _throttled_ms(self) -> int:
+        return self._counting.throttled_ms
+
     def _achieved(self, before: ProducerCounts) -> dict[str, float]:
         figures = self._counting.so_far().since(before).figures()
         if self._ledger.acknowledged < self._ledger.sent:
@@ -302,7 +305,7 @@ class KafkaPythonPublisher(ProducerTransport[Any]):
             self._ledger.fail(np.array([sequence for sequence, _ in bad], np.int64))
             for _, error in bad:
                 code = _REQUEST_TIMED_OUT if isinstance(error, _OVER) else getattr(error, "errno", None)
-                self._refused.add(reason(code or 0, throttled=self._counting.throttled), text(error))
+                self._refused.add(reason(code or 0, throttled=self._counting.throttled_ms > 0), text(error))
 
 
 def producer_config(client: int, kafka: KafkaConfigure, message_size: int, keys: int = 0) -> dict[str, Any]:

@@ -101,8 +101,8 @@ class Counting:
         self._sent = ProducerCounts()
         self.payload_bytes = 0
         """The bytes of all messages that the library accepted, summed up by the publisher."""
-        self.throttled = False
-        """Whether a broker delayed an answer because of a quota."""
+        self.throttled_ms = 0
+        """The longest time by which a broker delayed an answer because of a quota."""
 
     def update_produce_request_metrics(self, batches_by_node: dict[Any, list[Any]]) -> None:
         """Counts batches that the library is about to send, with a request for each node."""
@@ -121,10 +121,10 @@ class Counting:
         )
 
     def noticing(self, handle: Callable[..., None]) -> Callable[..., None]:
-        """The library's handler of an answer, which also notices whether a quota delayed the answer."""
+        """The library's handler of an answer, which also notices how long a quota delayed the answer."""
 
         def handled(node: Any, sent_s: float, batches: Any, answer: Any) -> None:
-            self.throttled = self.throttled or getattr(answer, "throttle_time_ms", 0) > 0
+            self.throttled_ms = max(self.throttled_ms, getattr(answer, "throttle_time_ms", 0))
             handle(node, sent_s, batches, answer)
 
         return handled

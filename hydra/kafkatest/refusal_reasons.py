@@ -14,6 +14,7 @@ from hydra.model.acceptance import (
     QUOTA,
     TIMEOUT,
     TOO_LARGE,
+    FirstReason,
 )
 
 _REASONS: Final = {
@@ -49,3 +50,17 @@ def reason(code: int, *, throttled: bool = False) -> str:
     """
     found = _REASONS.get(code, OTHER)
     return QUOTA if throttled and found == TIMEOUT else found
+
+
+def first_reason(rejected: FirstReason, unanswered: int, throttled_ms: int) -> FirstReason:
+    """The reason of a step: that of the first rejected message, or a quota if brokers only delayed their answers.
+
+    Args:
+        rejected: the first reason for which a message was rejected.
+        unanswered: the messages without an answer.
+        throttled_ms: the longest delay because of a quota, in ms; 0: none.
+    """
+    if throttled_ms and not rejected.reason:
+        rejected = FirstReason()
+        rejected.add(QUOTA, f"a broker delayed an answer by {throttled_ms} ms because of a quota", unanswered)
+    return rejected

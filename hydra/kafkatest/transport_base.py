@@ -13,6 +13,7 @@ from hydra.client.transport import Delivery, read_system
 from hydra.kafkatest.control_messages import PLACES, KafkaConfigure, KafkaFinish, topic_names
 from hydra.kafkatest.group_membership import JOIN_WITHIN_S, Membership, heartbeat_ms, longest_poll_ms
 from hydra.kafkatest.producer_statistics import ProducerCounts
+from hydra.kafkatest.refusal_reasons import first_reason
 from hydra.kafkatest.settings import KafkaSettings
 from hydra.model.acceptance import FirstReason
 from hydra.wire.messages import Configure, SystemObject
@@ -91,7 +92,7 @@ class ProducerTransport(ABC, Generic[L]):
 
     def refused(self) -> FirstReason | None:
         """See transport.py."""
-        return self._refused
+        return first_reason(self._refused, self._ledger.pending, self._throttled_ms())
 
     def losses(self) -> tuple[int, str]:
         """See transport.py: the Python libraries do not reveal them."""
@@ -121,6 +122,10 @@ class ProducerTransport(ABC, Generic[L]):
     @abstractmethod
     def _account(self, *, everywhere: bool = False) -> None:
         """Takes the answers that have arrived: those at the front, or ``everywhere``."""
+
+    @abstractmethod
+    def _throttled_ms(self) -> int:
+        """The longest time in ms by which brokers delayed an answer in this step because of a quota; 0: never."""
 
     @abstractmethod
     def _achieved(self, before: ProducerCounts) -> dict[str, float]:

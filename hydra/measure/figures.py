@@ -345,11 +345,11 @@ def _sending(o: Observation, publishers: Sequence[PublisherReport]) -> _Sending:
     if not o.counted and not _spans(o):
         return _Sending(rates.tx_rate_pps(publishers, o.window_ns), rates.tx_mb_s(publishers, o.window_ns))
     # The window of a tool contains the start of its program; its reports are over its own time.
-    own = rates.own_tx_rates_pps(publishers, 0 if o.counted else 1)
-    if own and o.plan.settings.rate != "max":
-        # n messages take n intervals, and a tool's time may have n − 1: only those show a higher rate.
-        spans = rates.own_tx_rates_pps(publishers) or own
-        own = [max(min(rate, o.plan.settings.rate), span) for rate, span in zip(own, spans, strict=True)]
+    requested = o.plan.settings.rate
+    if requested == "max":
+        own = rates.own_tx_rates_pps(publishers, 0 if o.counted else 1)
+    else:
+        own = [rates.tool_tx_rate_pps(p, requested, o.window_ns) for p in publishers]
     return _Sending(fmean(own), rates.tx_mb_s_at(publishers, own)) if own else _Sending(None, None)
 
 
@@ -366,7 +366,8 @@ def _receiving_s(o: Observation, asked: StepSubscribers) -> float | None:
 def _aggregate(o: Observation, asked: StepSubscribers, accounts: MessageAccounts) -> float | None:
     """Messages/s that all subscribers received together."""
     if _spans(o) and not o.stored:
-        every = rates.own_rx_rates_pps(asked.reports) if bool(asked.reported.all()) and not _too_few(o) else None
+        told = bool(asked.reported.all()) and not _too_few(o)
+        every = rates.own_rx_rates_pps(asked.reports, shared=bool(o.group)) if told else None
         return None if every is None else float(every.sum())
     seconds = _receiving_s(o, asked)
     of_all = accounts.of()
@@ -382,7 +383,7 @@ def _rx_rate(o: Observation, asked: StepSubscribers, accounts: MessageAccounts, 
         return rx_span
     if _spans(o) and not o.stored:
         told = bool(asked.reported[asked.others].all()) and not _too_few(o)
-        own = rates.own_rx_rates_pps(asked.reports_of(asked.others)) if told else None
+        own = rates.own_rx_rates_pps(asked.reports_of(asked.others), shared=bool(o.group)) if told else None
         return None if own is None else float(own.mean())
     seconds = _receiving_s(o, asked)
     received = (accounts.most.received if o.stored else accounts.most.in_window)[asked.others]
@@ -393,7 +394,7 @@ def _rx_mb_s(o: Observation, asked: StepSubscribers) -> float | None:
     """Megabytes/s that all subscribers received together."""
     reports = asked.reports
     if _spans(o) and not o.stored and not o.counted:
-        own = None if _too_few(o) else rates.own_rx_rates_pps(reports)
+        own = None if _too_few(o) else rates.own_rx_rates_pps(reports, shared=bool(o.group))
         return None if own is None else rates.rx_mb_s(reports, own, 1.0)
     seconds = _receiving_s(o, asked)
     return rates.rx_mb_s(reports, reports.of_clients(_messages(o, reports)), seconds) if seconds else None

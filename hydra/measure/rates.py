@@ -8,7 +8,7 @@ from statistics import fmean
 import numpy as np
 
 from hydra.model import PublisherReport
-from hydra.wire.arrays import Floats, Ints
+from hydra.wire.arrays import Flags, Floats, Ints
 from hydra.wire.buckets import rank_of
 from hydra.wire.subscriber_table import SubscriberTable
 
@@ -46,29 +46,63 @@ def tx_span_rate_pps(reports: Iterable[PublisherReport]) -> float | None:
 
 
 def own_tx_rates_pps(reports: Sequence[PublisherReport], intervals: int = 1) -> list[float] | None:
-    """(Tx − intervals) / (last − first) of every publisher; None without a report, or if one sent too little.
+    """(Tx − intervals) / (last − first) of every publisher; None without a report, or if one has no time.
 
     The rates of a number of messages at rate ``max``: n messages span n − 1 intervals. (A tool's own rate is n messages
     in its own time.)
     """
-    if not reports or any(r.acknowledged < 2 or r.last_ns <= r.first_ns for r in reports):
+    if not reports or any(r.last_ns <= r.first_ns for r in reports):
         return None
     return [(r.acknowledged - intervals) * SECOND_NS / (r.last_ns - r.first_ns) for r in reports]
 
 
-def own_rx_rates_pps(reports: SubscriberTable) -> Floats | None:
+def tool_tx_rate_pps(report: PublisherReport, requested_pps: float, window_ns: tuple[int, int]) -> float:
+    """The rate of a publisher that kept its requested rate in a time of its own, which excludes its program's start.
+
+    n messages take n intervals, as in the window of a number of messages, which lasts n / rate. The time may also be
+    that of n − 1 intervals: only those show a higher rate. A message without such a time counts in the window.
+    """
+    own_ns, n = report.last_ns - report.first_ns, report.acknowledged
+    if own_ns <= 0:
+        start_ns, stop_ns = window_ns
+        return min(n * SECOND_NS / (stop_ns - start_ns), requested_pps)
+    return max(min(n * SECOND_NS / own_ns, requested_pps), (n - 1) * SECOND_NS / own_ns)
+
+
+def own_rx_rates_pps(reports: SubscriberTable, *, shared: bool) -> Floats | None:
     """Of every subscriber the rate from the first batch to the last; None if one received too little to have a rate.
 
-    A subscriber without a message has the rate 0.
+    A subscriber without a message has the rate 0. If subscribers share the messages (``shared``), the time is that of
+    all of them together, and the least number of messages is their sum.
     """
     received = reports.of_clients(reports.received)
     none = received == 0
+    if shared and not none.all():
+        return _shares_pps(reports, received, ~none)
     enough = reports.of_clients(reports.received + reports.missing) >= LEAST_MESSAGES
     spans_ns = reports.last_ns - reports.first_ns
     if not len(none) or not bool((none | (enough & (reports.batches >= 2) & (spans_ns > 0))).all()):
         return None
     counted = np.maximum(received - reports.first_batch, 0) * float(SECOND_NS)
     rates: Floats = np.where(none, 0.0, counted / np.maximum(spans_ns, 1))
+    return rates
+
+
+def _shares_pps(reports: SubscriberTable, received: Ints, some: Flags) -> Floats | None:
+    """Of every subscriber its part of the rate from the first batch of all to the last of all; None: too few.
+
+    Args:
+        reports: those of subscribers that share the messages.
+        received: how many each of them received.
+        some: which of them received any.
+    """
+    first_ns, last_ns = int(reports.first_ns[some].min()), int(reports.last_ns[some].max())
+    if int(received.sum()) < LEAST_MESSAGES or last_ns <= first_ns:
+        return None
+    # Only the very first batch arrived before the first reading of a clock.
+    begins = some & (reports.first_ns == first_ns)
+    counted = np.maximum(received - np.where(begins, reports.first_batch, 0), 0)
+    rates: Floats = counted * float(SECOND_NS) / (last_ns - first_ns)
     return rates
 
 

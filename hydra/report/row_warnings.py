@@ -831,6 +831,20 @@ class SendsUnanswered(FigureWarning):
         return [cls(messages)] if (messages := about.number(column_names.UNANSWERED)) else []
 
 
+class PublisherThrottled(FigureWarning):
+    """A server that delayed a publisher because of a quota, without rejecting a message for it."""
+
+    template = "{said}: the quota limits what the publishers can send"
+    remedy = _REFUSED[QUOTA]
+    said: str
+
+    @classmethod
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
+        row = about.row
+        throttled = row.get(column_names.REFUSED_REASON) == QUOTA and not about.number("tx_failed")
+        return [cls(str(row.get(column_names.REFUSED_TEXT)))] if throttled else []
+
+
 class PublisherStalled(FigureWarning):
     """At rate `max`, a publisher of which the system accepted nothing for a large part of the window."""
 

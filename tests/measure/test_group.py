@@ -12,7 +12,7 @@ import pytest
 from hydra.measure.figures import figures
 from hydra.measure.message_accounting import is_complete, merge_members
 from hydra.measure.observation import Observation
-from hydra.model import Cohort, DrainEnd, LedgerCounts, PublisherReport, SequenceRange, SubscriberReport
+from hydra.model import Cohort, DrainEnd, LedgerCounts, PublisherReport, SequenceRange, Settings, SubscriberReport
 from hydra.wire.compact_encoding import MAX_CHARACTERS, MAX_SEQUENCES, decode_bitmap, encode_bitmap
 from hydra.wire.report_validation import check_report
 from hydra.wire.subscriber_table import table_of
@@ -64,6 +64,15 @@ def of_group(reports: Mapping[int, SubscriberReport], sent: PublisherReport | No
 
 def of_two(one: LedgerCounts, two: LedgerCounts, sent: PublisherReport | None = None) -> Observation:
     return replace(of_group({1: member(one), 2: member(two)}, sent), subscribers={1, 2})
+
+
+def test_members_that_received_little_have_the_rate_of_their_group_at_full_rate() -> None:
+    reports = {m: replace(report, first_batch=1) for m, report in shared(150).items()}
+    group = of_group(reports, published(150))
+    plan = replace(group.plan, settings=Settings(rate="max", messages=150))
+    found = figures(replace(group, plan=plan))
+    # 50 messages each in 9 s, without the first of each, which arrived at the same time.
+    assert (found["aggregate_pps"], found["avg_rx_rate_pps"]) == pytest.approx((147 / 9, 49 / 9))
 
 
 @pytest.mark.parametrize("seed", range(12))

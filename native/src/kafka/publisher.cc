@@ -70,9 +70,7 @@ void KafkaPublisher::open(const Properties& config) {
             // Called when the queue is read.
             rd_kafka_conf_set_throttle_cb(
                 conf, [](rd_kafka_t*, const char*, std::int32_t, int throttle_ms, void* opaque) {
-                    if (throttle_ms > 0) {
-                        static_cast<KafkaPublisher*>(opaque)->reports_.throttle();
-                    }
+                    static_cast<KafkaPublisher*>(opaque)->reports_.throttle(throttle_ms);
                 });
         },
         this);

@@ -1,6 +1,7 @@
 #include "kafka/reports.h"
 
 #include <array>
+#include <string>
 
 #include "common/clock.h"
 #include "kafka/refusal_reasons.h"
@@ -20,10 +21,20 @@ void DeliveryReports::begin(std::uint64_t partitions) {
     ledger_ = AckLedger(partitions);
     latency_.begin();
     refused_ = {};
-    throttled_ = false;
+    throttled_ms_ = 0;
     batches_ = 0;
     mark_ = mark_ % kMarks + 1;
     last_ack_ns_ = 0;
+}
+
+FirstReason DeliveryReports::refused() const {
+    FirstReason it = refused_;
+    if (throttled_ms_ > 0 && it.reason.empty()) {
+        const std::string delay = std::to_string(throttled_ms_);
+        it.add(reason::kQuota, "a broker delayed an answer by " + delay + " ms because of a quota",
+               ledger_.sent() - ledger_.acknowledged() - ledger_.failed());
+    }
+    return it;
 }
 
 std::size_t DeliveryReports::drain(rd_kafka_queue_t* queue, int timeout_ms) {
@@ -86,7 +97,7 @@ bool DeliveryReports::enter(const rd_kafka_message_t* const* messages, std::size
             arrived = true;
         } else {
             ledger_.fail(first, run);
-            refused_.add(reason_of(error, throttled_), rd_kafka_err2str(error), run);
+            refused_.add(reason_of(error, throttled_ms_ > 0), rd_kafka_err2str(error), run);
         }
     }
     return arrived;

@@ -1,6 +1,7 @@
 // The delivery reports of one producer, entered many at a time into the ledger of the epoch.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "common/acceptance.h"
@@ -38,10 +39,11 @@ class DeliveryReports {
     // The number of acknowledged batches.
     [[nodiscard]] std::uint64_t batches() const { return batches_; }
 
-    // Why messages of the epoch were not accepted.
-    [[nodiscard]] const FirstReason& refused() const { return refused_; }
-    // A broker delayed an answer because of a quota.
-    void throttle() { throttled_ = true; }
+    // Why messages of the epoch were not accepted: the reason of the first rejected one, or a quota if brokers
+    // only delayed their answers.
+    [[nodiscard]] FirstReason refused() const;
+    // A broker delayed an answer by this time because of a quota.
+    void throttle(int delay_ms) { throttled_ms_ = std::max(throttled_ms_, delay_ms); }
 
     // The most informative of librdkafka's errors.
     [[nodiscard]] const Complaint& complaint() const { return complaint_; }
@@ -60,7 +62,7 @@ class DeliveryReports {
     AckLedger ledger_;
     AckLatency latency_;
     FirstReason refused_;
-    bool throttled_ = false;
+    int throttled_ms_ = 0;  // the longest delay; 0: none
     std::uint64_t batches_ = 0;
     std::uint64_t mark_ = 0;  // from 1 on
     std::int64_t last_ack_ns_ = 0;
