@@ -377,10 +377,13 @@ def _aggregate(o: Observation, asked: StepSubscribers, accounts: MessageAccounts
 def _rx_rate(o: Observation, asked: StepSubscribers, accounts: MessageAccounts, rx_span: float | None) -> float | None:
     """The mean messages/s that a subscriber outside the cohort received.
 
-    ``rx_span`` is the rate from the first batch to the last, the only known one for messages without a header.
+    ``rx_span`` is the rate from the first batch to the last; of tools at ``max``, or with a stored log, the only one.
     """
     if o.counted:
-        return rx_span
+        requested, senders = o.plan.settings.rate, list(o.publisher_reports.values())
+        if requested == "max" or o.stored or rx_span is None:
+            return rx_span
+        return rates.tool_rx_rate_pps(asked.reports_of(asked.others), senders, requested)
     if _spans(o) and not o.stored:
         told = bool(asked.reported[asked.others].all()) and not _too_few(o)
         own = rates.own_rx_rates_pps(asked.reports_of(asked.others), shared=bool(o.group)) if told else None

@@ -69,6 +69,24 @@ def tool_tx_rate_pps(report: PublisherReport, requested_pps: float, window_ns: t
     return max(min(n * SECOND_NS / own_ns, requested_pps), (n - 1) * SECOND_NS / own_ns)
 
 
+def tool_rx_rate_pps(
+    reports: SubscriberTable, publishers: Sequence[PublisherReport], requested_pps: float
+) -> float | None:
+    """The mean rate of tools that read what publishers sent at a rate meanwhile; None if none of them has a time.
+
+    A tool's own time excludes its start, but the messages that were sent meanwhile count: so the time is that from the
+    first message sent to the last one read, and at least the time for which the messages were due.
+    """
+    received = reports.of_clients(reports.received)
+    senders = [p for p in publishers if p.acknowledged]
+    some = (received > 0) & (reports.last_ns > 0)
+    if not senders or not some.any():
+        return None
+    took_ns = np.maximum(reports.last_ns[some] - min(p.first_ns for p in senders), 1)
+    rates = np.minimum(received[some] * float(SECOND_NS) / took_ns, requested_pps * len(senders))
+    return float(rates.mean())
+
+
 def own_rx_rates_pps(reports: SubscriberTable, *, shared: bool) -> Floats | None:
     """Of every subscriber the rate from the first batch to the last; None if one received too little to have a rate.
 

@@ -764,7 +764,7 @@ class StoppedEarly(FigureWarning):
 
 
 _REFUSED: Final[Mapping[str, str]] = {
-    TOO_LARGE: "send smaller messages, or raise the server's limit of a message's size",
+    TOO_LARGE: "send smaller messages or batches, or raise the server's limit of a message's size",
     QUOTA: "use a lower rate, or raise the quota of this user or client at the server",
     NOT_AUTHORIZED: "allow the user to write there, or use another user",
     NO_SPACE: "make space on the server's disk, or give the server another one",

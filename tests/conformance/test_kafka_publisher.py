@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import socket
+import struct
 import time
-from collections.abc import Mapping
+import uuid
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
@@ -12,6 +15,7 @@ import pytest
 
 from hydra.client.payload import PayloadBlock
 from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.topics import Topics
 from hydra.model import Histogram
 from hydra.model.settings import MOST_KEYS
 from hydra.wire.messages import PROBE_EPOCH, Ack, Progress, Ready, Traffic
@@ -22,6 +26,7 @@ from tests.conformance.libraries import librdkafka_version
 from tests.suite.waiting import LONG_S, PATIENCE
 
 STEADY = step_settings(rate=500.0, message_size=100, burst=50, msg_batch=50)
+THROTTLED = CLIENT + 1
 
 
 @pytest.fixture
@@ -249,3 +254,63 @@ def test_a_broker_that_dies_leaves_an_honest_report(
     assert open_ended > 0
     assert report.acknowledged > 0
     bench.peer.sync([CLIENT])
+
+
+@pytest.fixture
+def limited_topic(broker: EmbeddedBroker) -> Iterator[dict[str, Any]]:
+    """A topic whose batches have at most 2,000 bytes."""
+    topics = Topics(broker.bootstrap, {}, uuid.uuid4().hex[:8])
+    topic = topics.create("small", config={"max.message.bytes": "2000"})
+    yield {"bootstrap": broker.bootstrap, "topic": topic, "offsets": {0: 0}}
+    topics.end()
+
+
+@pytest.fixture
+def quota(broker: EmbeddedBroker) -> Iterator[None]:
+    """The client `THROTTLED` may send 1,000 bytes/s, by Kafka's mean over 10 s."""
+    name = f"hydra-{THROTTLED}"
+    alter_quota(broker.bootstrap, name, 1000.0)
+    yield
+    alter_quota(broker.bootstrap, name, None)
+
+
+def alter_quota(bootstrap: str, client: str, bytes_per_s: float | None) -> None:
+    """AlterClientQuotas, for which neither library has a function; None removes the quota."""
+
+    def text(value: str) -> bytes:
+        return struct.pack(">h", len(value)) + value.encode()
+
+    entity = struct.pack(">i", 1) + text("client-id") + text(client)
+    change = (
+        struct.pack(">i", 1) + text("producer_byte_rate") + struct.pack(">d?", bytes_per_s or 0.0, bytes_per_s is None)
+    )
+    request = struct.pack(">hhi", 49, 0, 1) + text("test") + struct.pack(">i", 1) + entity + change + b"\0"
+    host, port = bootstrap.rsplit(":", 1)
+    with socket.create_connection((host, int(port))) as one:
+        one.sendall(struct.pack(">i", len(request)) + request)
+        answer = one.recv(4096)
+    # Size, correlation, throttle time, number of entries, error.
+    assert struct.unpack_from(">h", answer, 16) == (0,), answer
+
+
+def test_a_message_above_the_topics_limit_is_rejected_with_the_reason(
+    publisher: Bench, limited_topic: dict[str, Any]
+) -> None:
+    large = with_values(STEADY, rate=100.0, message_size=3000, burst=1, msg_batch=1)
+    configured(publisher, 1, limited_topic, large, probe=False)
+    _, report = publisher.publish(CLIENT, 1, 0.2, after_s=0.1)
+    assert report.system is not None
+    told = report.system["acceptance"]
+    assert (told["reason"], told["messages"], report.acknowledged) == ("message_too_large", report.sent, 0)
+
+
+def test_messages_that_a_quota_keeps_back_are_not_accepted_and_the_quota_is_the_reason(
+    bench: Bench, kafka_client: str, log: Log, quota: None
+) -> None:
+    bench.launch(kafka_client, "kafka-pub", first_id=THROTTLED)
+    fast = with_values(STEADY, message_size=1000, burst=1, msg_batch=1, delivery_timeout_ms=500)
+    assert bench.configure_publisher(THROTTLED, 1, fast, system=log.from_here(), probe=False) == ""
+    _, report = bench.publish(THROTTLED, 1, 0.2, after_s=0.1)
+    assert report.system is not None
+    assert report.system["acceptance"]["reason"] == "quota"
+    assert report.acknowledged < report.sent

@@ -56,6 +56,15 @@ def test_a_tool_at_a_rate_has_one_from_its_first_message_on(count: int, seconds:
     assert found == pytest.approx(pps)
 
 
+@pytest.mark.parametrize(("count", "last_s", "pps"), [(20, 4.0, 5.0), (20, 3.85, 5.0), (20, 8.0, 2.5), (0, 0.0, None)])
+def test_a_tool_that_reads_at_a_rate_has_that_of_the_time_since_the_first_message(
+    count: int, last_s: float, pps: float | None
+) -> None:
+    # Its own time begins when its group has started: it read the messages of the first seconds at once.
+    reports = table_of({1: replace(received(count, seconds=last_s), first_ns=START + 3 * SECOND)})
+    assert rates.tool_rx_rate_pps(reports, [published(20, seconds=4.0)], 5.0) == pps
+
+
 @pytest.mark.parametrize(
     ("members", "pps"),
     [
