@@ -6,6 +6,7 @@ import math
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Final
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
@@ -21,8 +22,10 @@ from hydra.kafkatest.librdkafka import Complaint
 from hydra.kafkatest.perf_tool_lines import ConsumerOutput, ProducerOutput
 from hydra.kafkatest.perf_tool_run import LOOK_EVERY_S, ToolLoop, ToolRun, ToolStep, installed
 from hydra.kafkatest.properties import confluent_config
+from hydra.kafkatest.refusal_reasons import first_reason
 from hydra.kafkatest.settings import TOOL
 from hydra.model import Histogram, LedgerCounts, PublisherReport, SubscriberReport
+from hydra.model.acceptance import ACCEPTANCE, AcceptanceReport, FirstReason
 from hydra.wire.clock import StepClock, wall_offset_ns
 from hydra.wire.messages import Configure, Finish, Progress, Start, Stop
 from hydra.wire.protocol_constants import FLUSH_AT_MOST_S
@@ -175,7 +178,7 @@ class _ToolSending(ToolStep[ProducerOutput]):
             lag=Histogram(),
             usage=self._usage.read(),
             stopped_early=stopped,
-            system=self._system(),
+            system=self._system(sent - told),
         )
 
     def _first_ns(self) -> int:
@@ -187,10 +190,13 @@ class _ToolSending(ToolStep[ProducerOutput]):
         rate = self._settings.rate
         return ENDS_WITHIN_S + (0.0 if rate == "max" else min(1 / rate, FLUSH_AT_MOST_S - ENDS_WITHIN_S))
 
-    def _system(self) -> dict[str, Any]:
+    def _system(self, unaccepted: int) -> dict[str, Any]:
         """The tool's figures under the names of all publishers' figures, with its producer's metrics."""
         metrics = self._output.metrics
         found: dict[str, Any] = {"batch_bytes": int(self._config["batch.size"]), "figures": self._output.figures}
+        if throttled_ms := math.ceil(metrics.get("produce-throttle-time-max", 0.0)):
+            quota = first_reason(FirstReason(), unaccepted, throttled_ms)
+            found[ACCEPTANCE] = asdict(AcceptanceReport(quota.reason, quota.text, quota.messages))
         if requests := metrics.get("records-per-request-avg"):
             found["records_per_request"] = requests
         if wire_bytes := metrics.get("outgoing-byte-total"):
