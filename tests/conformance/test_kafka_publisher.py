@@ -26,7 +26,6 @@ from tests.conformance.libraries import librdkafka_version
 from tests.suite.waiting import LONG_S, PATIENCE
 
 STEADY = step_settings(rate=500.0, message_size=100, burst=50, msg_batch=50)
-THROTTLED = CLIENT + 1
 
 
 @pytest.fixture
@@ -267,20 +266,19 @@ def limited_topic(broker: EmbeddedBroker) -> Iterator[dict[str, Any]]:
 
 @pytest.fixture
 def quota(broker: EmbeddedBroker) -> Iterator[None]:
-    """The client `THROTTLED` may send 1,000 bytes/s, by Kafka's mean over 10 s."""
-    name = f"hydra-{THROTTLED}"
-    alter_quota(broker.bootstrap, name, 1000.0)
+    """Each client may send 1,000 bytes/s, by Kafka's mean over 10 s."""
+    alter_quota(broker.bootstrap, 1000.0)
     yield
-    alter_quota(broker.bootstrap, name, None)
+    alter_quota(broker.bootstrap, None)
 
 
-def alter_quota(bootstrap: str, client: str, bytes_per_s: float | None) -> None:
-    """AlterClientQuotas, for which neither library has a function; None removes the quota."""
+def alter_quota(bootstrap: str, bytes_per_s: float | None) -> None:
+    """AlterClientQuotas for the default of all clients, which no library offers; None removes the quota."""
 
     def text(value: str) -> bytes:
         return struct.pack(">h", len(value)) + value.encode()
 
-    entity = struct.pack(">i", 1) + text("client-id") + text(client)
+    entity = struct.pack(">i", 1) + text("client-id") + struct.pack(">h", -1)
     change = (
         struct.pack(">i", 1) + text("producer_byte_rate") + struct.pack(">d?", bytes_per_s or 0.0, bytes_per_s is None)
     )
@@ -307,10 +305,10 @@ def test_a_message_above_the_topics_limit_is_rejected_with_the_reason(
 def test_messages_that_a_quota_keeps_back_are_not_accepted_and_the_quota_is_the_reason(
     bench: Bench, kafka_client: str, log: Log, quota: None
 ) -> None:
-    bench.launch(kafka_client, "kafka-pub", first_id=THROTTLED)
+    bench.launch(kafka_client, "kafka-pub", first_id=CLIENT)
     fast = with_values(STEADY, message_size=1000, burst=1, msg_batch=1, delivery_timeout_ms=500)
-    assert bench.configure_publisher(THROTTLED, 1, fast, system=log.from_here(), probe=False) == ""
-    _, report = bench.publish(THROTTLED, 1, 0.2, after_s=0.1)
+    assert bench.configure_publisher(CLIENT, 1, fast, system=log.from_here(), probe=False) == ""
+    _, report = bench.publish(CLIENT, 1, 0.2, after_s=0.1)
     assert report.system is not None
     assert report.system["acceptance"]["reason"] == "quota"
     assert report.acknowledged < report.sent

@@ -39,8 +39,8 @@ class DeliveryReports {
     // The number of acknowledged batches.
     [[nodiscard]] std::uint64_t batches() const { return batches_; }
 
-    // Why messages of the epoch were not accepted: the reason of the first rejected one, or a quota if brokers
-    // only delayed their answers.
+    // Why messages of the epoch were not accepted: the reason of the first rejected one, or a quota if
+    // brokers only delayed their answers.
     [[nodiscard]] FirstReason refused() const;
     // A broker delayed an answer by this time because of a quota.
     void throttle(int delay_ms) { throttled_ms_ = std::max(throttled_ms_, delay_ms); }
