@@ -406,8 +406,8 @@ _COUNTS: Final = (
         REFUSED_REASON,
         "the first reason for which messages were rejected, in a word: `message_too_large`, `quota`, `not_authorized`, "
         "`no_space`, `stream_full`, `no_replicas`, `no_destination`, `timeout`, `connection_lost` or `other`; of "
-        "several publishers that of the one with most rejected messages. `quota` also if a broker of Kafka only "
-        "delayed its answers to a publisher because of a quota, and rejected nothing",
+        "several publishers that of the one with most rejected messages. `quota` also if a server only delayed "
+        "its answers to a publisher because of a quota, and rejected nothing",
     ),
     text_column(REFUSED_TEXT, "the text of the server or the library for `refused_reason`", repeats="noted"),
     Column(
