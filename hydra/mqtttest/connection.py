@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import os
 import select
@@ -33,6 +34,8 @@ _PROBE_WITHIN_S: Final = 2.0
 SESSION_KEPT_S: Final = 3600
 """How long the server keeps the session of a disconnected client; only MQTT 5 can request it."""
 _MISC_EVERY_S: Final = 1.0
+_PACKETS_APART: Final = 64
+"""The packets of one turn after which the clock is read again."""
 _PATIENCE: Final = 1.5
 """The number of keepalives without a packet after which a server ends the connection."""
 _SILENT: Final = 0x8D
@@ -268,19 +271,28 @@ class MqttConnection:
 
     def read(self) -> bool:
         """Reads one packet if one is there, and returns at once whether there was something to read."""
-        self.keep_alive()
         if self.lost or not self._waits():
             return False
         self._heard = True
         self._judge(self._client.loop_read())
         return True
 
+    def read_all(self) -> None:
+        """Reads everything that is there, and keeps the connection alive."""
+        for packets in itertools.count():
+            if packets % _PACKETS_APART == 0:
+                self.keep_alive()
+            if not self.read():
+                return
+
     def _waits(self) -> bool:
         """Whether there is something to read."""
         return bool(self._readable.poll(0) or self._decrypted())
 
     def keep_alive(self) -> None:
-        """Pings the server if the connection was silent for too long; called on every turn, whatever there is to read.
+        """Pings the server if the connection was silent for too long.
+
+        Its owner calls it on every turn, whatever there is to read, and not for each message.
 
         The answer to a ping may wait behind data that a slow reader leaves, or that the server sends faster than they
         are read. The library would end the connection, so a ping counts as answered while data come or wait.
@@ -321,6 +333,7 @@ class MqttConnection:
             if left_s <= 0:
                 raise AccessError("network", f"no answer {what} in {timeout_s:g} s", server=self.server)
             self.write()
+            self.keep_alive()
             if not self.read():
                 self.wait(left_s, to_write=self.unsent())
 

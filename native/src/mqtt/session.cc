@@ -221,8 +221,17 @@ void Session::ask(const std::string& topic) {
     judge(mosquitto_unsubscribe(mosq_.get(), &asked_, topic.c_str()));
 }
 
+void Session::read_all() {
+    constexpr std::uint64_t kPacketsApart = 64;
+    std::uint64_t packets = 0;
+    do {
+        if (packets++ % kPacketsApart == 0) {
+            keep_alive();
+        }
+    } while (read());
+}
+
 bool Session::read() {
-    keep_alive();
     // Messages often follow each other: after one, reading finds out whether there is another.
     const bool more = lost_.empty() && (std::exchange(received_, false) || readable());
     // TLS may have decrypted data that the socket no longer has: the library stops if it cannot write an
@@ -266,6 +275,7 @@ void Session::await(const std::function<bool()>& condition, const char* what) {
             throw TransportError(failure("network", std::string("no answer ") + what));
         }
         write();
+        keep_alive();
         // With TLS `read` may have found what arrived while it looked.
         if (!read() && lost_.empty() && !condition()) {
             wait(static_cast<int>((deadline_ns - monotonic_ns()) / kMillisecondNs) + 1);
@@ -317,11 +327,12 @@ void Session::lose(const std::string& why, int code) {
     }
     lost_reason_ =
         rejects(code) && reason_word(code) != reason::kOther ? reason_word(code) : reason::kConnectionLost;
-    lost_ = why.empty() ? "no reason was given" : why;
     const std::int64_t now_ns = monotonic_ns();
     note_silence(now_ns);
     // A client reads the end of a connection some time after it could ping again.
     was_silent_ = code == kSilent || (late_ns_ != 0 && now_ns - late_ns_ < keepalive_ns_);
+    lost_ = was_silent_ ? "this client was silent for longer than its keepalive: " : "";
+    lost_ += why.empty() ? "no reason was given" : why;
     // The library may have closed the socket already; whatever has its number, a placeholder replaces it.
     const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (fd_ >= 0 && nothing >= 0 && nothing != fd_) {

@@ -57,8 +57,10 @@ class Session {
     // Reads one packet, or the part of it that has arrived; with TLS all packets of one record. False: no
     // data is left, or the connection is lost.
     bool read();
+    // Reads everything that is there, and keeps the connection alive.
+    void read_all();
 
-    // Keeps the connection alive if it is due; `read` does so, too. The answer to a ping may wait behind data
+    // Keeps the connection alive if it is due: called on every turn of its owner, whatever there is to read. The answer to a ping may wait behind data
     // that a slow reader leaves, or that the server sends faster than they are read; the library would end
     // the connection. So while data come or wait, another packet takes the place of the library's ping.
     void keep_alive();
