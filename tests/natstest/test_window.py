@@ -26,9 +26,7 @@ class Connection:
     def __init__(self, *_: object) -> None:
         self.disconnects = 0
         self.connected = True
-        self.client = Mock(
-            max_payload=2**20, pending_data_size=0, publish=AsyncMock(), subscribe=AsyncMock()
-        )
+        self.client = Mock(max_payload=2**20, pending_data_size=0, publish=AsyncMock(), subscribe=AsyncMock())
 
     def do(self, work: Coroutine[Any, Any, object], _timeout_s: float) -> object:
         return asyncio.run(work)

@@ -23,7 +23,8 @@ inline constexpr const char* kConnectionLost = "connection_lost";
 inline constexpr const char* kOther = "other";
 }  // namespace reason
 
-// A text of a server or a library as reports have it: it may be cut within a character, so only ASCII is passed on.
+// A text of a server or a library as reports have it: it may be cut within a character, so only ASCII is
+// passed on.
 inline std::string reported(std::string text) {
     constexpr std::size_t kMostBytes = 200;
     std::erase_if(text, [](char each) { return each < ' ' || each > '~'; });

@@ -60,9 +60,10 @@ class Session {
     // Reads everything that is there, and keeps the connection alive.
     void read_all();
 
-    // Keeps the connection alive if it is due: called on every turn of its owner, whatever there is to read. The answer to a ping may wait behind data
-    // that a slow reader leaves, or that the server sends faster than they are read; the library would end
-    // the connection. So while data come or wait, another packet takes the place of the library's ping.
+    // Keeps the connection alive if it is due: called on every turn of its owner, whatever there is to read.
+    // The answer to a ping may wait behind data that a slow reader leaves, or that the server sends faster
+    // than they are read; the library would end the connection. So while data come or wait, another packet
+    // takes the place of the library's ping.
     void keep_alive();
 
     [[nodiscard]] bool unsent() const { return mosquitto_want_write(mosq_.get()); }

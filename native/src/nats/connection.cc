@@ -191,7 +191,8 @@ bool NatsConnection::flush(std::uint64_t written, std::int64_t timeout_ms) {
             });
         }
         const std::int64_t left_ns = std::max<std::int64_t>(deadline_ns - monotonic_ns(), 0);
-        if (asked_.wait_for(std::chrono::nanoseconds(left_ns)) != std::future_status::ready || !asked_.get()) {
+        if (asked_.wait_for(std::chrono::nanoseconds(left_ns)) != std::future_status::ready ||
+            !asked_.get()) {
             return false;
         }
         if (written_before_ == written) {
