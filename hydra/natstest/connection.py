@@ -55,7 +55,7 @@ class CheckedClient(Client):
     Attributes:
         requires_tls: whether a connection must have TLS.
         tcp_ns, secured_ns: when the last attempt had its TCP connection, and its TLS; CLOCK_MONOTONIC.
-        lost_why: why the last connection was lost, "" if the library has not told; it forgets the error before it calls
+        lost_why: why the last connection was lost, "" if it is not known; the library clears its error before it calls
             back.
         was_silent: whether the server ended it because its pings had no answer.
     """
