@@ -42,6 +42,9 @@ Properties connect_properties(const MqttStep& step) {
 }
 
 std::string words(int code) {
+    if (code == MOSQ_ERR_KEEPALIVE) {
+        return "the server did not answer a ping";  // libmosquitto 2.0.11 has no text for it
+    }
     return code == MOSQ_ERR_ERRNO ? std::strerror(errno) : mosquitto_strerror(code);
 }
 
@@ -88,12 +91,11 @@ Session::Session(const std::string& name, const MqttStep& step, Handlers handler
     mosquitto_int_option(mosq, MOSQ_OPT_RECEIVE_MAXIMUM, kNoLimit);
     mosquitto_connect_callback_set(
         mosq, [](mosquitto*, void* self, int code) { static_cast<Session*>(self)->accepted_ = code; });
-    mosquitto_disconnect_v5_callback_set(
-        mosq, [](mosquitto*, void* self, int code, const mosquitto_property*) {
-            // A code of MQTT 5 is the server's.
-            static_cast<Session*>(self)->lose(
-                rejects(code) ? mosquitto_reason_string(code) : mosquitto_strerror(code), code);
-        });
+    mosquitto_disconnect_v5_callback_set(mosq, [](mosquitto*, void* self, int code,
+                                                  const mosquitto_property*) {
+        // A code of MQTT 5 is the server's.
+        static_cast<Session*>(self)->lose(rejects(code) ? mosquitto_reason_string(code) : words(code), code);
+    });
     mosquitto_subscribe_callback_set(
         mosq, [](mosquitto*, void* self, int message_id, int count, const int* codes) {
             static_cast<Session*>(self)->granted_ = {message_id, {codes, codes + count}};
@@ -213,6 +215,9 @@ int Session::publish(const std::string& topic, const void* payload, std::size_t 
         return kTooLarge;
     }
     judge(code);
+    if (!unsent()) {
+        alive_ = true;
+    }
     return code == MOSQ_ERR_SUCCESS && lost_.empty() ? id : -1;
 }
 
@@ -237,7 +242,7 @@ bool Session::read() {
     // TLS may have decrypted data that the socket no longer has: the library stops if it cannot write an
     // answer.
     if (more || (has_tls_ && lost_.empty())) {
-        heard_ = heard_ || more;
+        alive_ = alive_ || more;
         judge(mosquitto_loop_read(mosq_.get(), 1));
     }
     return more && lost_.empty();
@@ -296,8 +301,8 @@ void Session::keep_alive() {
     }
     look_at_ns_ = now_ns + kLookEveryNs;
     note_silence(now_ns);
-    const bool heard = std::exchange(heard_, false);
-    if (keepalive_ns_ == 0 || (!heard && !readable())) {
+    const bool alive = std::exchange(alive_, false);
+    if (keepalive_ns_ == 0 || (!alive && !readable())) {
         judge(mosquitto_loop_misc(mosq_.get()));
     } else if (now_ns - stirred_ns_ >= keepalive_ns_ / 2) {
         stirred_ns_ = now_ns;
