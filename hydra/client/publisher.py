@@ -19,7 +19,7 @@ from hydra.client.transport import AwaitingTransport, Delivery, PublisherTranspo
 from hydra.control.control_client import ControlClient, poll_ms
 from hydra.control.list_limits import join_beyond
 from hydra.model import HEADER_BYTES, PublisherReport
-from hydra.model.acceptance import ACCEPTANCE, AcceptanceReport
+from hydra.model.acceptance import ACCEPTANCE, AcceptanceReport, reported
 from hydra.wire.clock import StepClock
 from hydra.wire.data_message import SEQUENCE_LIMIT, pack, pack_batch
 from hydra.wire.histogram import LatencyRecorder
@@ -422,7 +422,7 @@ class _Sending:
             text=refused.text if refused else "",
             messages=refused.messages if refused else 0,
             lost_connections=lost,
-            lost_why=lost_why,
+            lost_why=reported(lost_why),
             stalled_us=self._watch.longest_ns // 1000 if self._watch is not None else 0,
         )
         return {name: value for name, value in asdict(it).items() if value}

@@ -23,11 +23,13 @@ from hydra.measure.column_names import (
     REFUSED_TEXT,
     STALLED,
     SUBSCRIBERS_LOST,
+    SUBSCRIBERS_LOST_WHY,
     UNACCEPTED,
     UNANSWERED,
 )
 from hydra.model import Figure, PublisherReport, Rate
-from hydra.model.acceptance import ACCEPTANCE, AcceptanceReport
+from hydra.model.acceptance import ACCEPTANCE, LOST_COUNTS, AcceptanceReport
+from hydra.model.acceptance import LOST_WHY as REPORTED_WHY
 
 HELD_SHARE: Final = 0.99
 """A publisher held its rate if the system accepted at least this share of the messages due."""
@@ -149,13 +151,10 @@ def _report(system: Mapping[str, Any] | None) -> AcceptanceReport:
         return AcceptanceReport()
 
 
-_LOST: Final = ("lost_connections", "disconnects")
-"""The keys of the systems' objects under which subscribers report how often their connection was lost."""
-
-
-def subscribers_lost(systems: Iterable[Mapping[str, Any] | None]) -> int:
-    """The subscribers that report a lost connection."""
-    return sum(1 for told in systems if told is not None and any(told.get(key) for key in _LOST))
+def subscribers_lost(systems: Iterable[Mapping[str, Any] | None]) -> tuple[int, str]:
+    """The subscribers that report a lost connection, and why the first of them lost it; "": none knows it."""
+    lost = [told for told in systems if told is not None and any(told.get(key) for key in LOST_COUNTS)]
+    return len(lost), next((why for told in lost if isinstance(why := told.get(REPORTED_WHY), str) and why), "")
 
 
 _COUNTED: Final = (
@@ -167,12 +166,13 @@ _COUNTED: Final = (
     PROGRESS,
     PUBLISHERS_LOST,
     SUBSCRIBERS_LOST,
+    SUBSCRIBERS_LOST_WHY,
     LOST_WHY,
 )
 
 
 def columns(
-    found: Acceptance | None, window_s: float, *, explained: bool, cohort: bool, losing: int
+    found: Acceptance | None, window_s: float, *, explained: bool, cohort: bool, losing: tuple[int, str]
 ) -> dict[str, Figure]:
     """The columns of what was accepted; None: a publisher's report lacks, so it is unknown.
 
@@ -181,7 +181,7 @@ def columns(
         window_s: the length of the window in seconds.
         explained: whether the step's own events or connect rate explain lost connections and stops.
         cohort: whether the step has a cohort, whose subscribers may lose their connections.
-        losing: the subscribers whose connection was lost.
+        losing: the subscribers whose connection was lost, and why the first of them lost it.
     """
     if found is None:
         return dict.fromkeys((RATE_HELD, RATE_SENT, *_COUNTED))
@@ -193,7 +193,8 @@ def columns(
         STALLED: found.stalled_s,
         PROGRESS: None if explained else found.progressed(window_s),
         PUBLISHERS_LOST: None if explained else found.lost,
-        SUBSCRIBERS_LOST: None if explained or cohort else losing,
+        SUBSCRIBERS_LOST: None if explained or cohort else losing[0],
+        SUBSCRIBERS_LOST_WHY: None if explained or cohort else losing[1] or None,
         LOST_WHY: None if explained else found.lost_why or None,
     }
     return {RATE_HELD: found.held, RATE_SENT: found.rate_sent} | some

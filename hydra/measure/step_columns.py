@@ -67,6 +67,7 @@ from hydra.measure.column_names import (
     STEADY,
     STOPPED,
     SUBSCRIBERS_LOST,
+    SUBSCRIBERS_LOST_WHY,
     TOPICS,
     UNACCEPTED,
     UNANSWERED,
@@ -428,6 +429,7 @@ _COUNTS: Final = (
     text_column(
         LOST_WHY, "why the first of the publishers lost its connection, as its library or the server states it"
     ),
+    text_column(SUBSCRIBERS_LOST_WHY, "the same of the subscribers"),
     Column(
         "publisher_cores", "cores", "CPU time of the busiest publisher / *T* (length of the window)", better="lower"
     ),

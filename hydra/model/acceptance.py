@@ -1,4 +1,4 @@
-"""What a publisher reports about the messages that the system did not accept, and about its lost connections."""
+"""What a publisher reports about the messages that the system did not accept, and clients about lost connections."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from typing import Final
 
 ACCEPTANCE: Final = "acceptance"
 """The key of this report in the ``system`` object of a publisher's report."""
+
+LOST_COUNTS: Final = ("lost_connections", "disconnects")
+"""The keys in the ``system`` object of a subscriber's report, of any system, for how often its connection was lost."""
+LOST_WHY: Final = "lost_why"
+"""The key beside them for the reason of the first loss, as the library or the server states it."""
 
 TOO_LARGE: Final = "message_too_large"
 QUOTA: Final = "quota"
@@ -50,6 +55,11 @@ class AcceptanceReport:
     stalled_us: int = 0
 
 
+def reported(text: str) -> str:
+    """A text of a server or a library as reports have it: one line, and not too long."""
+    return " ".join(text.split())[:MOST_CHARACTERS]
+
+
 class FirstReason:
     """Keeps the first reason of a step, and counts the messages that were rejected for it."""
 
@@ -60,6 +70,6 @@ class FirstReason:
     def add(self, reason: str, text: str, messages: int = 1) -> None:
         """Messages were rejected for this reason, with this text of the server or the library."""
         if not self.reason:
-            self.reason, self.text = reason, " ".join(text.split())[:MOST_CHARACTERS]
+            self.reason, self.text = reason, reported(text)
         if reason == self.reason:
             self.messages += messages

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import os
 import select
@@ -33,6 +34,8 @@ _PROBE_WITHIN_S: Final = 2.0
 SESSION_KEPT_S: Final = 3600
 """How long the server keeps the session of a disconnected client; only MQTT 5 can request it."""
 _MISC_EVERY_S: Final = 1.0
+_PACKETS_APART: Final = 64
+"""The packets of one turn after which the clock is read again."""
 _PATIENCE: Final = 1.5
 """The number of keepalives without a packet after which a server ends the connection."""
 _SILENT: Final = 0x8D
@@ -139,7 +142,7 @@ class MqttConnection:
         self._granted: dict[int, Sequence[ReasonCode]] = {}
         self.lost = ""
         self.was_silent = False
-        self._heard = False  # whether something was read since the last look
+        self._alive = False  # whether something was read, or the socket accepted a message, since the last look
         self._served_s = time.monotonic()  # when the library last had the time to ping
         self._late_s = -math.inf  # when it last had it too late for the server
         self.lost_reason = CONNECTION_LOST
@@ -249,6 +252,7 @@ class MqttConnection:
         # paho returns "no connection" for a message that it keeps for the next connection; there is no next one here.
         answer = self._client.publish(topic, payload, qos, retain)
         if answer.rc == mqtt.MQTT_ERR_SUCCESS:
+            self._alive = self._alive or not self._client.want_write()
             return answer.mid
         self._lose(mqtt.error_string(answer.rc))
         return None
@@ -268,31 +272,40 @@ class MqttConnection:
 
     def read(self) -> bool:
         """Reads one packet if one is there, and returns at once whether there was something to read."""
-        self.keep_alive()
         if self.lost or not self._waits():
             return False
-        self._heard = True
+        self._alive = True
         self._judge(self._client.loop_read())
         return True
+
+    def read_all(self) -> None:
+        """Reads everything that is there, and keeps the connection alive."""
+        for packets in itertools.count():
+            if packets % _PACKETS_APART == 0:
+                self.keep_alive()
+            if not self.read():
+                return
 
     def _waits(self) -> bool:
         """Whether there is something to read."""
         return bool(self._readable.poll(0) or self._decrypted())
 
     def keep_alive(self) -> None:
-        """Pings the server if the connection was silent for too long; called on every turn, whatever there is to read.
+        """Pings the server if the connection was silent for too long.
 
-        The answer to a ping may wait behind data that a slow reader leaves, or that the server sends faster than they
-        are read. The library would end the connection, so a ping counts as answered while data come or wait.
+        Its owner calls it on every turn, whatever there is to read, and not for each message.
+
+        The answer to a ping may wait behind data that a slow reader leaves, or that either side sends faster than the
+        other reads. The library would end the connection, so a ping counts as answered while data move or wait.
         """
         now_s = time.monotonic()
         if now_s < self._misc_at_s or self.lost:
             return
         self._misc_at_s = now_s + _MISC_EVERY_S
         self._note_silence(now_s)
-        if self._heard or self._waits():
+        if self._alive or self._waits():
             self._client._ping_t = 0.0
-        self._heard = False
+        self._alive = False
         self._judge(self._client.loop_misc())
         if not self.lost:
             self._served_s = now_s
@@ -321,6 +334,7 @@ class MqttConnection:
             if left_s <= 0:
                 raise AccessError("network", f"no answer {what} in {timeout_s:g} s", server=self.server)
             self.write()
+            self.keep_alive()
             if not self.read():
                 self.wait(left_s, to_write=self.unsent())
 
@@ -363,7 +377,10 @@ class MqttConnection:
             self.lost_reason = _REASONS.get(code.value, CONNECTION_LOST)
         # (The library gives this code, too, if a ping of its own had no answer.)
         told = flags.is_disconnect_packet_from_server and code.value == _SILENT
-        self._lose("no reason was given" if code.value == _FAILURE else str(code), told=told)
+        if code.value == _SILENT and not told:
+            self._lose("the server did not answer a ping")
+        else:
+            self._lose("no reason was given" if code.value == _FAILURE else str(code), told=told)
 
     def _on_subscribe(
         self, _client: object, _data: object, mid: int, codes: Sequence[ReasonCode], _more: object

@@ -19,7 +19,7 @@ from hydra.client import process_group
 from hydra.client.subscriber_connection import AGAIN_NS, ConnectPhases
 from hydra.client.transport import DEAF_AT_MOST_S, Answers, Delivery, Kind, SubscriberTransport, read_system
 from hydra.control.control_client import poll_ms
-from hydra.model.acceptance import FirstReason
+from hydra.model.acceptance import LOST_WHY, FirstReason, reported
 from hydra.model.connections import Disconnection
 from hydra.mqtttest.connection import CONNECT_TIMEOUT_S, MqttConnection, reason_word
 from hydra.mqtttest.settings import MqttStep, client_id, filters, signals_of, topic_filters, topic_of
@@ -240,8 +240,7 @@ class PahoPublisher:
 
     def _take_answers(self) -> None:
         connection = self._opened()
-        while connection.read():
-            pass
+        connection.read_all()
         self._answers.take()
 
 
@@ -337,6 +336,7 @@ class PahoSubscriber(SubscriberTransport):
         connection = self._connection
         if connection is None:
             return
+        connection.keep_alive()
         until_ns = time.monotonic_ns() + BATCH_NS
         while len(self._arrived) < limit and connection.read() and time.monotonic_ns() < until_ns:
             pass
@@ -372,8 +372,9 @@ class PahoSubscriber(SubscriberTransport):
         return begin_ns, time.monotonic_ns()
 
     def report_system(self) -> dict[str, Any] | None:
-        """See transport.py: whether a connection was lost in the step."""
-        return self._lost.account(self._connection)
+        """See transport.py: whether a connection was lost in the step, and why."""
+        told = self._lost.account(self._connection)
+        return {**told, **({LOST_WHY: reported(self._lost.why)} if self._lost.count else {})}
 
     def close(self) -> None:
         """See transport.py. The next connection does not hide that this one was lost."""

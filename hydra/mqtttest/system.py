@@ -99,8 +99,7 @@ class ConnectionMonitor:
     def _serve(self) -> None:
         """Keeps the connection alive, also between two calls of ``failure``."""
         with self._serving:
-            while self._connection.read():
-                pass
+            self._connection.read_all()
             self._connection.write()
 
     def failure(self) -> str:

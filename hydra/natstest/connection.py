@@ -55,18 +55,40 @@ class CheckedClient(Client):
     Attributes:
         requires_tls: whether a connection must have TLS.
         tcp_ns, secured_ns: when the last attempt had its TCP connection, and its TLS; CLOCK_MONOTONIC.
-        stale: whether the server ended the last connection because its pings had no answer.
+        lost_why: why the last connection was lost, "" if it is not known; the library clears its error before it calls
+            back.
+        was_silent: whether the server ended it because its pings had no answer.
     """
 
     requires_tls = False
     tcp_ns = secured_ns = 0
-    stale = False
+    lost_why = ""
+    was_silent = False
+    _server_tells = False
+
+    async def _process_err(self, err_msg: str) -> None:
+        self._server_tells = True
+        await super()._process_err(err_msg)
+        self._server_tells = False
 
     async def _process_op_err(self, e: Exception) -> None:
-        # (An unexpected end is a subclass.)
         if not (self.is_closed or self.is_reconnecting):
-            self.stale = type(e) is nats.errors.StaleConnectionError
+            # An unexpected end is a subclass; the library has the same error for a server that does not answer.
+            stale = isinstance(e, nats.errors.StaleConnectionError) and not isinstance(e, nats.errors.UnexpectedEOF)
+            self.was_silent = stale and self._server_tells
+            self.lost_why = str(e) or type(e).__name__
+            if stale:
+                self.lost_why = _CLIENT_SILENT if self._server_tells else _SERVER_SILENT
         await super()._process_op_err(e)
+
+    async def ping(self) -> asyncio.Future[bool]:
+        """Sends a ping behind everything that was published; the result is done when the server has answered it.
+
+        The library's ``flush`` cancels this result after its time limit: then a later answer ends the task that reads.
+        """
+        answered: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        await self._send_ping(answered)
+        return answered
 
     async def _process_connect_init(self) -> None:
         self.tcp_ns = time.monotonic_ns()
@@ -79,6 +101,8 @@ class CheckedClient(Client):
         return super()._connect_command()
 
 
+_CLIENT_SILENT: Final = "this client did not answer the server's pings"
+_SERVER_SILENT: Final = "the server did not answer pings"
 _NOT_PERMITTED: Final = "permissions violation for publish"
 """The beginning of the server's error for a message that the client may not publish: it has no code."""
 
@@ -112,9 +136,11 @@ class NatsConnection:
         self._opening = self._verified = False
         self._error: Exception | None = None
         self._slow = False
-        self._slow_consumers = self._dropped = self._disconnects = self._stale = 0
+        self._slow_consumers = self._dropped = self._disconnects = self._silent = 0
         self._ran_s = time.monotonic()  # when the loop last ran
         self._lost_why = ""
+        # A ping without an answer yet, and the number of messages that were published before it.
+        self._asked: tuple[int, asyncio.Future[bool]] | None = None
         self.not_permitted = ""
         """The server's text for a message that this client may not publish, "" if there was none in the step."""
         self._limit_s = 0.0  # the time limit of a single attempt; 0: the library may try again
@@ -250,6 +276,9 @@ class NatsConnection:
         Raises:
             OSError: there is no connection yet.
         """
+        return self._checked()
+
+    def _checked(self) -> CheckedClient:
         if self._client is None:
             raise OSError("the NATS client is not configured")
         return self._client
@@ -274,15 +303,16 @@ class NatsConnection:
     def close(self) -> None:
         """Closes the connection; may be called twice."""
         client, self._client = self._client, None
+        self._asked = None
         if client is not None:
             # A disconnect by this close does not count for the step.
-            disconnects, stale, why = self._disconnects, self._stale, self._lost_why
+            disconnects, silent, why = self._disconnects, self._silent, self._lost_why
             # After a failed handshake the library waits for the end of a transport that has ended.
             within_s = CLOSE_TIMEOUT_S if client.is_connected or client.is_reconnecting else REJECTED_CLOSE_TIMEOUT_S
             losses = len(self._losses)
             with contextlib.suppress(OSError):
                 self.do(client.close(), within_s)
-            self._disconnects, self._stale, self._lost_why = disconnects, stale, why
+            self._disconnects, self._silent, self._lost_why = disconnects, silent, why
             del self._losses[losses:]
 
     def end(self) -> None:
@@ -316,6 +346,40 @@ class NatsConnection:
             raise OSError(f"{e.description} (error {e.err_code})") from None
         except (nats.errors.Error, nats.js.errors.Error) as e:
             raise OSError(str(e) or type(e).__name__) from None
+
+    def confirm(self, timeout_s: float) -> None:
+        """Returns when the server has answered a ping behind everything that was written.
+
+        Raises:
+            OSError: it did not, in this time.
+        """
+        if not self._await(self.do(self._checked().ping(), timeout_s), timeout_s):
+            raise OSError(f"no answer within {timeout_s:g} s")
+
+    def flush(self, timeout_s: float) -> bool:
+        """Whether within this time the server has answered a ping behind everything that was published.
+
+        A ping without an answer is that of the next call, too: if each call sent another one, a server whose answer
+        takes longer than a call would never answer in time.
+        """
+        deadline = time.monotonic() + timeout_s
+        if not self.run_while(lambda: not self.connected, timeout_s):
+            return False
+        client = self._checked()
+        while True:
+            published = client.stats["out_msgs"]
+            self._asked = self._asked or (published, self.do(client.ping(), ANSWER_TIMEOUT_S))
+            before, answer = self._asked
+            if not self._await(answer, max(deadline - time.monotonic(), 0)):
+                return False
+            self._asked = None
+            if before == published:
+                return True
+
+    def _await(self, answer: asyncio.Future[bool], timeout_s: float) -> bool:
+        self._loop.run_until_complete(asyncio.wait([answer], timeout=timeout_s))
+        self._ran_s = time.monotonic()
+        return answer.done() and not answer.cancelled()
 
     def task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Starts a task that continues whenever the loop runs."""
@@ -377,7 +441,7 @@ class NatsConnection:
     def begin_step(self) -> None:
         """Resets the counts for the next step."""
         self._slow = False
-        self._slow_consumers = self._dropped = self._disconnects = self._stale = 0
+        self._slow_consumers = self._dropped = self._disconnects = self._silent = 0
         self._losses.clear()
         self._lost_why = self.not_permitted = ""
 
@@ -391,7 +455,7 @@ class NatsConnection:
         return self._disconnects
 
     def losses(self) -> tuple[int, str]:
-        """The same, and the library's last error before the first loss."""
+        """The same, and why the connection was lost the first time."""
         return self._disconnects, self._lost_why
 
     def trouble(self) -> NatsTrouble:
@@ -400,7 +464,7 @@ class NatsConnection:
             slow_consumers=self._slow_consumers,
             dropped=self._dropped,
             disconnects=self._disconnects,
-            lost_by_silence=self._stale or UNSET,
+            lost_by_silence=self._silent or UNSET,
         )
 
     async def _on_error(self, error: Exception) -> None:
@@ -425,10 +489,14 @@ class NatsConnection:
 
     async def _on_disconnect(self) -> None:
         self._disconnects += 1
-        self._stale += self._client is not None and self._client.stale
-        if not self._lost_why:
-            self._lost_why = str(self._client.last_error or "") if self._client is not None else ""
-            self._lost_why = self._lost_why or "no reason was given"
+        if self._asked is not None:
+            self._asked[1].cancel()  # no server answers it any more
+            self._asked = None
+        if (client := self._client) is not None:
+            self._silent += client.was_silent
+            why = client.lost_why or str(client.last_error or "")
+            self._lost_why = self._lost_why or why or "no reason was given"
+            client.lost_why, client.was_silent = "", False
         if len(self._losses) == MOST_DISCONNECTIONS:
             self._losses[-1][1] = 0
         else:

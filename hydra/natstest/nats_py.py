@@ -22,7 +22,7 @@ from hydra.client import process_group
 from hydra.client.subscriber_connection import ConnectPhases
 from hydra.client.transport import Answers, Delivery, Kind, read_system
 from hydra.control.control_client import ControlClient
-from hydra.model.acceptance import NOT_AUTHORIZED, FirstReason
+from hydra.model.acceptance import LOST_WHY, NOT_AUTHORIZED, FirstReason, reported
 from hydra.model.connections import Disconnection
 from hydra.natstest import settings
 from hydra.natstest.connection import ANSWER_TIMEOUT_S, CLOSE_TIMEOUT_S, SERVED_EVERY_S, NatsConnection
@@ -85,7 +85,7 @@ class NatsPublisher:
                 f"the NATS server takes messages of at most {self._connection.client.max_payload} bytes (max_payload)"
             )
         # The reply shows that the server has received everything before, and accepts messages.
-        self._connection.do(self._connection.client.flush(), ANSWER_TIMEOUT_S)
+        self._connection.confirm(ANSWER_TIMEOUT_S)
         self._connection.begin_step()
         traffic = command.drawn
         self._topics = topic_choice(traffic, self._client) if traffic.several else None
@@ -168,9 +168,7 @@ class NatsPublisher:
     def flush(self, timeout_s: float) -> bool:
         """See transport.py. In core mode only a ping has a reply, which arrives after everything before it."""
         step, deadline = self._configured(), time.monotonic() + timeout_s
-        try:
-            self._connection.do(self._connection.client.flush(round(max(timeout_s, 1))), timeout_s)
-        except OSError:
+        if not self._connection.flush(timeout_s):
             return False
         if not step.stream:
             return True
@@ -335,7 +333,7 @@ class NatsSubscriber:
         if not step.stream:
             self._subscribed = do(self._subscribe_to(self._subjects, limits), SUBSCRIBE_TIMEOUT_S)
             # The reply to this shows that the server has the subscription.
-            do(client.flush(), ANSWER_TIMEOUT_S)
+            self._connection.confirm(ANSWER_TIMEOUT_S)
             return
         config = api.ConsumerConfig(
             deliver_policy=api.DeliverPolicy.BY_START_SEQUENCE,
@@ -492,7 +490,8 @@ class NatsSubscriber:
 
     def report_system(self) -> dict[str, Any]:
         """See transport.py."""
-        return msgspec.to_builtins(self._connection.trouble())  # type: ignore[no-any-return]
+        lost, why = self._connection.losses()
+        return {**msgspec.to_builtins(self._connection.trouble()), **({LOST_WHY: reported(why)} if lost else {})}
 
     def close(self) -> None:
         """See transport.py. The server deletes a consumer without a subscriber by itself."""

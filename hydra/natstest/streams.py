@@ -58,7 +58,7 @@ class JetStreams:
                 self._connection.do(self._stream().account_info(), QUESTION_TIMEOUT_S)
             else:
                 self._stream()
-                self._connection.do(self._connection.client.flush(), QUESTION_TIMEOUT_S)
+                self._connection.confirm(QUESTION_TIMEOUT_S)
             return str(self._connection.client.connected_server_version)
 
         return self._ask(ask, "JetStream" if jetstream else "")

@@ -867,7 +867,7 @@ class ConnectionsLost(FigureWarning):
 
     Attributes:
         publishers, subscribers: their numbers; means of repeats.
-        why: the reason of the first publisher; "": not known, or no publisher lost it.
+        why: the reason of the first publisher, otherwise of the first subscriber; "": not known.
         reason: the word for it, as in the column `refused_reason`.
     """
 
@@ -895,8 +895,9 @@ class ConnectionsLost(FigureWarning):
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         publishers = about.number(column_names.PUBLISHERS_LOST)
         subscribers = about.number(column_names.SUBSCRIBERS_LOST)
-        words = [str(about.row.get(name) or "") for name in (column_names.LOST_WHY, column_names.REFUSED_REASON)]
-        return [cls(publishers, subscribers, *words)] if publishers or subscribers else []
+        row, of = about.row, column_names
+        why, reason = row.get(of.LOST_WHY) or row.get(of.SUBSCRIBERS_LOST_WHY) or "", row.get(of.REFUSED_REASON) or ""
+        return [cls(publishers, subscribers, str(why), str(reason))] if publishers or subscribers else []
 
 
 class HostBusy(FigureWarning):

@@ -35,6 +35,7 @@ from hydra.measure.column_names import (
     STATUS,
     STOPPED,
     SUBSCRIBERS_LOST,
+    SUBSCRIBERS_LOST_WHY,
     UNACCEPTED,
     UNANSWERED,
 )
@@ -45,6 +46,10 @@ from hydra.sweep.search_columns import ANSWER, WHY
 
 Figures = Mapping[str, Figure]
 
+_DISCONNECTED: Final = (
+    ("publisher", PUBLISHERS_LOST, LOST_WHY),
+    ("subscriber", SUBSCRIBERS_LOST, SUBSCRIBERS_LOST_WHY),
+)
 _LATE: Final = "late_pct"
 _WITHOUT_END: Final = {"undrained": "still waiting (undrained)", "unknown": "unknown"}
 """Messages that were not received and are not known to be lost: the column, and what a reason calls them."""
@@ -137,12 +142,10 @@ def _rate(row: Figures) -> Iterator[str]:
 
 
 def _disconnected(row: Figures) -> Iterator[str]:
-    publishers, subscribers = number_of(row.get(PUBLISHERS_LOST)), number_of(row.get(SUBSCRIBERS_LOST))
-    if publishers:
-        why = row.get(LOST_WHY)
-        yield f"{counted(publishers, 'publisher')} lost the connection{f' ({why})' if why else ''}"
-    if subscribers:
-        yield f"{counted(subscribers, 'subscriber')} lost the connection"
+    for role, count, reason in _DISCONNECTED:
+        if clients := number_of(row.get(count)):
+            why = row.get(reason)
+            yield f"{counted(clients, role)} lost the connection{f' ({why})' if why else ''}"
 
 
 def _progress(row: Figures) -> Iterator[str]:

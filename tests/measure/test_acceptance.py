@@ -117,9 +117,27 @@ def test_a_lost_connection_that_nothing_asked_for_makes_a_row_not_clean() -> Non
     plan = replace(observed().plan, cohort=Cohort("reconnecting", 0.5, 1.0))
     f = of_step(report, plan=plan)
     assert (f["publishers_disconnected"], f["subscribers_disconnected"]) == (1, None)
-    lost = reporting(received(system={"lost_connections": 1}), received(system={"disconnects": 0}))
+
+
+@pytest.mark.parametrize(
+    ("systems", "flaw"),
+    [
+        ([{"lost_connections": 1}, {"disconnects": 0}], ("1 subscriber lost the connection",)),
+        (
+            [{"lost_connections": 1, "lost_why": "no pings"}, {"disconnects": 2, "lost_why": "EOF"}],
+            ("2 subscribers lost the connection (no pings)",),
+        ),
+        ([{"disconnects": 1}, {"disconnects": 1, "lost_why": "EOF"}], ("2 subscribers lost the connection (EOF)",)),
+        ([{}, {"disconnects": 1, "lost_why": 7}], ("1 subscriber lost the connection",)),  # of another client
+        ([{}, {"disconnects": 0, "lost_why": "EOF"}], ()),
+    ],
+)
+def test_a_lost_connection_of_a_subscriber_is_named_with_its_reason(
+    systems: list[dict[str, Any]], flaw: tuple[str, ...]
+) -> None:
+    lost = reporting(*(received(system=each) for each in systems))
     f = figures(replace(observed(), subscriber_reports=lost))
-    assert flaws({**f, "status": "ok"}) == ("1 subscriber lost the connection",)
+    assert flaws({**f, "status": "ok"}) == flaw
 
 
 def test_the_reason_is_that_of_whichever_publisher_has_one() -> None:

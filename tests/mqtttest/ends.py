@@ -75,8 +75,7 @@ class Listener:
     @property
     def arrivals(self) -> list[Arrival]:
         """All that has come by now."""
-        while self._connection.read():
-            pass
+        self._connection.read_all()
         self._connection.write()
         return self._arrivals
 

@@ -19,6 +19,7 @@ from paho.mqtt.reasoncodes import ReasonCode
 from hydra.client.transport import read_system
 from hydra.mqtttest import connection
 from hydra.mqtttest.connection import MqttConnection
+from hydra.mqtttest.paho_mqtt import PahoSubscriber
 from hydra.mqtttest.settings import MqttStep, client_id, topic_of
 from hydra.system.embedded_server import EmbeddedServer
 from hydra.wire.messages import Ready
@@ -56,11 +57,14 @@ def subscribed(passed: list[float], server: str) -> Iterator[tuple[MqttConnectio
         yield one, pings, Speaker(place, ONE)
 
 
-def read_one(one: MqttConnection) -> None:
-    assert one.read()
+def receive_one(one: MqttConnection) -> None:
+    subscriber = PahoSubscriber(CLIENT, Mock())
+    subscriber._connection = one
+    one._client.on_message = lambda _client, _data, message: subscriber._on_message(message)
+    assert len(subscriber.receive(0.0, 1)) == 1
 
 
-@pytest.mark.parametrize("serve", [read_one, MqttConnection.keep_alive], ids=["always readable", "slow reader"])
+@pytest.mark.parametrize("serve", [receive_one, MqttConnection.keep_alive], ids=["always readable", "slow reader"])
 def test_a_client_pings_while_data_wait(
     passed: list[float], subscribed: Any, serve: Callable[[MqttConnection], None]
 ) -> None:
@@ -75,6 +79,26 @@ def test_a_client_pings_while_data_wait(
     assert SECONDS / KEEPALIVE_S - 2 <= pings.call_count <= SECONDS / KEEPALIVE_S
 
 
+def test_a_turn_with_many_packets_keeps_the_connection_alive_without_a_look_at_the_clock_for_each() -> None:
+    one = Mock(read=Mock(side_effect=[True] * 200 + [False]))
+    MqttConnection.read_all(one)
+    assert (one.read.call_count, one.keep_alive.call_count) == (201, 4)
+
+
+def test_a_publisher_whose_messages_the_server_still_reads_keeps_its_connection(
+    passed: list[float], subscribed: Any
+) -> None:
+    """The answer to its ping waits behind them."""
+    one, pings, _ = subscribed
+    pings.side_effect = lambda: setattr(one._client, "_ping_t", time.monotonic() + passed[0])
+    pings._mock_wraps = None
+    for _ in range(SECONDS):
+        passed[0] += 1
+        assert one.publish("somewhere/else", b"", 0) is not None
+        one.keep_alive()
+    assert one.lost == ""
+
+
 def test_a_server_that_does_not_answer_is_still_noticed(passed: list[float], subscribed: Any) -> None:
     one, pings, _ = subscribed
     pings.side_effect = lambda: setattr(one._client, "_ping_t", time.monotonic() + passed[0])
@@ -82,7 +106,7 @@ def test_a_server_that_does_not_answer_is_still_noticed(passed: list[float], sub
     for _ in range(2 * KEEPALIVE_S + 2):
         passed[0] += 1
         one.keep_alive()
-    assert one.lost
+    assert one.lost == "the server did not answer a ping"
     assert not one.was_silent
 
 
@@ -143,4 +167,6 @@ def test_a_client_that_did_not_run_is_named(bench: Bench, mqtt_client: str, serv
     bench.await_end(window)
     os.kill(pid, signal.SIGCONT)
     report = bench.subscriber_report(CLIENT, 1, {ONE: 1}, quiet_s=1.0)
-    assert report.system == {"lost_connections": 1, "lost_by_silence": 1}
+    told = report.system or {}
+    assert (told["lost_connections"], told["lost_by_silence"]) == (1, 1)
+    assert told["lost_why"].startswith("this client was silent for longer than its keepalive: ")

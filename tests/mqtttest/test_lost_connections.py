@@ -38,7 +38,8 @@ def test_a_client_that_was_silent_names_its_silence_in_its_step_only(connections
     subscriber.configure(command(1))
     connections[-1].lost, connections[-1].was_silent = "the server closed it", True
     subscriber.reconnect()
-    assert subscriber.report_system() == {"lost_connections": 1, "lost_by_silence": 1}
+    told = {"lost_connections": 1, "lost_by_silence": 1, "lost_why": "the server closed it"}
+    assert subscriber.report_system() == told
     subscriber.configure(command(2))
     assert subscriber.report_system() == {"lost_connections": 0}
 
@@ -54,7 +55,7 @@ def test_a_loss_is_reported_in_its_step_only(connections: list[Any], returns: st
         subscriber.reconnect()
     elif returns == "leave":
         subscriber.close()
-    assert subscriber.report_system() == {"lost_connections": 1}
+    assert subscriber.report_system() == {"lost_connections": 1, "lost_why": "the server closed it"}
     subscriber.configure(command(2))
     assert subscriber.report_system() == {"lost_connections": 0}
 

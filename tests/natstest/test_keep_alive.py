@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from unittest.mock import AsyncMock, patch
 
 import pytest
+from nats.aio.client import Client
+from nats.aio.errors import ErrStaleConnection
 
 from hydra.client.server_interface import accepts, free_ports
 from hydra.client.supervised_process import SupervisedProcess
+from hydra.natstest.connection import CheckedClient
 from hydra.natstest.program import find_server
 from hydra.natstest.settings import NatsAccess
 from hydra.natstest.streams import JetStreams
@@ -23,7 +28,6 @@ from tests.natstest.ends import Core
 from tests.servers.access_cases import HOST
 from tests.suite.waiting import wait_until
 
-pytestmark = pytest.mark.tier("all")
 CLIENT, ONE = 3, 100
 STALE_AFTER_S = 7.0
 """More than the time after which this server ends a connection: that of two pings without an answer, and another."""
@@ -45,6 +49,7 @@ def impatient(needs_nats: None, tmp_path_factory: pytest.TempPathFactory) -> Ite
         running.stop()
 
 
+@pytest.mark.tier("all")
 def test_the_controllers_connection_answers_while_it_asks_nothing(impatient: str) -> None:
     with closing(JetStreams(NatsAccess(servers=[impatient]))) as streams:
         streams.reach(jetstream=True)
@@ -54,6 +59,7 @@ def test_the_controllers_connection_answers_while_it_asks_nothing(impatient: str
         assert streams._connection.disconnects == 0
 
 
+@pytest.mark.tier("all")
 @pytest.mark.parametrize("rate", [None, 1.0], ids=["idle", "slow reader"])
 def test_a_subscriber_answers_in_a_step_and_before_it(
     bench: Bench, nats_client: str, impatient: str, rate: float | None
@@ -73,8 +79,9 @@ def test_a_subscriber_answers_in_a_step_and_before_it(
         assert report.system == {"slow_consumers": 0, "dropped": 0, "disconnects": 0}
 
 
+@pytest.mark.tier("all")
 def test_a_subscriber_that_did_not_run_is_named(bench: Bench, impatient: str) -> None:
-    """Of nats-py; libnats forgets the reason of a server before it calls back."""
+    """Of nats-py; libnats forgets the error before it calls back."""
     bench.launch(PYTHON, "nats-sub", first_id=CLIENT)
     with closing(Core(impatient)) as core:
         bench.configure_subscribers([CLIENT], 1, publishers={ONE: ""}, progress_s=0.1, system=core.system())
@@ -89,3 +96,17 @@ def test_a_subscriber_that_did_not_run_is_named(bench: Bench, impatient: str) ->
         report = bench.subscriber_report(CLIENT, 1, {ONE: 1}, quiet_s=1.0)
         told = report.system or {}
         assert (told["disconnects"], told["lost_by_silence"]) == (1, 1)
+        assert told["lost_why"] == "this client did not answer the server's pings"
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["the client was silent", "the server was silent"])
+def test_silence_is_that_of_the_side_that_did_not_answer(told: bool) -> None:
+    client = CheckedClient()
+
+    async def lose() -> None:
+        await (client._process_err("stale connection") if told else client._process_op_err(ErrStaleConnection()))
+
+    with patch.object(Client, "_process_op_err", AsyncMock()):
+        asyncio.run(lose())
+    assert client.was_silent == told
+    assert ("server did not" in client.lost_why) == (not told)

@@ -21,14 +21,12 @@ PLACE = {"servers": ["127.0.0.1:1"], "subject": "s", "stream": "t", "first": 1, 
 class Connection:
     """A connection on which everything succeeds at once; answers are the test's."""
 
-    open = begin_step = run_while = turn = wait = stir = Mock()
+    open = begin_step = confirm = run_while = turn = wait = stir = Mock()
 
     def __init__(self, *_: object) -> None:
         self.disconnects = 0
         self.connected = True
-        self.client = Mock(
-            max_payload=2**20, pending_data_size=0, publish=AsyncMock(), subscribe=AsyncMock(), flush=AsyncMock()
-        )
+        self.client = Mock(max_payload=2**20, pending_data_size=0, publish=AsyncMock(), subscribe=AsyncMock())
 
     def do(self, work: Coroutine[Any, Any, object], _timeout_s: float) -> object:
         return asyncio.run(work)

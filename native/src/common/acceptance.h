@@ -23,6 +23,15 @@ inline constexpr const char* kConnectionLost = "connection_lost";
 inline constexpr const char* kOther = "other";
 }  // namespace reason
 
+// A text of a server or a library as reports have it: it may be cut within a character, so only ASCII is
+// passed on.
+inline std::string reported(std::string text) {
+    constexpr std::size_t kMostBytes = 200;
+    std::erase_if(text, [](char each) { return each < ' ' || each > '~'; });
+    text.resize(std::min(text.size(), kMostBytes));
+    return text;
+}
+
 // The first reason of a step, and the messages that were rejected for it.
 struct FirstReason {
     std::string reason;  // "": none was rejected
@@ -30,10 +39,9 @@ struct FirstReason {
     std::uint64_t messages = 0;
 
     void add(std::string_view why, std::string_view words, std::uint64_t count) {
-        constexpr std::size_t kMostBytes = 200;
         if (reason.empty()) {
             reason = why;
-            text = words.substr(0, kMostBytes);
+            text = reported(std::string(words));
         }
         messages += reason == why ? count : 0;
     }

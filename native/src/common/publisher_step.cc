@@ -26,12 +26,6 @@ std::uint64_t chunk_limit(const Settings& settings) {
     return std::min({settings.burst, kLongestChunk, fit});
 }
 
-// A text of a server may be cut within a character: only ASCII is passed on.
-std::string readable(std::string text) {
-    std::erase_if(text, [](char each) { return each < ' ' || each > '~'; });
-    return text;
-}
-
 std::optional<PublisherTraffic> traffic_of(const Configure& command, Id publisher) {
     if (!command.traffic) {
         return std::nullopt;
@@ -193,12 +187,12 @@ nlohmann::json PublisherStep::acceptance() const {
     nlohmann::json it = nlohmann::json::object();
     if (const FirstReason refused = transport_.refused(); !refused.reason.empty()) {
         it["reason"] = refused.reason;
-        it["text"] = readable(refused.text);
+        it["text"] = refused.text;
         it["messages"] = refused.messages;
     }
     if (const ConnectionLosses lost = transport_.losses(); lost.count > 0) {
         it["lost_connections"] = lost.count;
-        it["lost_why"] = readable(lost.why);
+        it["lost_why"] = reported(lost.why);
     }
     if (watch_ && watch_->longest_ns() >= kMicrosecondNs) {
         it["stalled_us"] = watch_->longest_ns() / kMicrosecondNs;

@@ -49,14 +49,17 @@ struct MqttStep {
 // The object of a report: whether the client's connection to the server was lost, and by its own silence.
 struct MqttReport {
     std::uint32_t lost_connections = 0;
-    std::optional<std::uint32_t> lost_by_silence;  // left out if it was not
+    std::optional<std::uint32_t> lost_by_silence{};  // left out if it was not
+    std::optional<std::string> lost_why{};           // of a subscriber, if it was lost
 
     static MqttReport of(bool lost, bool silent) {
-        return {lost ? 1U : 0U, silent ? std::optional(1U) : std::nullopt};
+        return {.lost_connections = lost ? 1U : 0U,
+                .lost_by_silence = silent ? std::optional(1U) : std::nullopt};
     }
     static void describe(auto& it, auto& fields) {
         fields.present("lost_by_silence", it.lost_by_silence);
         fields.required("lost_connections", it.lost_connections);
+        fields.present("lost_why", it.lost_why);
     }
 };
 

@@ -229,8 +229,7 @@ void MqttPublisher::poll() {
     if (session_ != nullptr) {
         session_->write();
         const bool asked = session_->asked();
-        while (session_->read()) {
-        }
+        session_->read_all();
         if (asked && !session_->asked()) {
             rested_ns_ = monotonic_ns() + kSignalRests * (monotonic_ns() - signalled_ns_);
         }

@@ -42,6 +42,9 @@ Properties connect_properties(const MqttStep& step) {
 }
 
 std::string words(int code) {
+    if (code == MOSQ_ERR_KEEPALIVE) {
+        return "the server did not answer a ping";  // libmosquitto 2.0.11 has no text for it
+    }
     return code == MOSQ_ERR_ERRNO ? std::strerror(errno) : mosquitto_strerror(code);
 }
 
@@ -88,12 +91,11 @@ Session::Session(const std::string& name, const MqttStep& step, Handlers handler
     mosquitto_int_option(mosq, MOSQ_OPT_RECEIVE_MAXIMUM, kNoLimit);
     mosquitto_connect_callback_set(
         mosq, [](mosquitto*, void* self, int code) { static_cast<Session*>(self)->accepted_ = code; });
-    mosquitto_disconnect_v5_callback_set(
-        mosq, [](mosquitto*, void* self, int code, const mosquitto_property*) {
-            // A code of MQTT 5 is the server's.
-            static_cast<Session*>(self)->lose(
-                rejects(code) ? mosquitto_reason_string(code) : mosquitto_strerror(code), code);
-        });
+    mosquitto_disconnect_v5_callback_set(mosq, [](mosquitto*, void* self, int code,
+                                                  const mosquitto_property*) {
+        // A code of MQTT 5 is the server's.
+        static_cast<Session*>(self)->lose(rejects(code) ? mosquitto_reason_string(code) : words(code), code);
+    });
     mosquitto_subscribe_callback_set(
         mosq, [](mosquitto*, void* self, int message_id, int count, const int* codes) {
             static_cast<Session*>(self)->granted_ = {message_id, {codes, codes + count}};
@@ -213,6 +215,9 @@ int Session::publish(const std::string& topic, const void* payload, std::size_t 
         return kTooLarge;
     }
     judge(code);
+    if (!unsent()) {
+        alive_ = true;
+    }
     return code == MOSQ_ERR_SUCCESS && lost_.empty() ? id : -1;
 }
 
@@ -221,14 +226,23 @@ void Session::ask(const std::string& topic) {
     judge(mosquitto_unsubscribe(mosq_.get(), &asked_, topic.c_str()));
 }
 
+void Session::read_all() {
+    constexpr std::uint64_t kPacketsApart = 64;
+    std::uint64_t packets = 0;
+    do {
+        if (packets++ % kPacketsApart == 0) {
+            keep_alive();
+        }
+    } while (read());
+}
+
 bool Session::read() {
-    keep_alive();
     // Messages often follow each other: after one, reading finds out whether there is another.
     const bool more = lost_.empty() && (std::exchange(received_, false) || readable());
     // TLS may have decrypted data that the socket no longer has: the library stops if it cannot write an
     // answer.
     if (more || (has_tls_ && lost_.empty())) {
-        heard_ = heard_ || more;
+        alive_ = alive_ || more;
         judge(mosquitto_loop_read(mosq_.get(), 1));
     }
     return more && lost_.empty();
@@ -266,6 +280,7 @@ void Session::await(const std::function<bool()>& condition, const char* what) {
             throw TransportError(failure("network", std::string("no answer ") + what));
         }
         write();
+        keep_alive();
         // With TLS `read` may have found what arrived while it looked.
         if (!read() && lost_.empty() && !condition()) {
             wait(static_cast<int>((deadline_ns - monotonic_ns()) / kMillisecondNs) + 1);
@@ -286,8 +301,8 @@ void Session::keep_alive() {
     }
     look_at_ns_ = now_ns + kLookEveryNs;
     note_silence(now_ns);
-    const bool heard = std::exchange(heard_, false);
-    if (keepalive_ns_ == 0 || (!heard && !readable())) {
+    const bool alive = std::exchange(alive_, false);
+    if (keepalive_ns_ == 0 || (!alive && !readable())) {
         judge(mosquitto_loop_misc(mosq_.get()));
     } else if (now_ns - stirred_ns_ >= keepalive_ns_ / 2) {
         stirred_ns_ = now_ns;
@@ -317,11 +332,12 @@ void Session::lose(const std::string& why, int code) {
     }
     lost_reason_ =
         rejects(code) && reason_word(code) != reason::kOther ? reason_word(code) : reason::kConnectionLost;
-    lost_ = why.empty() ? "no reason was given" : why;
     const std::int64_t now_ns = monotonic_ns();
     note_silence(now_ns);
     // A client reads the end of a connection some time after it could ping again.
     was_silent_ = code == kSilent || (late_ns_ != 0 && now_ns - late_ns_ < keepalive_ns_);
+    lost_ = was_silent_ ? "this client was silent for longer than its keepalive: " : "";
+    lost_ += why.empty() ? "no reason was given" : why;
     // The library may have closed the socket already; whatever has its number, a placeholder replaces it.
     const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (fd_ >= 0 && nothing >= 0 && nothing != fd_) {

@@ -57,10 +57,13 @@ class Session {
     // Reads one packet, or the part of it that has arrived; with TLS all packets of one record. False: no
     // data is left, or the connection is lost.
     bool read();
+    // Reads everything that is there, and keeps the connection alive.
+    void read_all();
 
-    // Keeps the connection alive if it is due; `read` does so, too. The answer to a ping may wait behind data
-    // that a slow reader leaves, or that the server sends faster than they are read; the library would end
-    // the connection. So while data come or wait, another packet takes the place of the library's ping.
+    // Keeps the connection alive if it is due: called on every turn of its owner, whatever there is to read.
+    // The answer to a ping may wait behind data that a slow reader leaves, or that either side sends faster
+    // than the other reads; the library would end the connection. So while data move or wait, another packet
+    // takes the place of the library's ping.
     void keep_alive();
 
     [[nodiscard]] bool unsent() const { return mosquitto_want_write(mosq_.get()); }
@@ -121,8 +124,8 @@ class Session {
     std::int64_t look_at_ns_ = 0;
     std::int64_t stirred_ns_ = 0;              // when the last packet in place of a ping was sent
     std::int64_t served_ns_ = monotonic_ns();  // when the library last had the time to ping
-    bool heard_ = false;                       // whether something was read since the last look
-    std::int64_t late_ns_ = 0;                 // when it last had it too late for the server; 0: never
+    bool alive_ = false;  // whether something was read, or the socket accepted a message, since the last look
+    std::int64_t late_ns_ = 0;  // when it last had it too late for the server; 0: never
     bool was_silent_ = false;
 };
 

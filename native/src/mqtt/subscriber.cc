@@ -12,15 +12,15 @@ void MqttSubscriber::configure(const Configure& command) {
     if (command.epoch != epoch_) {
         // A connection that was lost between two steps belongs to neither.
         epoch_ = command.epoch;
-        was_lost_ = was_silent_ = false;
+        lost_why_.clear();
+        was_silent_ = false;
     }
     step.retain = false;  // only for publishers
     std::vector<std::string> subscriptions = filters(step, command.group, command.publishers, chosen_);
     const bool same = step == step_ && subscriptions == filters_;
     if (session_ != nullptr && same) {
         // A connection that the server has closed meanwhile shows it only when it is read.
-        while (session_->read()) {
-        }
+        session_->read_all();
         if (session_->lost().empty()) {
             return;
         }
@@ -71,6 +71,7 @@ bool MqttSubscriber::receive(Batch& batch) {
     if (session_ == nullptr) {
         return false;
     }
+    session_->keep_alive();  // not for each message: a batch has a limit
     batch_ = &batch;
     bool more = true;
     while (more && !batch.full()) {
@@ -87,8 +88,7 @@ std::int64_t MqttSubscriber::tend(std::int64_t now_ns, bool between_steps) {
         return kNeverNs;
     }
     if (between_steps) {
-        while (session_->read()) {
-        }
+        session_->read_all();
         // End markers continue for a while, and are no longer needed.
         std::erase_if(kept_, [](const auto& it) { return it.first.epoch == kProbeEpoch; });
     }
@@ -108,7 +108,7 @@ void MqttSubscriber::leave() {
 
 // The next session does not hide that this one was lost.
 void MqttSubscriber::disconnect() {
-    was_lost_ = has_lost();
+    lost_why_ = lost_why();
     was_silent_ = was_silent();
     session_.reset();
 }
@@ -116,7 +116,7 @@ void MqttSubscriber::disconnect() {
 void MqttSubscriber::inherit(const SubscriberTransport& earlier) {
     const auto& it = dynamic_cast<const MqttSubscriber&>(earlier);
     epoch_ = it.epoch_;
-    was_lost_ = it.has_lost();
+    lost_why_ = it.lost_why();
     was_silent_ = it.was_silent();
     // A client that comes back has the name that the server knows.
     name_ = it.name_;
@@ -125,7 +125,12 @@ void MqttSubscriber::inherit(const SubscriberTransport& earlier) {
 }
 
 SystemObject MqttSubscriber::report_system() const {
-    return written_system(MqttReport::of(has_lost(), was_silent()));
+    const std::string why = lost_why();
+    MqttReport report = MqttReport::of(!why.empty(), was_silent());
+    if (!why.empty()) {
+        report.lost_why = reported(why);
+    }
+    return written_system(report);
 }
 
 }  // namespace hydra

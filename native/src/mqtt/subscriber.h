@@ -38,8 +38,9 @@ class MqttSubscriber final : public SubscriberTransport {
   private:
     void connect();
     void disconnect();
-    [[nodiscard]] bool has_lost() const {
-        return was_lost_ || (session_ != nullptr && !session_->lost().empty());
+    // Why the first session of the step that was lost was lost, or "".
+    [[nodiscard]] std::string lost_why() const {
+        return lost_why_.empty() && session_ != nullptr ? session_->lost() : lost_why_;
     }
     [[nodiscard]] bool was_silent() const {
         return was_silent_ || (session_ != nullptr && session_->was_silent());
@@ -57,8 +58,8 @@ class MqttSubscriber final : public SubscriberTransport {
     std::int64_t limit_ns_ = Session::kAnswerWithinNs;
     std::unique_ptr<Session> session_;
     std::uint32_t epoch_ = 0;
-    bool was_lost_ = false;    // whether an earlier session was lost in the step,
-    bool was_silent_ = false;  // and by its own silence
+    std::string lost_why_;     // of an earlier session of the step; "": none was lost
+    bool was_silent_ = false;  // whether one was lost by its own silence
 };
 
 }  // namespace hydra

@@ -38,19 +38,20 @@ ReplySubject::Message ReplySubject::read(std::string_view subject) {
 
 // The stream answers {"error":{…},"stream":…,"seq":0}; a stream of this name has no colon behind it. Without
 // a stream the server answers with a status.
-FirstReason refusal(natsMsg* answer) {
-    FirstReason it;
+std::optional<FirstReason> refusal(natsMsg* answer) {
     if (natsMsg_IsNoResponders(answer)) {
+        FirstReason it;
         it.add(reason::kNoDestination, "no responders: no stream takes messages of this subject", 1);
         return it;
     }
     const std::string_view text(natsMsg_GetData(answer),
                                 static_cast<std::size_t>(natsMsg_GetDataLength(answer)));
     if (text.find("\"error\":") == std::string_view::npos) {
-        return it;
+        return std::nullopt;
     }
     const auto object = nlohmann::json::parse(text, nullptr, false);
     if (!object.is_object() || !object.contains("error") || !object["error"].is_object()) {
+        FirstReason it;
         it.add(reason::kOther, text, 1);
         return it;
     }
@@ -107,8 +108,8 @@ Answers::~Answers() {
     close(fd_);
 }
 
-void Answers::put(std::uint32_t epoch, std::uint64_t sequence, const FirstReason& refusal) {
-    const bool failed = !refusal.reason.empty();
+void Answers::put(std::uint32_t epoch, std::uint64_t sequence, const std::optional<FirstReason>& refusal) {
+    const bool failed = refusal.has_value();
     const std::lock_guard lock(mutex_);
     if (epoch == kProbeEpoch) {
         probes_ -= probes_ > 0 ? 1 : 0;
@@ -116,7 +117,7 @@ void Answers::put(std::uint32_t epoch, std::uint64_t sequence, const FirstReason
     } else if (epoch == epoch_) {
         put_.push_back({sequence, failed});
         if (failed) {
-            refused_.add(refusal.reason, refusal.text, 1);
+            refused_.add(refusal->reason, refusal->text, 1);
         }
     }
     if (awaited_ > 0 && put_.size() >= awaited_) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,8 +40,8 @@ class ReplySubject {
     std::size_t inbox_;  // the length of its name, with the dot
 };
 
-// Why a stream answers that it did not store the message; no reason: it did.
-FirstReason refusal(natsMsg* answer);
+// Why a stream answers that it did not store the message; none: it did.
+std::optional<FirstReason> refusal(natsMsg* answer);
 // The same of an answer with an error, by the server's code and its text.
 FirstReason refusal(int code, const std::string& description);
 
@@ -53,7 +54,7 @@ class Answers {
 
     // Called by libnats' thread: the stream accepted this message of this epoch, or did not.
     // `refusal`: why not.
-    void put(std::uint32_t epoch, std::uint64_t sequence, const FirstReason& refusal);
+    void put(std::uint32_t epoch, std::uint64_t sequence, const std::optional<FirstReason>& refusal = {});
 
     // Begins an epoch: answers to earlier messages are ignored.
     void begin(std::uint32_t epoch);

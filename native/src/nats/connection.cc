@@ -1,5 +1,8 @@
 #include "nats/connection.h"
 
+#include <algorithm>
+#include <chrono>
+
 #include "common/clock.h"
 #include "nats/access.h"
 
@@ -10,6 +13,8 @@ namespace {
 // 2,000 slow consumers reads nothing for more than 12 s. The controller expects a publisher's report within
 // 25 s: if a write behind the last message has to wait as long again, that limit ends the step.
 constexpr std::int64_t kWriteWithinMs = 20'000;
+// The longest time that a publisher waits for answers.
+constexpr std::int64_t kPingWithinMs = 10'000;
 constexpr int kForever = -1;
 // libnats' defaults: the wait between two attempts to reconnect, and the range of what chance adds to it.
 constexpr std::int64_t kReconnectWaitMs = 2'000;
@@ -150,6 +155,11 @@ void NatsConnection::close() {
     counted->lost_why = losses().why;
     counted->not_permitted = not_permitted();
     events_ = std::move(counted);
+    if (asked_.valid()) {
+        natsConnection_Close(connection_);  // ends its wait
+        asked_.wait();
+        asked_ = {};
+    }
     natsConnection_Destroy(connection_);
     connection_ = nullptr;
     ended_.clear();
@@ -166,6 +176,30 @@ bool NatsConnection::flush(std::int64_t timeout_ms) {
     // The thread that read the answer has handled every message before it.
     std::erase_if(ended_, [](const auto& it) { return !natsSubscription_IsValid(it.get()); });
     return true;
+}
+
+// The library has no ping whose answer can be awaited later, so a thread waits.
+bool NatsConnection::flush(std::uint64_t written, std::int64_t timeout_ms) {
+    const std::int64_t deadline_ns = monotonic_ns() + timeout_ms * kMillisecondNs;
+    while (connection_ != nullptr) {
+        if (!asked_.valid()) {
+            written_before_ = written;
+            asked_ = std::async(std::launch::async, [connection = connection_] {
+                const bool answered = natsConnection_FlushTimeout(connection, kPingWithinMs) == NATS_OK;
+                nats_ReleaseThreadMemory();
+                return answered;
+            });
+        }
+        const std::int64_t left_ns = std::max<std::int64_t>(deadline_ns - monotonic_ns(), 0);
+        if (asked_.wait_for(std::chrono::nanoseconds(left_ns)) != std::future_status::ready ||
+            !asked_.get()) {
+            return false;
+        }
+        if (written_before_ == written) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void NatsConnection::end(natsSubscription* subscription) {

@@ -4,6 +4,7 @@
 #include <nats/nats.h>
 
 #include <atomic>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -39,6 +40,10 @@ class NatsConnection {
     [[nodiscard]] bool connected() const;
     // Waits until the server has answered everything that was written before. Returns whether it has.
     bool flush(std::int64_t timeout_ms);
+    // The same of the messages whose number is `written`, in several calls: a ping without an answer is that
+    // of the next call, too. If each call sent another one, a server whose answer takes longer than a call
+    // would never answer in time.
+    bool flush(std::uint64_t written, std::int64_t timeout_ms);
     // Ends a subscription. In libnats before 3.6 the thread that reads may still be about to use it for a
     // message (issue 637 of nats.c), so it is freed later: after a flush, or when the connection is closed.
     void end(natsSubscription* subscription);
@@ -73,7 +78,9 @@ class NatsConnection {
 
     natsConnection* connection_ = nullptr;
     std::vector<NatsSubscriptionHandle> ended_;
-    NatsStep access_;  // of the step that it was opened for, servers, login and TLS
+    std::future<bool> asked_;           // whether the server answers the ping; invalid: none is on its way
+    std::uint64_t written_before_ = 0;  // the messages before it
+    NatsStep access_;                   // of the step that it was opened for, servers, login and TLS
     Shared events_;
     std::int64_t connected_ns_ = 0;
 };

@@ -90,16 +90,19 @@ struct NatsEnd {
 };
 
 // The object of reports: how often a subscription became too slow for its pending limits, the messages that
-// the library dropped because of it, and how often the connection was lost.
+// the library dropped because of it, and how often the connection was lost, with the reason of the first loss
+// (of a subscriber; left out if there was none).
 struct NatsTrouble {
     std::uint64_t slow_consumers = 0;
     std::uint64_t dropped = 0;
     std::uint64_t disconnects = 0;
+    std::optional<std::string> lost_why{};
 
     static void describe(auto& it, auto& fields) {
         fields.required("slow_consumers", it.slow_consumers);
         fields.required("dropped", it.dropped);
         fields.required("disconnects", it.disconnects);
+        fields.present("lost_why", it.lost_why);
     }
 };
 

@@ -149,6 +149,7 @@ void NatsPublisher::give_up_answers() {
 // False: no space while the connection is being restored. TransportError: the server rejects the message.
 bool NatsPublisher::publish(const std::string& subject, const char* reply, const char* message,
                             std::uint64_t size) {
+    ++written_;
     const char* to = subject.c_str();
     const auto length = static_cast<int>(size);
     natsConnection* const connection = connection_.get();
@@ -176,7 +177,7 @@ std::optional<std::uint64_t> NatsPublisher::framed_bytes(std::uint64_t message_s
 
 bool NatsPublisher::flush(double timeout_s) {
     const std::int64_t deadline_ns = monotonic_ns() + to_ns(timeout_s);
-    const bool sent = connection_.flush(std::max<std::int64_t>(to_ns(timeout_s) / kMillisecondNs, 1));
+    const bool sent = connection_.flush(written_, to_ns(timeout_s) / kMillisecondNs);
     give_up_answers();
     answers_->drain();
     const auto outstanding = [this] {

@@ -48,6 +48,7 @@ class NatsPublisher final : public PublisherTransport {
     std::optional<NatsStep> step_;
     std::vector<std::string> subjects_;  // by topic
     std::uint32_t signalled_ = 1;        // topics with probes and end markers
+    std::uint64_t written_ = 0;          // messages that the library took, with probes
     std::uint64_t disconnects_ = 0;      // those after which answers were given up
     std::int64_t rested_ns_ = 0;         // when the next probes of several topics may be sent
     Answers* answers_;

@@ -85,6 +85,9 @@ std::uint64_t NatsSubscriber::undrained(const SystemObject& system) {
 SystemObject NatsSubscriber::report_system() const {
     NatsTrouble trouble = connection_.trouble();
     trouble.dropped = consumer_ == nullptr ? 0 : consumer_->dropped() - dropped_before_;
+    if (trouble.disconnects > 0) {
+        trouble.lost_why = reported(connection_.losses().why);
+    }
     return written_system(trouble);
 }
 

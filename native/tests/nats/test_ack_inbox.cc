@@ -52,7 +52,7 @@ TEST_CASE("an answer with an error refuses the message for its reason, whatever 
         natsMsg* answer = nullptr;
         REQUIRE(natsMsg_Create(&answer, "_INBOX.1", nullptr, text.data(), static_cast<int>(text.size())) ==
                 NATS_OK);
-        const hydra::FirstReason it = hydra::refusal(answer);
+        const hydra::FirstReason it = hydra::refusal(answer).value_or(hydra::FirstReason());
         natsMsg_Destroy(answer);
         return it;
     };
