@@ -9,12 +9,12 @@ hold back.
   although ``_ENOUGH`` messages or more were due.
 - *Held back*: in two seconds nearly nothing arrived in time, and messages arrived more than a second late. Between two
   moments in seconds that follow each other a backlog that grows makes messages late by less than that.
-- *Missing*: two seconds received less than 40 % (at rate ``max`` 33 %) of what was due in them. Such a stop has no full second of its own, as
-  the stop before, and what was due in it was lost, or was never sent. At rate ``max`` the second before them, and the
-  one after them, must be usual: a slow beginning or a change is no stop.
+- *Missing*: two seconds received less than 40 % (at rate ``max`` 33 %) of what was due in them. Such a stop has no full
+  second of its own, as the stop before, and what was due in it was lost, or was never sent. At rate ``max`` the seconds
+  before and after must be usual: a slow beginning or a change is no stop.
 
-At rate ``max`` the spread of the seconds limits what is found: no empty second beside two usual ones, and no two seconds
-with little, count as a stop if they are within ``_SPREADS`` of that spread.
+At rate ``max`` the spread of the seconds limits what is found: an empty second between two usual ones, or two seconds
+with little, are no stop if they are within ``_SPREADS`` of that spread.
 
 A *shortage* is a second that received less than 70 % of what was due: a short stop, or the beginning of one.
 

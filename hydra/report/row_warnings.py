@@ -784,8 +784,8 @@ class SendsRefused(FigureWarning):
     Attributes:
         messages: their number; a mean of repeats.
         sent: the messages that the libraries took.
-        reason: the first reason in a word, as in the column `refused_reason`; "": not known. Of repeats it is that of the
-            first repeat with one.
+        reason: the first reason in a word, as in the column `refused_reason`; "": not known. Of repeats it is that
+            of the first repeat with one.
         said: the text of the server or the library.
     """
 
