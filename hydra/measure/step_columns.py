@@ -444,7 +444,7 @@ _COUNTS: Final = (
     ),
     text_column(
         LOST_REASON,
-        "the first reason for which messages of this publisher were rejected, in a word of `refused_reason`",
+        "the first reason for which messages of this publisher were rejected: one of those of `refused_reason`",
         repeats="first",
     ),
     Column(
