@@ -14,6 +14,7 @@ from hydra.measure.column_names import (
     HOST_OTHERS,
     LOSS,
     LOSS_HIGH,
+    RATE_HELD,
     VERDICT,
     VERDICT_EVIDENCE,
 )
@@ -51,7 +52,7 @@ def bottleneck(
     steal_pct = largest(s.steal_pct for s in summaries.values())
     others = {host: _others_pct(o, host, s) for host, s in summaries.items()}
     evidence: BottleneckEvidence | None = None
-    refusing = taken is not None and _refuses(taken, o.loss_target)
+    refusing = taken is not None and not taken.is_accepted(o.loss_target)
     if passed is not None or refusing or not o.subscribers:
         evidence = replace(
             _evidence(o, columns, behind=passed is False, summaries=summaries, others=others),
@@ -77,11 +78,6 @@ def bottleneck(
         VERDICT: found.cause if found else None,
         VERDICT_EVIDENCE: found.evidence if found else None,
     }
-
-
-def _refuses(taken: Acceptance, target: float) -> bool:
-    """Whether the row fails by the messages that the system did not accept."""
-    return taken.unaccepted_share > target or (taken.rate_sent is True and taken.held is False)
 
 
 def _clock_jumps(o: Observation) -> dict[str, int]:
@@ -144,7 +140,7 @@ def _evidence(
     others: Mapping[str, float | None],
 ) -> BottleneckEvidence:
     """The evidence of each stage on the messages' way, except the figures over all hosts."""
-    held, blocked_s, lag_us = columns["rate_held"], columns[BLOCKED], number(columns["tx_lag_p99_us"])
+    held, blocked_s, lag_us = columns[RATE_HELD], columns[BLOCKED], number(columns["tx_lag_p99_us"])
     hosts = {o.host_of.get(o.agents.get(client, "")) for client in o.subscribers}
     busy = max((h for h in summaries if h in hosts), key=lambda host: summaries[host].cpu_mean_pct, default=None)
     threads = {role: _busiest(o, role) for role in ("publisher", "subscriber", "server")}
