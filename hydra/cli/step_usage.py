@@ -12,13 +12,14 @@ from hydra.analysis.host_resources import HOST_CPU, HOST_MEMORY, HOST_NETWORK
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.errors import UsageError
 from hydra.events.value_formatting import number as number_text
-from hydra.measure.column_names import AGGREGATE, GONE, RATE_HELD
+from hydra.measure.column_names import AGGREGATE, GONE, REQUESTED
 from hydra.measure.rates import SECOND_NS
 from hydra.measure.resources import HostSummary, summarise
 from hydra.model import HostSample, Scenario, StepResult, number
 from hydra.store.database import RunStore
 from hydra.store.stored_scenario import stored_scenario
 from hydra.sweep import kind_of
+from hydra.sweep.cleanness import flaws
 
 _SERVER_CPU_PCT: Final = "server_cpu_pct"
 
@@ -124,7 +125,7 @@ def _facts(store: RunStore, resolved: ResolvedScenario, result: StepResult) -> S
         direct=resolved.system.servers is None,
         seconds=seconds,
         rate=None if plan.settings.rate == "max" else float(plan.settings.rate),
-        held=bool(figures.get(RATE_HELD)) and bool(figures.get("passed")),
+        held=number(figures.get(REQUESTED)) is not None and not flaws(figures),
         throughput=number(result.figures.get(AGGREGATE)) or 0.0,
         sent=publisher.get("messages", 0.0),
         received=subscriber.get("messages", 0.0),

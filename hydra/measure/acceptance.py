@@ -2,21 +2,24 @@
 
 A rate is held if the system accepted and carried it. A message counts as *accepted* if a server acknowledged it (or, if
 only the growth of its log shows that, if the log grew by it), and without acknowledgements if the publisher's library
-took it. Rows, searches, ``hydra slo`` and comparisons decide by :func:`acceptance`.
+took it. Whether enough was accepted and carried is decided by :func:`within`, of rows, searches, ``hydra slo``,
+comparisons and verdicts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import msgspec
 
 from hydra.measure.column_names import (
+    LOST_REASON,
     LOST_WHY,
     PROGRESS,
     PUBLISHERS_LOST,
+    PUBLISHERS_SLOW,
     RATE_HELD,
     RATE_SENT,
     REFUSED_REASON,
@@ -29,17 +32,31 @@ from hydra.measure.column_names import (
 from hydra.model import Figure, PublisherReport, Rate
 from hydra.model.acceptance import ACCEPTANCE, AcceptanceReport
 
-HELD_SHARE: Final = 0.99
-"""A publisher held its rate if the system accepted at least this share of the messages due."""
+SENT_SHARE: Final = 0.99
+"""A publisher sent at its rate if its library took at least this share of the messages due."""
 STALLED_S: Final = 1.0
 STALLED_SHARE: Final = 0.1
 """A publisher made no progress if nothing was accepted for this time, and for this share of the window."""
 _US: Final = 1_000_000
 
 
-def least_accepted(due: float, publishers: int = 1) -> float:
-    """The least number of accepted messages if publishers hold their rates; one of each may be at the edge."""
-    return max(HELD_SHARE * due - publishers, 0.0)
+_ROUNDING: Final = 1e-9
+
+
+def within(target: float, accepted: float, arrived: float = 1.0) -> bool:
+    """Whether the messages that the system did not accept, and those that it lost, are within the loss target.
+
+    Args:
+        target: the share of the messages sent that may be missing.
+        accepted: the share of the messages sent that the system accepted.
+        arrived: the share of the accepted messages that arrived; 1: only the acceptance is asked for.
+    """
+    return 1 - accepted * arrived <= target + _ROUNDING
+
+
+def least_sent(due: float, publishers: int = 1) -> float:
+    """The least number of messages of publishers that send at their rates; the last one of each may be at the edge."""
+    return max(SENT_SHARE * due - publishers, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +70,13 @@ class Acceptance:
         due: messages that were due; None at rate ``max``.
         rate_sent: whether each publisher ran to the end of the window and its library took the messages due; None at
             ``max``.
-        held: whether, besides, the system accepted them; None at ``max``.
+        held: whether, besides, the system accepted them within the loss target; None at ``max``.
         reason, text: the first reason for which messages were rejected, of the publisher with most of them; "": none.
         stalled_s: the longest time in which a publisher had nothing accepted; None at a numeric rate, or not known.
+        slow: publishers that did not send the messages due although they kept their connection.
         lost: publishers whose connection was lost.
-        lost_why: why the first of them lost it.
+        lost_why: why the first of them lost it, as its library or the server states it.
+        lost_reason: the reason of the first of them for which a message was rejected; "": none was.
     """
 
     sent: int
@@ -69,8 +88,10 @@ class Acceptance:
     reason: str = ""
     text: str = ""
     stalled_s: float | None = None
+    slow: int = 0
     lost: int = 0
     lost_why: str = ""
+    lost_reason: str = ""
 
     @property
     def unaccepted(self) -> int:
@@ -86,6 +107,10 @@ class Acceptance:
     def unaccepted_share(self) -> float:
         """The share (0 to 1) of the messages sent that was not accepted."""
         return self.unaccepted / self.sent if self.sent else 0.0
+
+    def is_accepted(self, target: float) -> bool:
+        """Whether the messages that the system did not accept are within the loss target."""
+        return within(target, 1 - self.unaccepted_share)
 
     @property
     def unsent_share(self) -> float:
@@ -109,36 +134,37 @@ class Acceptance:
         return not (self.unanswered or (stalled_s >= STALLED_S and stalled_s >= STALLED_SHARE * window_s))
 
 
-def acceptance(reports: Collection[PublisherReport], rate: Rate, length_s: float) -> Acceptance:
+def acceptance(reports: Collection[PublisherReport], rate: Rate, length_s: float, target: float = 0.0) -> Acceptance:
     """What the system accepted, and whether the rate was held.
 
     Args:
         reports: those of all publishers of the step.
         rate: the requested rate of each publisher.
         length_s: the planned length of the window in seconds: a step that was stopped early did not hold its rate.
+        target: the loss target, a fraction.
     """
     due = None if rate == "max" else rate * length_s
-    sent = held = None
-    if due is not None:
-        least = least_accepted(due)
-        sent = all(p.sent >= least and not p.stopped_early for p in reports)
-        held = sent and all(p.acknowledged >= least for p in reports)
     told = [_report(p.system) for p in reports]
+    late = [due is not None and (p.sent < least_sent(due) or bool(p.stopped_early)) for p in reports]
     first = max(told, key=lambda each: (bool(each.reason), each.messages), default=AcceptanceReport())
     lost = [each for each in told if each.lost_connections]
-    return Acceptance(
+    cut_off = next((each for each in lost if each.lost_why), lost[0] if lost else AcceptanceReport())
+    found = Acceptance(
         sent=sum(p.sent for p in reports),
         accepted=sum(p.acknowledged for p in reports),
         failed=sum(p.failed for p in reports),
         due=None if due is None else due * len(reports),
-        rate_sent=sent,
-        held=held,
+        rate_sent=None if due is None else not any(late),
+        held=None,
         reason=first.reason,
         text=first.text,
         stalled_s=max((each.stalled_us for each in told), default=0) / _US if due is None else None,
+        slow=sum(is_late and not each.lost_connections for is_late, each in zip(late, told, strict=True)),
         lost=len(lost),
-        lost_why=next((each.lost_why for each in lost if each.lost_why), ""),
+        lost_why=cut_off.lost_why,
+        lost_reason=cut_off.reason,
     )
+    return found if due is None else replace(found, held=found.rate_sent is True and found.is_accepted(target))
 
 
 def _report(system: Mapping[str, Any] | None) -> AcceptanceReport:
@@ -165,9 +191,11 @@ _COUNTED: Final = (
     REFUSED_TEXT,
     STALLED,
     PROGRESS,
+    PUBLISHERS_SLOW,
     PUBLISHERS_LOST,
     SUBSCRIBERS_LOST,
     LOST_WHY,
+    LOST_REASON,
 )
 
 
@@ -192,8 +220,10 @@ def columns(
         REFUSED_TEXT: found.text or None,
         STALLED: found.stalled_s,
         PROGRESS: None if explained else found.progressed(window_s),
+        PUBLISHERS_SLOW: None if found.rate_sent is None else found.slow,
         PUBLISHERS_LOST: None if explained else found.lost,
         SUBSCRIBERS_LOST: None if explained or cohort else losing,
         LOST_WHY: None if explained else found.lost_why or None,
+        LOST_REASON: None if explained else found.lost_reason or None,
     }
     return {RATE_HELD: found.held, RATE_SENT: found.rate_sent} | some

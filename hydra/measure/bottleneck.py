@@ -16,6 +16,7 @@ from hydra.measure.column_names import (
     LOSS,
     LOSS_HIGH,
     LOSS_LOW,
+    RATE_HELD,
     SUBSCRIBERS_LOST,
     VERDICT,
     VERDICT_EVIDENCE,
@@ -59,7 +60,7 @@ def bottleneck(
     steal_pct = largest(s.steal_pct for s in summaries.values())
     others = {host: _others_pct(o, host, s) for host, s in summaries.items()}
     evidence: BottleneckEvidence | None = None
-    refusing = taken is not None and _refuses(taken, o.loss_target)
+    refusing = taken is not None and not taken.is_accepted(o.loss_target)
     if passed is not None or refusing or not o.subscribers:
         evidence = replace(
             _evidence(o, columns, behind=passed is False, summaries=summaries, others=others),
@@ -87,11 +88,6 @@ def bottleneck(
         VERDICT_EVIDENCE: found.evidence if found else None,
         LOCAL_LIMIT: found.local if found else None,
     }
-
-
-def _refuses(taken: Acceptance, target: float) -> bool:
-    """Whether the row fails by the messages that the system did not accept."""
-    return taken.unaccepted_share > target or (taken.rate_sent is True and taken.held is False)
 
 
 def _planned(o: Observation, columns: Mapping[str, Figure], taken: Acceptance | None) -> Iterator[str]:
@@ -173,7 +169,7 @@ def _evidence(
     others: Mapping[str, float | None],
 ) -> BottleneckEvidence:
     """The evidence of each stage on the messages' way, except the figures over all hosts."""
-    held, blocked_s, lag_us = columns["rate_held"], columns[BLOCKED], number(columns["tx_lag_p99_us"])
+    held, blocked_s, lag_us = columns[RATE_HELD], columns[BLOCKED], number(columns["tx_lag_p99_us"])
     hosts = {o.host_of.get(o.agents.get(client, "")) for client in o.subscribers}
     busy = max((h for h in summaries if h in hosts), key=lambda host: summaries[host].cpu_mean_pct, default=None)
     threads = {role: _busiest(o, role) for role in ("publisher", "subscriber", "server")}

@@ -11,7 +11,7 @@ from typing import Final, Literal
 from hydra.model import Role
 
 Digits = Literal["two", "six", "none", "all"]
-Repeats = Literal["mean", "median", "merged", "common", "noted", "pooled"]
+Repeats = Literal["mean", "median", "merged", "common", "first", "noted", "highest", "pooled"]
 Better = Literal["", "higher", "lower"]
 
 PER_SECOND: Final = "messages/s"
@@ -53,8 +53,8 @@ class Column:
         digits: the digits of a fraction: two decimals; six significant digits, as in the published losses; none, as in
             the published table; or all, of a figure that is rounded already.
         repeats: the figure of a repeated row: the mean; the median; the percentile of the merged histograms; the
-            common value of all repeats (a setting, a flag, a text); each text with its number of repeats; or a figure
-            from the evidence of all repeats together.
+            highest figure; the common value of all repeats (a setting, a flag, a text); the text of the first repeat
+            that has one; each text with its number of repeats; or a figure from the evidence of all repeats together.
         axis: the title of its axis in plots; "": its unit.
         better: whether the higher or the lower of two figures is better; "": neither.
     """
@@ -135,6 +135,8 @@ def of_repeats(column: Column) -> tuple[Column, ...]:
     if column.repeats == "mean":
         half = "the mean over the repeats ± this figure is the 95 % confidence interval of the mean"
         return replace(column, name=f"{column.name}{INTERVAL}", help=half, heading=""), count
+    if column.repeats == "highest":
+        return (count,)
     if column.repeats in ("median", "merged"):
         ends = ((LOW, "the lowest of the repeats' figures"), (HIGH, "the highest of the repeats' figures"))
         return *(replace(column, name=f"{column.name}{end}", help=text, heading="") for end, text in ends), count

@@ -38,6 +38,7 @@ from hydra.measure.column_names import (
     LOSS_UNLISTED,
     NEGATIVE,
     PACING,
+    PASSED,
     PAYLOAD,
     RATE_HELD,
     RATE_SENT,
@@ -111,7 +112,8 @@ def figures(o: Observation, histograms: MergedHistograms | None = None) -> dict[
     mine = asked.reports_of(others)
     publishers = list(o.publisher_reports.values())
     known = accounts is not None
-    taken = acceptance(publishers, o.plan.settings.rate, asked_s(o.plan)) if known else None
+    taken = acceptance(publishers, o.plan.settings.rate, asked_s(o.plan), o.loss_target) if known else None
+    stopped = stops.found_in(o)
     account = accounts.of(others) if accounts else loss.MessageOutcome()
     # If the number of received messages is not known exactly, the figures made of it are empty.
     exact = account if accounts and accounts.exact else None
@@ -173,13 +175,13 @@ def figures(o: Observation, histograms: MergedHistograms | None = None) -> dict[
     columns |= {
         "falling_behind": None if growing.share is None else growing.falling_behind,
         "backlog_growth_pct": None if growing.share is None else 100 * growing.share,
-        "passed": _passed(o, accounts, others, growing, unaccepted=taken.unaccepted_share if taken else 0.0),
+        PASSED: _passed(o, accounts, others, growing, stopped, taken.unaccepted_share if taken else 0.0),
         "loss_target_pct": 100 * o.loss_target,
     }
-    columns |= _shortfall(o, asked, accounts, growing, taken)
-    columns |= _steadiness(o)
+    columns |= _shortfall(o, asked, accounts, growing, taken, stopped)
+    columns |= _steadiness(o, stopped)
     columns |= observation.columns(o.servers)
-    received_in_time = _passed(o, accounts, others & asked.reported, growing, reporting=True)
+    received_in_time = _passed(o, accounts, others & asked.reported, growing, stopped, reporting=True)
     columns |= bottleneck(o, columns, received_in_time, taken)
     if not o.counted:
         return columns
@@ -187,14 +189,13 @@ def figures(o: Observation, histograms: MergedHistograms | None = None) -> dict[
     return only_counts(columns, o.plan.settings, senders, asked.reports, o.log_growth, shared=bool(o.group))
 
 
-def _steadiness(o: Observation) -> dict[str, Figure]:
+def _steadiness(o: Observation, found: stops.Found | None) -> dict[str, Figure]:
     """Whether the seconds of the window are alike, how they differ, and in how many of them nothing arrived."""
     interval_s = max(round(o.window_s / len(o.received)), 1) if o.received else 1
-    found = stops.found_in(o)
     differences = steadiness.unsteady(o.received, interval_s, found or stops.Found())
     return {
         STEADY: None if differences is None else not differences,
-        STOPPED: sum(stop.for_s for stop in found.stops) if found else None,
+        STOPPED: found.stopped_s if found else None,
         UNSTEADY: steadiness.encode_unsteadiness(differences) if differences else None,
     }
 
@@ -222,16 +223,20 @@ def _passed(
     accounts: MessageAccounts | None,
     clients: Flags,
     growing: BacklogGrowth,
-    *,
+    stopped: stops.Found | None,
     unaccepted: float = 0.0,
+    *,
     reporting: bool = False,
 ) -> bool | None:
     """Whether the rate passes for these subscribers (``reporting``: all of them reported); None: not known.
 
-    ``unaccepted`` is the share of the messages sent that the system did not accept; they count as lost.
+    ``unaccepted`` is the share of the messages sent that the system did not accept; they count as lost. With a stop the
+    system did not carry the rate all the time.
     """
     if accounts is None:
         return None
+    if stopped and stopped.stops:
+        return False
     of = accounts.of_reporting if reporting else accounts.of
     at_best = of(clients).passes(o.loss_target, unaccepted)
     if at_best and o.steady and growing.falling_behind:
@@ -247,6 +252,7 @@ def _shortfall(
     accounts: MessageAccounts | None,
     growing: BacklogGrowth,
     taken: Acceptance | None,
+    stopped: stops.Found | None,
 ) -> dict[str, Figure]:
     """The shortfall of the rate and its bursts; None at rate ``max`` and without an account."""
     rate = o.plan.settings.rate
@@ -275,6 +281,9 @@ def _shortfall(
     share = _own_share(o, mine)
     course = loss_pattern.loss_profile(accounts.evidence(mine), rate, length_s, share)
     bursts = loss_pattern.bursts(course, length_s, unsustained)
+    # What was due in a stop was not carried; the part of it that was lost is in the bursts already.
+    if stopped and (more_s := stopped.stopped_s - sum(bursts)) > 0:
+        bursts.append(more_s)
     columns: dict[str, Figure] = {
         SHORTFALL: 100 * sum(bursts) / length_s,
         BURSTS: loss_pattern.encode_bursts(bursts),

@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 import numpy as np
 
+from hydra.measure.acceptance import within
 from hydra.model import DRAIN_ENDS, PublisherReport, SequenceRange
 from hydra.wire.arrays import Flags, Ints, publisher_of, sorted_ids, total
 from hydra.wire.messages import ONE_TOPIC, Traffic
@@ -180,9 +181,9 @@ class MessageOutcome:
                 count as lost.
         """
         if not self.expected:
-            return False if unaccepted > target else None
-        enough = (1 - target) * self.expected / (1 - unaccepted)
-        return self.received >= enough and self.in_time >= enough
+            return None if within(target, 1 - unaccepted) else False
+        in_time = min(self.received, self.in_time) / self.expected
+        return within(target, 1 - unaccepted, in_time)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

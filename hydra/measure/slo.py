@@ -22,18 +22,18 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from hydra.events.value_formatting import counted
-from hydra.measure.acceptance import least_accepted
-from hydra.measure.column_names import LATENCY_BOUND, LOCAL_LIMIT, RATE_HELD, RATE_SENT
+from hydra.measure.acceptance import least_sent
+from hydra.measure.column_names import LATENCY_BOUND, LOCAL_LIMIT, LOSS_TARGET, RATE_HELD, RATE_SENT
 from hydra.measure.event_recovery import PERCENTILES, EventImpact
 from hydra.measure.share_interval import DOUBT, CopyOutcomes, Lateness, copies_of, least_s
-from hydra.model import Figure, Histogram, SloSpec, TimeSeriesFacts, TimeSeriesInterval
+from hydra.model import Figure, Histogram, SloSpec, TimeSeriesFacts, TimeSeriesInterval, number
 from hydra.wire.buckets import percentiles_us
 
 LOSS: Final = "loss_pct"
 MAX: Final = "max_ms"
 RECOVERY: Final = "recovery_s"
 RATE: Final = "rate"
-"""The objective of every step: the system accepted the messages that the others are about (``least_accepted``)."""
+"""The objective of every step: the system accepted the messages that the others are about (``rate_held``)."""
 _RESOLUTION_US: Final = 1.0
 """The resolution of latencies, which are whole microseconds."""
 
@@ -171,11 +171,12 @@ def _here(missed: ObjectiveResult, local: str) -> ObjectiveResult:
 
 
 def _rate(figures: Mapping[str, Figure], due: float, publishers: int) -> ObjectiveResult:
-    sent, held, least = figures.get("total_tx"), figures.get(RATE_HELD), least_accepted(due, publishers)
+    # The load may change within the step, so the messages due are those of its time series.
+    least = (1 - (number(figures.get(LOSS_TARGET)) or 0.0) / 100) * least_sent(due, publishers)
+    sent, held = figures.get("total_tx"), figures.get(RATE_HELD)
     if not isinstance(sent, int | float) or held is None:
         return ObjectiveResult(RATE, least, None, None, None, holds=None, why="the number of messages sent is unknown")
-    # The load may change within the step, so the messages due are those of its time series.
-    kept = held is True and sent >= least
+    kept = held is True
     what = "sent" if figures.get(RATE_SENT) is False else "accepted"
     why = "" if kept else f"not all messages due were {what}; limited by: {figures.get('verdict') or 'unknown'}"
     return ObjectiveResult(RATE, least, float(sent), None, None, kept, why)

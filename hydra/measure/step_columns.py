@@ -47,14 +47,17 @@ from hydra.measure.column_names import (
     LOSS_HIGH,
     LOSS_LOW,
     LOSS_UNLISTED,
+    LOST_REASON,
     LOST_WHY,
     NEGATIVE,
     OTHER_LOSS,
     OTHER_P99,
     PACING,
+    PASSED,
     PAYLOAD,
     PROGRESS,
     PUBLISHERS_LOST,
+    PUBLISHERS_SLOW,
     RATE_HELD,
     RATE_SENT,
     REFUSED_REASON,
@@ -339,12 +342,13 @@ _STEP: Final = (
     ),
     yes_no_column(
         RATE_HELD,
-        "whether each publisher ran to the end of the window and the system accepted at least 99 % of its messages "
-        "that were due, not counting the last message of the window, see *Accepted*. Empty at rate `max`",
+        "whether `rate_sent` is yes and the system accepted the messages: not accepted was at most the loss target "
+        "(`loss_target_pct`), see *Accepted*. Empty at rate `max`",
     ),
     yes_no_column(
         RATE_SENT,
-        "the same of the messages that the libraries of the publishers took, accepted or not. Empty at rate `max`",
+        "whether each publisher ran to the end of the window and its library took at least 99 % of its messages that "
+        "were due, not counting the last message of the window, accepted or not. Empty at rate `max`",
     ),
     Column(
         "tx_lag_p99_us",
@@ -396,6 +400,7 @@ _COUNTS: Final = (
         MESSAGES,
         "messages of which no server had stated, when the publishers had waited for the last answers (at most 10 s), "
         "whether it accepted them",
+        repeats="highest",
     ),
     Column(
         UNACCEPTED,
@@ -408,14 +413,15 @@ _COUNTS: Final = (
         "the first reason for which messages were rejected, in a word: `message_too_large`, `quota`, `not_authorized`, "
         "`no_space`, `stream_full`, `no_replicas`, `no_destination`, `timeout`, `connection_lost` or `other`; of "
         "several publishers that of the one with most rejected messages",
+        repeats="first",
     ),
-    text_column(REFUSED_TEXT, "the text of the server or the library for `refused_reason`", repeats="noted"),
+    text_column(REFUSED_TEXT, "the text of the server or the library for `refused_reason`", repeats="first"),
     Column(
         STALLED,
         "s",
         "longest time within the window in which a publisher offered messages and the system accepted none of them, in "
         "steps of about 0.05 s. Only at rate `max`",
-        repeats="median",
+        repeats="highest",
     ),
     yes_no_column(
         PROGRESS,
@@ -423,10 +429,24 @@ _COUNTS: Final = (
         "window, or messages were never answered. Empty at other rates, and in a step with an event, a cohort or "
         "`connect_rate`",
     ),
-    Column(PUBLISHERS_LOST, PUBLISHERS, f"publishers {_DISCONNECTED}", better="lower"),
-    Column(SUBSCRIBERS_LOST, SUBSCRIBERS, f"subscribers {_DISCONNECTED}", better="lower"),
+    Column(
+        PUBLISHERS_SLOW,
+        PUBLISHERS,
+        "publishers for which `rate_sent` is no although they kept their connection. Empty at rate `max`",
+        repeats="highest",
+        better="lower",
+    ),
+    Column(PUBLISHERS_LOST, PUBLISHERS, f"publishers {_DISCONNECTED}", repeats="highest", better="lower"),
+    Column(SUBSCRIBERS_LOST, SUBSCRIBERS, f"subscribers {_DISCONNECTED}", repeats="highest", better="lower"),
     text_column(
-        LOST_WHY, "why the first of the publishers lost its connection, as its library or the server states it"
+        LOST_WHY,
+        "why the first of the publishers lost its connection, as its library or the server states it",
+        repeats="first",
+    ),
+    text_column(
+        LOST_REASON,
+        "the first reason for which messages of this publisher were rejected, in a word of `refused_reason`",
+        repeats="first",
     ),
     Column(
         "publisher_cores", "cores", "CPU time of the busiest publisher / *T* (length of the window)", better="lower"
@@ -520,7 +540,9 @@ _LAST: Final = (
         "mean growth of the backlog of all subscribers in % of the rate, see *Lag*. Empty if no lag is known",
     ),
     yes_no_column(
-        "passed", "whether the loss and the backlog at this rate are within the loss target, see *When a rate passes*"
+        PASSED,
+        "whether the loss and the backlog at this rate are within the loss target, and no stop was found, see *When a "
+        "rate passes*",
     ),
     Column("loss_target_pct", "%", "the loss target: the highest loss at which a rate still passes", repeats="common"),
     Column(
@@ -557,6 +579,7 @@ _LAST: Final = (
         "s",
         "seconds of the window in which nothing arrived at the subscribers outside the cohort although messages were "
         "due, see *Stops*. Empty if the messages of each second are unknown, or in a window shorter than 2 s",
+        repeats="highest",
         better="lower",
     ),
     text_column(

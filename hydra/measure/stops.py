@@ -9,8 +9,12 @@ hold back.
   although ``_ENOUGH`` messages or more were due.
 - *Held back*: in two seconds nearly nothing arrived in time, and messages arrived more than a second late. Between two
   moments in seconds that follow each other a backlog that grows makes messages late by less than that.
-- *Missing*: two seconds received less than 40 % of what was due in them. Such a stop has no full second of its own, as
-  the stop before, and what was due in it was lost, or was never sent.
+- *Missing*: two seconds received less than 40 % (at rate ``max`` 33 %) of what was due in them. Such a stop has no full second of its own, as
+  the stop before, and what was due in it was lost, or was never sent. At rate ``max`` the second before them, and the
+  one after them, must be usual: a slow beginning or a change is no stop.
+
+At rate ``max`` the spread of the seconds limits what is found: no empty second beside two usual ones, and no two seconds
+with little, count as a stop if they are within ``_SPREADS`` of that spread.
 
 A *shortage* is a second that received less than 70 % of what was due: a short stop, or the beginning of one.
 
@@ -41,6 +45,10 @@ _SHORTAGE: Final = 0.7
 _LEAST_DUE: Final = 20.0
 """The least number of messages due in a second that shows a shortage."""
 _MISSING: Final = 0.4
+_SPREADS: Final = 5.5
+"""At rate ``max`` a second is no chance if it is further below the usual than this many standard deviations."""
+_DIP: Final = 0.33
+"""``_MISSING`` at rate ``max``, where what is due is an estimate."""
 _LATE_US: Final = 1_000_000
 _PROMPT_US: Final = 250_000
 _LATE_S: Final = 0.3
@@ -103,6 +111,11 @@ class Found:
     stopped: frozenset[int] = frozenset()
     """The positions of the intervals in which the stops are."""
 
+    @property
+    def stopped_s(self) -> float:
+        """The length of all stops together, in seconds."""
+        return sum(stop.for_s for stop in self.stops)
+
 
 def find(course: Sequence[TimeSeriesInterval], whole: int, traffic: DueTraffic, interval_s: int = 1) -> Found:
     """The stops and shortages in the whole intervals of a window.
@@ -121,11 +134,16 @@ class _Search:
         self._course, self._whole, self._traffic, self._width = course, whole, traffic, interval_s
         self._share = 1.0
         self._usual_pps = 0.0
+        self._spread = 0.0
         self._explained = self._of_outages()
         some = [n for n in range(whole) if course[n].received]
         if traffic.messages is None:
             if some:
-                self._usual_pps = float(np.quantile([course[n].received for n in some], 0.75)) / interval_s
+                received = np.array([course[n].received for n in some], np.float64)
+                self._usual_pps = float(np.quantile(received, 0.75)) / interval_s
+                # The faster half has no stops. Its distance from its lowest is that of a normal distribution.
+                faster = received[received >= np.median(received)]
+                self._spread = 1.4826 * float(np.median(faster - faster.min())) / (self._usual_pps * interval_s)
             return
         due = [(course[n].received, self._due(n * interval_s, (n + 1) * interval_s)[1]) for n in some]
         arrived = [received / copies for received, copies in due if copies > 0]
@@ -190,6 +208,8 @@ class _Search:
 
     def _is_stop(self, first: int, last: int) -> bool:
         if self._traffic.messages is None:
+            if first == last and self._by_chance(first):
+                return False
             last = first  # what is due is an estimate, which is not added up
         if self._share * self._expected(first, last, _DELAY_S)[0] >= _ENOUGH:
             return True
@@ -201,13 +221,28 @@ class _Search:
 
     def _missing_s(self, n: int) -> float:
         """The length of a stop in two seconds, part of whose messages never arrived; 0: there is none."""
-        if self._traffic.messages is None:
-            return 0.0  # what is due is an estimate: a slow beginning is no stop
+        if self._traffic.messages is None and not self._is_dip(n):
+            return 0.0
         least, expected = self._expected(n, n + 1, _DELAY_S)
         received = self._course[n].received + self._course[n + 1].received
         if least < _LEAST_DUE or received >= _MISSING * expected:
             return 0.0
         return round(2 - received / (self._due(n, n + 2)[1] * self._share), 1)
+
+    def _by_chance(self, n: int) -> bool:
+        """Whether an empty interval at ``max`` may be chance: the spread reaches it, and its neighbours are usual."""
+        beside = [self._course[k].received for k in (n - 1, n + 1) if 0 <= k < self._whole]
+        usual = self._usual_pps * self._width
+        return _SPREADS * self._spread >= 1 and sum(beside) > 0.75 * len(beside) * usual
+
+    def _is_dip(self, n: int) -> bool:
+        """Whether, at ``max``, two seconds are far below the usual, and the seconds beside them are not."""
+        if not n:
+            return False
+        beside = [self._course[k].received for k in (n - 1, n + 2) if k < self._whole]
+        both = (self._course[n].received + self._course[n + 1].received) / 2
+        least = min(_DIP, 1 - _SPREADS * self._spread / 2**0.5)
+        return both < least * self._usual_pps and min(beside) >= _SHORTAGE * self._usual_pps
 
     def _held_back_s(self, n: int) -> float:
         """The length of a stop in two seconds whose messages arrived after it; 0: there is none."""

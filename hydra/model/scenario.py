@@ -159,9 +159,9 @@ class Scenario:
 
     @property
     def keeps_seconds(self) -> bool:
-        """Whether time series are stored: if needed, and for grids without stored reads and ``messages``."""
+        """Whether time series are stored: if needed, and without stored reads and ``messages``, to find stops."""
         stored = any(value == "stored" for value in self.values_of("read"))
-        return self.has_time_series or not (self.sweep.decided or stored or self.settings.messages is not None)
+        return self.has_time_series or not (stored or self.settings.messages is not None)
 
     @property
     def has_time_series(self) -> bool:

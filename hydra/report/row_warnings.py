@@ -678,7 +678,7 @@ class RateMissed(FigureWarning):
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         row = about.row
         # If publishers sent in time, or lost their connection, another warning states what the system did.
-        if about.number(column_names.PUBLISHERS_LOST):
+        if row.get(column_names.PUBLISHERS_SLOW) == 0:
             return
         if row.get(column_names.RATE_SENT, row.get(column_names.RATE_HELD)) is False:
             yield cls(about.number(column_names.REQUESTED), number_of(row.get("avg_tx_rate_pps")), row.get(REPEATS))
@@ -784,7 +784,8 @@ class SendsRefused(FigureWarning):
     Attributes:
         messages: their number; a mean of repeats.
         sent: the messages that the libraries took.
-        reason: the first reason in a word, as in the column `refused_reason`; "": not known.
+        reason: the first reason in a word, as in the column `refused_reason`; "": not known. Of repeats it is that of the
+            first repeat with one.
         said: the text of the server or the library.
     """
 
@@ -806,7 +807,7 @@ class SendsRefused(FigureWarning):
     def remedy(self) -> str:
         if not self.reason:
             return "use a lower rate, or raise the limit that the server's log names"
-        return "; ".join(dict.fromkeys(_REFUSED.get(each, _BY_TEXT) for each in self.reason.split(" / ")))
+        return _REFUSED.get(self.reason, _BY_TEXT)
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
@@ -852,9 +853,10 @@ class ConnectionsLost(FigureWarning):
     """Clients that lost their connection to a server, although no event, cohort or connect rate asked for it.
 
     Attributes:
-        publishers, subscribers: their numbers; means of repeats.
+        publishers, subscribers: their numbers; the highest of repeats.
         why: the reason of the first publisher; "": not known, or no publisher lost it.
-        reason: the word for it, as in the column `refused_reason`.
+        reason: the first reason for which messages of this publisher were rejected, as in the column
+            `disconnected_reason`; "": none was.
     """
 
     level = Level.LOSS
@@ -881,7 +883,7 @@ class ConnectionsLost(FigureWarning):
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         publishers = about.number(column_names.PUBLISHERS_LOST)
         subscribers = about.number(column_names.SUBSCRIBERS_LOST)
-        words = [str(about.row.get(name) or "") for name in (column_names.LOST_WHY, column_names.REFUSED_REASON)]
+        words = [str(about.row.get(name) or "") for name in (column_names.LOST_WHY, column_names.LOST_REASON)]
         return [cls(publishers, subscribers, *words)] if publishers or subscribers else []
 
 

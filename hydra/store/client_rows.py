@@ -220,9 +220,8 @@ def client_figures(rows: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, flo
     acknowledge ``avg_latency_ms``, ``max_latency_ms``, ``p50_ms``, ``p95_ms``, ``p99_ms`` and ``p99_9_ms`` from the
     send to the acknowledgement. For a subscriber it returns ``messages``, ``mb_consumed``, ``mb_per_sec``,
     ``records_per_sec`` (from the begin to the last batch), ``rebalance_ms``, and ``fetch_ms``, ``fetch_mb_per_sec``,
-    ``fetch_records_per_sec`` without the time of rebalances in a stored step. (In any other a group is complete before
-    the begin.) A MB has 2²⁰ bytes, as in
-    what these tools print.
+    ``fetch_records_per_sec`` without the time of rebalances in a stored step. (In any other step a group is complete
+    before the begin.) A MB has 2²⁰ bytes, as in what these tools print.
     """
     return {row["client"]: row["more"].get("figures", {}) for row in rows}
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from hydra.events.value_formatting import counted, number
+from hydra.measure.acceptance import STALLED_S
 from hydra.measure.column import REPEATS
 from hydra.measure.column_names import (
     AVG_TX,
@@ -140,25 +141,30 @@ def _disconnected(row: Figures) -> Iterator[str]:
     publishers, subscribers = number_of(row.get(PUBLISHERS_LOST)), number_of(row.get(SUBSCRIBERS_LOST))
     if publishers:
         why = row.get(LOST_WHY)
-        yield f"{counted(publishers, 'publisher')} lost the connection{f' ({why})' if why else ''}"
+        yield f"{counted(publishers, 'publisher')} lost the connection{_in_a_repeat(row)}{f' ({why})' if why else ''}"
     if subscribers:
-        yield f"{counted(subscribers, 'subscriber')} lost the connection"
+        yield f"{counted(subscribers, 'subscriber')} lost the connection{_in_a_repeat(row)}"
 
 
 def _progress(row: Figures) -> Iterator[str]:
     if row.get(PROGRESS) is not False:
         return
-    unanswered, stalled = number_of(row.get(UNANSWERED)), number_of(row.get(STALLED))
+    unanswered, stalled_s = number_of(row.get(UNANSWERED)), number_of(row.get(STALLED)) or 0.0
     if unanswered:
-        yield f"{counted(unanswered, 'message')} never acknowledged"
-    if stalled or not unanswered:
-        yield f"nothing accepted of a publisher for {number(stalled or 0.0)} s"
+        yield f"{counted(unanswered, 'message')} never acknowledged{_in_a_repeat(row)}"
+    if stalled_s >= STALLED_S or not unanswered:
+        yield f"nothing accepted of a publisher for {number(stalled_s)} s{_in_a_repeat(row)}"
+
+
+def _in_a_repeat(row: Figures) -> str:
+    """Of a repeated row, such a figure is the highest of its repeats."""
+    return " in a repeat" if REPEATS in row else ""
 
 
 def _messages(row: Figures) -> Iterator[str]:
     failed = row.get(PASSED) is False
     parts = [*(_unaccepted_lost_and_late(row) if failed else ()), *_without_end(row)]
-    if failed:
+    if failed and (parts or not row.get(STOPPED)):
         target = number_of(row.get(LOSS_TARGET))
         limit = "" if target is None else f" (loss target {number(target)} %)"
         yield f"{', '.join(parts) or 'did not pass'}{limit}"
@@ -168,8 +174,7 @@ def _messages(row: Figures) -> Iterator[str]:
 
 def _stops(row: Figures) -> Iterator[str]:
     if stopped_s := number_of(row.get(STOPPED)):
-        of = " in the mean of its repeats" if REPEATS in row else ""
-        yield f"nothing arrived for {number(stopped_s)} s{of} although messages were due"
+        yield f"nothing arrived for {number(stopped_s)} s{_in_a_repeat(row)} although messages were due"
 
 
 def _unaccepted_lost_and_late(row: Figures) -> Iterator[str]:

@@ -28,6 +28,7 @@ from hydra.measure.column_names import (
     SHORTFALL,
     STATUS,
     STEP_S,
+    STOPPED,
     UNACCEPTED,
     VERDICT,
 )
@@ -444,7 +445,8 @@ def _parts(step: StepResult) -> list[tuple[float, str]]:
     if sent is not None and rate != "max" and step.figures.get(RATE_SENT) is False:
         unsent_pct = 100 * (1 - sent / rate)
     unaccepted_pct = number(step.figures.get(UNACCEPTED)) or 0.0
-    parts_of_rest = ((unsent_pct, "not sent"), (unaccepted_pct, "not accepted"))
+    stopped_pct = 100 * (number(step.figures.get(STOPPED)) or 0.0) / step.plan.duration_s
+    parts_of_rest = ((unsent_pct, "not sent"), (unaccepted_pct, "not accepted"), (stopped_pct, "in a stop"))
     rest = next((name for part, name in parts_of_rest if part > rest_pct / 2), "backlog")
     parts = [(lost_pct, "lost"), (rest_pct, rest)]
     return sorted((part for part in parts if part[0] > _LEAST_PART * short_pct), reverse=True)

@@ -241,11 +241,15 @@ def merge_repeats(
         how = columns[column].repeats if column in columns else "mean"
         if how == "noted":
             result[column] = _told(values, len(rows))
+        elif how == "first":
+            result[column] = next(iter(values), None)
         elif how == "common" or not values or len(numbers) < len(values):
             result[column] = _all_of(values, len(rows))
         else:
             if how == "mean":
                 result[column], result[column + INTERVAL] = mean_and_interval(numbers)
+            elif how == "highest":
+                result[column] = max(numbers)
             else:
                 ranked = numbers + [inf] * sum(is_above_all(row, column) for row in rows)
                 middle, highest = median(ranked), max(ranked)

@@ -283,7 +283,7 @@ class SearchSweep(SweepKind):
         best: dict[int, StepResult] = {}
         for result in results:
             held = best.get(result.plan.clients)
-            passed = result.status == "ok" and result.figures.get("passed") and result.plan.cohort.kind == "none"
+            passed = result.status == "ok" and not why_not_clean(result.figures) and result.plan.cohort.kind == "none"
             within = rate_of(result) <= limits.get(result.plan.clients, math.inf)
             if passed and within and (held is None or rate_of(result) >= rate_of(held)):
                 best[result.plan.clients] = result

@@ -36,9 +36,12 @@ def of_step(report: PublisherReport, rate: Rate = 100.0, **more: Any) -> dict[st
     ("report", "held", "sent", "passed", "verdict"),
     [
         (told(1000, 1000), True, True, True, "requested rate"),
-        # Up to 1 % for the rate, and up to the loss target of 0.5 % in all.
+        # Up to 1 % of the messages due may not be sent, and up to the loss target of 0.5 % may not be accepted.
+        (told(990, 990), True, True, True, "requested rate"),
+        (told(980, 980), False, False, True, "undecided: publisher or server"),
+        (told(1000, 995, 5, reason="quota", text="too many", messages=5), True, True, True, "requested rate"),
         (told(1000, 996, 4, reason="quota", text="too many", messages=4), True, True, True, "requested rate"),
-        (told(1000, 992, 8, reason="quota", text="too many", messages=8), True, True, False, "server"),
+        (told(1000, 992, 8, reason="quota", text="too many", messages=8), False, True, False, "server"),
         (
             told(1000, 206, 794, reason="message_too_large", text="too large", messages=794),
             False,

@@ -180,10 +180,11 @@ def counted(received: Sequence[float]) -> list[TimeSeriesInterval]:
 
 
 @pytest.mark.tier("test")
-def test_at_max_what_the_other_seconds_received_is_due() -> None:
-    dice, simulated, found, reported = np.random.default_rng(6), 100, 0, 0
+@pytest.mark.parametrize("noise", [0.02, 0.1, 0.3])
+def test_at_max_what_the_other_seconds_received_is_due(noise: float) -> None:
+    dice, simulated, found, reported = np.random.default_rng(6), 200, 0, 0
     for _ in range(simulated):
-        usual = 5000 * np.maximum(1 + 0.1 * dice.standard_normal(10), 0)
+        usual = 5000 * np.maximum(1 + noise * dice.standard_normal(10), 0)
         for_s = dice.uniform(1.5, 8.0)
         begin_s = dice.uniform(0, 10 - for_s)
         running = [1 - max(min(n + 1, begin_s + for_s) - max(n, begin_s), 0.0) for n in range(10)]
@@ -191,6 +192,22 @@ def test_at_max_what_the_other_seconds_received_is_due() -> None:
         reported += bool(find(counted(usual.tolist()), 10, traffic_in(observed("max"), 1)).stops)
     assert found >= 0.95 * simulated
     assert reported <= 0.01 * simulated
+
+
+@pytest.mark.parametrize(
+    ("received", "stops"),
+    [
+        ([50, 50, 50, 24, 1, 50, 50, 50], [3]),  # 1.5 s without a whole second
+        ([50, 50, 50, 50, 50, 50, 24, 1], [6]),  # at the end
+        ([50, 24, 1, 50, 50, 1, 24, 50, 50, 50], [1, 5]),
+        ([10, 20, 50, 50, 50, 50, 50, 50], []),  # a slow beginning
+        ([50, 50, 50, 50, 12, 12, 12, 12], []),  # a change
+        ([0, 50, 50, 50, 50, 50, 50, 50], [0]),
+    ],
+)
+def test_at_max_two_seconds_between_usual_ones_are_a_stop(received: list[int], stops: list[int]) -> None:
+    found = find(counted([100 * each for each in received]), len(received), traffic_in(observed("max"), 1))
+    assert [stop.at_s for stop in found.stops] == stops
 
 
 def due(received: Sequence[int], each: int) -> list[TimeSeriesInterval]:
@@ -267,6 +284,8 @@ def test_a_step_with_a_stop_is_neither_steady_nor_clean() -> None:
     stopped = figures(replace(observed(), received=received, course=due(received, 100), facts=facts))
     assert (stopped["steady"], stopped["stopped_s"]) == (False, 3.0)
     assert stopped["unsteady"] == "stop 3 3; second 6 3"
+    # What was due in a stop is part of a search's shortfall, and the rate does not pass.
+    assert (stopped["passed"], stopped["shortfall_pct"], stopped["bursts_s"]) == (False, 30.0, "3")
     assert why_not_clean(stopped) == "nothing arrived for 3 s although messages were due"
     running = figures(replace(observed(), received=[200] * 10, course=due([200] * 10, 100), facts=facts))
     assert (running["steady"], running["stopped_s"], running["unsteady"]) == (True, 0, None)

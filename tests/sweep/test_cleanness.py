@@ -48,7 +48,11 @@ def test_a_row_is_clean_that_carried_what_was_requested(more: Row) -> None:
         ({"failed_dead": 2, "died_by": "SIGKILL", "failed_silent": 1},
          "subscribers: 2 died (SIGKILL), 1 never answered"),
         ({"stopped_s": 4.0, "steady": False}, "nothing arrived for 4 s although messages were due"),
-        ({"stopped_s": 0.75, "repeats": 4}, "nothing arrived for 0.75 s in the mean of its repeats although messages were due"),  # noqa: E501
+        ({"stopped_s": 0.75, "repeats": 4}, "nothing arrived for 0.75 s in a repeat although messages were due"),
+        ({**AT_MAX, "tx_progress": False, "tx_unanswered": 3, "tx_stalled_s": 0.4}, "3 messages never acknowledged"),
+        ({**AT_MAX, "tx_progress": False, "tx_unanswered": 0, "tx_stalled_s": 3.0, "repeats": 3},
+         "nothing accepted of a publisher for 3 s in a repeat"),
+        ({"passed": False, "stopped_s": 4.0}, "nothing arrived for 4 s although messages were due"),
         ({"passed": None}, "unknown whether messages were lost or late"),
         ({"passed": None, "rate_held": None},
          "unknown whether the rate was held and whether messages were lost or late"),
