@@ -11,6 +11,7 @@ from hydra.measure.column_names import (
     BLOCKED,
     DISTURBED,
     GENERATOR_LIMITED,
+    HOST_CPU,
     HOST_OTHERS,
     LOCAL_LIMIT,
     LOSS,
@@ -72,7 +73,7 @@ def bottleneck(
         )
     found = None if evidence is None else verdict(evidence)
     return {
-        "host_cpu_mean_pct": largest(s.cpu_mean_pct for s in summaries.values()),
+        HOST_CPU: largest(s.cpu_mean_pct for s in summaries.values()),
         "host_cpu_busiest_core_pct": largest(s.cpu_busiest_core_pct for s in summaries.values()),
         "host_steal_pct": steal_pct,
         HOST_OTHERS: largest(others.values()),

@@ -33,6 +33,7 @@ from hydra.measure.column_names import (
     DISTURBED,
     GENERATOR_LIMITED,
     GROUP,
+    HOST_CPU,
     HOT_LOSS,
     HOT_P99,
     LATENCY_BOUND,
@@ -617,7 +618,7 @@ _LAST: Final = (
         "messages that a server received from publishers; mean over the servers. Only if servers report this number",
     ),
     Column(
-        "host_cpu_mean_pct",
+        HOST_CPU,
         "%",
         "CPU use of all cores of the busiest host in the window, including time that "
         "the hypervisor gave to other guests (steal)",
