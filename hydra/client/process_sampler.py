@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from hydra.client.cpu_quota import CONTROL_GROUPS, QuotaReader
 from hydra.model import BusyThread, TcpConnections
 from hydra.wire.messages import MAX_THREADS
 
@@ -39,6 +40,7 @@ class ThreadSampler:
     Args:
         parent: pid of the process from which all others descend.
         most: the largest number of processes to read; None: all.
+        groups: the folder in which control groups are mounted.
         proc: the folder of the kernel's files about processes.
         clock_ns: reads CLOCK_MONOTONIC.
         cpu_ns: CPU time of this thread: on a busy host, the elapsed time of a reading is more than its cost.
@@ -52,6 +54,7 @@ class ThreadSampler:
         cpu_ns: Callable[[], int] = time.thread_time_ns,
         *,
         most: int | None = None,
+        groups: Path = CONTROL_GROUPS,
     ) -> None:
         self.processes: list[int] = []
         """The processes of the last reading."""
@@ -65,6 +68,8 @@ class ThreadSampler:
         self._before_ns: int | None = None
         self._due_ns = 0
         self._busiest: list[BusyThread] = []
+        self._quota = QuotaReader(proc, groups)
+        self._stopped_ns: dict[int, int] = {}
 
     def read(self) -> list[BusyThread]:
         """The busiest threads since the previous reading, ordered by CPU demand; none the first time.
@@ -93,10 +98,13 @@ class ThreadSampler:
         ran = (tid for tid, (run_ns, _) in done.items() if run_ns > 0)
         busiest = heapq.nlargest(MAX_THREADS, ran, lambda tid: sum(done[tid]))
         pct = 100 / (begin_ns - before_ns)
+        stopped_ns = {pid: self._quota.stopped_ns(pid) for pid in {now[tid].pid for tid in busiest}}
+        quota_pct = {pid: min((ns - self._stopped_ns.get(pid, ns)) * pct, 100.0) for pid, ns in stopped_ns.items()}
+        self._stopped_ns |= stopped_ns
         return [
-            BusyThread(now[tid].pid, name, round(run_ns * pct, 2), round(wait_ns * pct, 2), tid)
+            BusyThread(pid, name, round(run_ns * pct, 2), round(wait_ns * pct, 2), tid, quota_pct[pid])
             for tid in busiest
-            if (name := self._name(now[tid].pid, tid)) is not None
+            if (name := self._name(pid := now[tid].pid, tid)) is not None
             for run_ns, wait_ns in (done[tid],)
         ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from hydra.measure import observation
@@ -11,21 +11,30 @@ from hydra.measure.column_names import (
     BLOCKED,
     DISTURBED,
     GENERATOR_LIMITED,
+    HOST_CPU,
     HOST_OTHERS,
+    LOCAL_LIMIT,
     LOSS,
     LOSS_HIGH,
+    LOSS_LOW,
     RATE_HELD,
+    SUBSCRIBERS_LOST,
     VERDICT,
     VERDICT_EVIDENCE,
 )
-from hydra.measure.disturbance import disturbances, encode_disturbances
+from hydra.measure.connections import NEVER, NEVER_BACK
+from hydra.measure.disturbance import disturbances, encode_disturbances, others_pct
 from hydra.measure.observation import CPU, Observation
 from hydra.measure.resources import HostSummary, busiest, flow, largest, summarise, used_pct
+from hydra.measure.stage_load import BusyWorker
 from hydra.measure.verdict import (
     BUSY_HOST_PCT,
     CLIENTS_SHARE,
+    EVENTS,
+    LOST_CONNECTIONS,
+    NOT_LET_IN,
+    READ_LIMIT,
     BottleneckEvidence,
-    BusyWorker,
     generator_limited,
     verdict,
 )
@@ -57,13 +66,14 @@ def bottleneck(
         evidence = replace(
             _evidence(o, columns, behind=passed is False, summaries=summaries, others=others),
             unaccepted=taken if refusing else None,
+            planned=tuple(_planned(o, columns, taken)),
             network_share=network_share,
             segments_retransmitted=retransmitted,
             steal_pct=steal_pct,
         )
     found = None if evidence is None else verdict(evidence)
     return {
-        "host_cpu_mean_pct": largest(s.cpu_mean_pct for s in summaries.values()),
+        HOST_CPU: largest(s.cpu_mean_pct for s in summaries.values()),
         "host_cpu_busiest_core_pct": largest(s.cpu_busiest_core_pct for s in summaries.values()),
         "host_steal_pct": steal_pct,
         HOST_OTHERS: largest(others.values()),
@@ -77,7 +87,22 @@ def bottleneck(
         GENERATOR_LIMITED: generator_limited(evidence, used_up=_used_up(o, summaries)),
         VERDICT: found.cause if found else None,
         VERDICT_EVIDENCE: found.evidence if found else None,
+        LOCAL_LIMIT: found.local if found else None,
     }
+
+
+def _planned(o: Observation, columns: Mapping[str, Figure], taken: Acceptance | None) -> Iterator[str]:
+    """What the run itself did to its messages, and clients without a connection, as causes."""
+    if o.events or o.plan.spells:
+        yield EVENTS
+    limit, rate = o.plan.settings.receive_rate, o.plan.settings.rate
+    due = None if rate == "max" else rate * (1 if o.one_publisher else len(o.publishers))
+    if limit is not None and (due is None or limit < due):
+        yield READ_LIMIT
+    if number(columns.get(NEVER)):
+        yield NOT_LET_IN
+    if (taken is not None and taken.lost) or number(columns.get(SUBSCRIBERS_LOST)) or number(columns.get(NEVER_BACK)):
+        yield LOST_CONNECTIONS
 
 
 def _clock_jumps(o: Observation) -> dict[str, int]:
@@ -106,10 +131,15 @@ def _cpu_share(o: Observation, host: str, summary: HostSummary, *, publishers: b
 
 
 def _others_pct(o: Observation, host: str, summary: HostSummary) -> float | None:
-    """The share of a host's CPU (%) that neither clients and servers of the run used, nor the hypervisor took.
+    """The share of a host's CPU (%) that processes outside the run used; None: not known.
 
-    It includes Hydra's own relays and controller. None if the use by a client or server on the host is not known.
+    If Hydra cannot read the processes there: what clients and servers of the run did not use, and the hypervisor did
+    not take. That includes Hydra's own relays and controller.
     """
+    machines = {o.machine_of.get(agent, agent) for agent, its in o.host_of.items() if its == host} | {host}
+    read = [pct for name in machines if name in o.machines and (pct := others_pct(o.machines[name])) is not None]
+    if read:
+        return max(read)
     clients = {c for c in (*o.publishers, *o.subscribers) if o.host_of.get(o.agents.get(c, "")) == host}
     silent = clients.difference(o.publisher_reports, o.subscriber_reports.ids.tolist())
     used_pct = _servers_pct(o, host)
@@ -144,12 +174,14 @@ def _evidence(
     hosts = {o.host_of.get(o.agents.get(client, "")) for client in o.subscribers}
     busy = max((h for h in summaries if h in hosts), key=lambda host: summaries[host].cpu_mean_pct, default=None)
     threads = {role: _busiest(o, role) for role in ("publisher", "subscriber", "server")}
+    serving = _server_host(o)
     return BottleneckEvidence(
         queue=o.queue,
         direct=o.direct,
         held=held if isinstance(held, bool) else None,
         behind=behind,
         losing=any(columns.get(name) for name in (LOSS, LOSS_HIGH, "undrained_pct", "unknown_pct")),
+        dropped=any(columns.get(name) for name in (LOSS, LOSS_LOW)),
         blocked_share=float(blocked_s or 0.0) / o.window_s,
         lag_p99_ms=None if lag_us is None else lag_us / 1000,
         publisher=_worker(threads["publisher"]),
@@ -157,6 +189,8 @@ def _evidence(
         subscribers=_worker(threads["subscriber"]),
         subscribers_library=_worker([t for t in threads["subscriber"] if t.tid != t.pid]),
         server=_worker(threads["server"]),
+        server_host_pct=summaries[serving].cpu_mean_pct if serving in summaries else None,
+        server_others_pct=others.get(serving),
         server_idle=observation.idle(o.servers),
         out_of_publishers=flow(_told(o, "publisher"), o.window_ns),
         out_of_servers=flow(_told(o, "server"), o.window_ns),
@@ -169,6 +203,19 @@ def _evidence(
     )
 
 
+def _server_host(o: Observation) -> str:
+    """The host of the server with the busiest thread; "": no server is watched."""
+    of = {agent: [sample for sample in told if sample.role == "server"] for agent, told in o.threads.items()}
+    wanted = {
+        agent: max((t.cpu_pct + t.wait_pct for t in busiest(samples, o.window_ns, most=1)), default=0.0)
+        for agent, samples in of.items()
+        if samples
+    }
+    agent = max(wanted, key=lambda each: wanted[each], default="")
+    # The controller watches servers without a process group, under the name of its host.
+    return o.host_of.get(agent, agent)
+
+
 def _told(o: Observation, role: str) -> list[ThreadSample]:
     return [sample for samples in o.threads.values() for sample in samples if sample.role == role]
 
@@ -179,4 +226,7 @@ def _busiest(o: Observation, role: str) -> list[BusyThread]:
 
 
 def _worker(threads: Sequence[BusyThread]) -> BusyWorker | None:
-    return BusyWorker(threads[0].name, threads[0].cpu_pct, threads[0].wait_pct) if threads else None
+    if not threads:
+        return None
+    first = threads[0]
+    return BusyWorker(first.name, first.cpu_pct, first.wait_pct, first.quota_pct)

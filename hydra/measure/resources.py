@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Final
 
 from hydra.measure.rates import SECOND_NS
-from hydra.measure.verdict import TcpWaits
+from hydra.measure.stage_load import TcpWaits
 from hydra.model import BusyThread, HostCounters, HostSample, InterfaceCounts, ThreadSample
 from hydra.wire.messages import MAX_THREADS
 
@@ -170,15 +170,19 @@ def _by_group(samples: Iterable[ThreadSample], window_ns: tuple[int, int]) -> It
 def _means(samples: Sequence[ThreadSample]) -> list[BusyThread]:
     """The mean of each thread of a group; its first sample is about the time before the window and is left out."""
     elapsed_ns = samples[-1].time_ns - samples[0].time_ns
-    used: dict[tuple[int, int, str], tuple[float, float]] = {}
+    used: dict[tuple[int, int, str], tuple[float, float, float]] = {}
     for before, sample in pairwise(samples):
         for thread in sample.threads:
-            key, ns = (thread.pid, thread.tid, thread.name), sample.time_ns - before.time_ns
-            ran, waited = used.get(key, (0.0, 0.0))
-            used[key] = ran + thread.cpu_pct * ns, waited + thread.wait_pct * ns
+            key, part = (thread.pid, thread.tid, thread.name), (sample.time_ns - before.time_ns) / elapsed_ns
+            ran, waited, stopped = used.get(key, (0.0, 0.0, 0.0))
+            used[key] = (
+                ran + thread.cpu_pct * part,
+                waited + thread.wait_pct * part,
+                stopped + thread.quota_pct * part,
+            )
     return [
-        BusyThread(pid, name, ran / elapsed_ns, waited / elapsed_ns, tid)
-        for (pid, tid, name), (ran, waited) in used.items()
+        BusyThread(pid, name, ran, waited, tid, stopped)
+        for (pid, tid, name), (ran, waited, stopped) in used.items()
         if ran > 0
     ]
 

@@ -8,6 +8,9 @@ a yes, the upper 95 % limit of the larger share must be within the allowed share
 smaller share must be above it (:mod:`hydra.measure.share_interval`).
 
 A maximum, a loss of 0, the rate and a recovery are facts of the run, without a statistical conclusion.
+
+An objective that was missed while the hosts of the run limited or delayed the step is unknown: another machine may keep
+it (:attr:`hydra.measure.verdict.Verdict.local`).
 """
 
 from __future__ import annotations
@@ -15,12 +18,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from hydra.events.value_formatting import counted
 from hydra.measure.acceptance import least_sent
-from hydra.measure.column_names import LATENCY_BOUND, LOSS_TARGET, RATE_HELD, RATE_SENT
+from hydra.measure.column_names import LATENCY_BOUND, LOCAL_LIMIT, LOSS_TARGET, RATE_HELD, RATE_SENT
 from hydra.measure.event_recovery import PERCENTILES, EventImpact
 from hydra.measure.share_interval import DOUBT, CopyOutcomes, Lateness, copies_of, least_s
 from hydra.model import Figure, Histogram, SloSpec, TimeSeriesFacts, TimeSeriesInterval, number
@@ -56,6 +59,8 @@ class ObjectiveResult:
         why: an explanation; "" if none is needed.
         measure_s: the length of a step that would give an answer, in seconds; None: the answer is known, or no length
             would give one.
+        local: what limited or delayed the step at the hosts of the run, so that a miss is no answer about the system;
+            "": nothing is known to have done so.
     """
 
     name: str
@@ -66,6 +71,7 @@ class ObjectiveResult:
     holds: bool | None
     why: str = ""
     measure_s: int | None = None
+    local: str = ""
 
     @property
     def margin(self) -> float | None:
@@ -155,7 +161,13 @@ def objective_results(
             found.append(step.loss(target))
         else:
             found.append(_recovery(target, recoveries, facts))
-    return found
+    local = figures.get(LOCAL_LIMIT)
+    return [_here(each, str(local)) if local and each.holds is False else each for each in found]
+
+
+def _here(missed: ObjectiveResult, local: str) -> ObjectiveResult:
+    """A missed objective that the hosts of the run may have missed, not the system: unknown."""
+    return replace(missed, holds=None, local=local, why="")
 
 
 def _rate(figures: Mapping[str, Figure], due: float, publishers: int) -> ObjectiveResult:

@@ -33,9 +33,11 @@ from hydra.measure.column_names import (
     DISTURBED,
     GENERATOR_LIMITED,
     GROUP,
+    HOST_CPU,
     HOT_LOSS,
     HOT_P99,
     LATENCY_BOUND,
+    LOCAL_LIMIT,
     LOG_GROWTH,
     LONE_LOSER,
     LONE_LOSS,
@@ -619,7 +621,7 @@ _LAST: Final = (
         "messages that a server received from publishers; mean over the servers. Only if servers report this number",
     ),
     Column(
-        "host_cpu_mean_pct",
+        HOST_CPU,
         "%",
         "CPU use of all cores of the busiest host in the window, including time that "
         "the hypervisor gave to other guests (steal)",
@@ -639,9 +641,9 @@ _LAST: Final = (
     Column(
         "host_others_pct",
         "%",
-        "part of the CPU of all cores in the window that processes other than clients and servers of the run used; "
-        "Hydra's relays and controller are included, steal is not. The figure is that of the host with the largest "
-        "part. Empty if the CPU time of a client or server is unknown",
+        "part of the CPU of all cores in the step that processes outside the run used, on the host with the largest "
+        "part. On a host whose processes Hydra cannot read, what clients and servers of the run did not use, without "
+        "steal; empty if the CPU time of one of them is unknown",
     ),
     text_column(
         DISTURBED,
@@ -684,6 +686,12 @@ _LAST: Final = (
     ),
     text_column(VERDICT, "what limited the row, see *Verdict*"),
     text_column(VERDICT_EVIDENCE, "the figures from which `verdict` follows", repeats="noted"),
+    text_column(
+        LOCAL_LIMIT,
+        "what limited or delayed the row at the hosts of the run: `publisher`, `subscriber hosts` or `host CPU`, see "
+        "*Trouble of this machine*. Empty if nothing there is known to have done so, or if a server did",
+        repeats="noted",
+    ),
 )
 
 

@@ -14,14 +14,9 @@ from typing import Final
 
 from hydra.events.value_formatting import number
 from hydra.measure.acceptance import Acceptance
+from hydra.measure.stage_load import CROWDED_PCT, BusyWorker, TcpWaits
 from hydra.model.acceptance import BY_SERVER
 
-BUSY_PCT: Final = 90.0
-"""A thread with at least this demand for a core, in % of the time, could do no more; sampling loses the rest."""
-STARVED_PCT: Final = 60.0
-STARVED_RATIO: Final = 20.0
-"""A thread that waits for a core for at least this share of the time, and this many times as long as it runs, is
-starved of CPU. The share is low because the kernel counts a wait when it ends, and long waits of a quota may lack."""
 BUSY_HOST_PCT: Final = 92.0
 """The least mean use of all cores of a host without free CPU; sampling and the kernel hide the rest."""
 BUSY_NETWORK: Final = 0.9
@@ -36,7 +31,7 @@ OTHERS_PCT: Final = 5.0
 """The least share of a host's CPU at which other processes are mentioned."""
 IDLE_SERVER: Final = 0.1
 """A server whose request threads are idle for at most this share of the time can accept no more requests."""
-CROWDED_PCT: Final = 30.0
+CROWDED_OUT_PCT: Final = 30.0
 """A thread that waits for a core for at least this share of the time is on an overloaded host."""
 SUBSCRIBERS_CPU: Final = 0.5
 """The least share of a host's CPU at which subscribers take CPU from other processes."""
@@ -46,59 +41,21 @@ PUBLISHER: Final = "publisher"
 NETWORK: Final = "network"
 SERVER: Final = "server"
 SUBSCRIBERS: Final = "subscriber hosts"
+HOST: Final = "host CPU"
+"""A server, or clients, that waited for CPU that clients or other processes of their host used."""
+EVENTS: Final = "planned events"
+READ_LIMIT: Final = "receive_rate"
+NOT_LET_IN: Final = "clients not let in"
+LOST_CONNECTIONS: Final = "lost connections"
+"""What the run itself did, and clients without a connection: these explain what is lost or late before any stage."""
 UNDECIDED: Final = "undecided: "
+NO_STAGE: Final = "no stage was busy"
+_BETWEEN: Final = " or "
 
-
-@dataclass(frozen=True, slots=True)
-class BusyWorker:
-    """The thread of several processes with the highest demand for CPU: the time (%) that it ran, and waited to run."""
-
-    name: str
-    run_pct: float
-    wait_pct: float
-
-    @property
-    def wanted_pct(self) -> float:
-        """The share of the time in % in which it ran or waited to run."""
-        return self.run_pct + self.wait_pct
-
-    @property
-    def busy(self) -> bool:
-        """Whether it could do no more work."""
-        return self.at_work or self.starved
-
-    @property
-    def at_work(self) -> bool:
-        """Whether it ran or waited for a core all the time; otherwise it might have had no work."""
-        return self.wanted_pct >= BUSY_PCT
-
-    @property
-    def starved(self) -> bool:
-        """Whether it hardly ever got a core when it had work, as under a small quota."""
-        return self.wait_pct >= STARVED_PCT and self.wait_pct >= STARVED_RATIO * self.run_pct
-
-    def __str__(self) -> str:
-        waited = f", waited {self.wait_pct:.0f} % for CPU" if self.wait_pct >= 1 else ""
-        return f"{self.name} ran {self.run_pct:.0f} %{waited}"
-
-
-@dataclass(frozen=True, slots=True)
-class TcpWaits:
-    """What the outgoing TCP connections of several processes waited for, over the window.
-
-    ``reader`` and ``network`` are shares (0 to 1) of the connections' time.
-    """
-
-    connections: float
-    reader: float
-    network: float
-    unsent_bytes: float
-
-    def __str__(self) -> str:
-        return (
-            f"{number(self.connections)} connections waited {100 * self.reader:.0f} % for their reader, "
-            f"{100 * self.network:.0f} % for the network, {number(self.unsent_bytes / 1e6)} MB unsent"
-        )
+LOCAL: Final = frozenset({PUBLISHER, SUBSCRIBERS, HOST})
+"""The causes at the hosts of the run's clients, which another machine may not have."""
+OTHERS_SHARE: Final = 25.0
+"""The least share (%) of the CPU of a full host at which its other processes may have delayed whatever waited there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +68,8 @@ class BottleneckEvidence:
         held: whether the publishers sent the messages due; None at rate ``max``.
         behind: whether subscribers lost messages, or received them later than a passing rate allows.
         losing: whether any message was lost or did not arrive.
+        dropped: whether messages are known to be lost; undrained and unknown ones are not.
+        planned: what the run itself did, and clients without a connection, as causes.
         unaccepted: what the system accepted, if the row fails by the messages that it did not accept.
         blocked_share: the share of the window in which a publisher waited for a full queue.
         lag_p99_ms: 99th percentile of the publishers' lag (send time − due time); None at rate ``max``.
@@ -119,6 +78,7 @@ class BottleneckEvidence:
         subscribers: the busiest thread of the subscribers' processes, or of some of them.
         subscribers_library: the busiest of these threads except the first of each process.
         server: the busiest thread of the servers' processes.
+        server_host_pct, server_others_pct: the mean CPU use of its host, and the part by other processes.
         server_idle: the share of the time in which the request threads of the busiest server were idle.
         out_of_publishers, out_of_servers: the waits of their outgoing connections.
         subscriber_host_pct: mean CPU use of the busiest host with subscribers, steal included.
@@ -136,6 +96,8 @@ class BottleneckEvidence:
     held: bool | None
     behind: bool
     losing: bool = False
+    dropped: bool = False
+    planned: tuple[str, ...] = ()
     unaccepted: Acceptance | None = None
     blocked_share: float = 0.0
     lag_p99_ms: float | None = None
@@ -144,6 +106,8 @@ class BottleneckEvidence:
     subscribers: BusyWorker | None = None
     subscribers_library: BusyWorker | None = None
     server: BusyWorker | None = None
+    server_host_pct: float | None = None
+    server_others_pct: float | None = None
     server_idle: float | None = None
     out_of_publishers: TcpWaits | None = None
     out_of_servers: TcpWaits | None = None
@@ -166,30 +130,79 @@ class BottleneckEvidence:
         """The connections that end at subscribers."""
         return self.out_of_publishers if self.direct else self.out_of_servers
 
+    @property
+    def server_crowded(self) -> bool:
+        """Whether the server waited for a core that clients or others used, or may have done so.
+
+        A thread that waits on a host without free CPU, much of which others use, may wait for its quota or for them.
+        """
+        if self.server is None:
+            return False
+        waits = max(self.server.wait_pct, self.server.quota_pct) >= CROWDED_PCT
+        full = (self.server_host_pct or 0.0) >= BUSY_HOST_PCT and (self.server_others_pct or 0.0) >= OTHERS_SHARE
+        return self.server.crowded or (waits and full)
+
+    @property
+    def full(self) -> bool:
+        """Whether the queue is known to have been full: messages were dropped, or a publisher waited for it."""
+        return self.dropped or self.blocked_share >= BLOCKED_SHARE
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``cause`` is the stage that limited the step, or ``undecided: A or B``; ``evidence`` the figures behind it."""
+    """What limited a step.
+
+    Attributes:
+        cause: the stage, or ``undecided: A or B``.
+        evidence: the figures behind it.
+        local: the cause at the hosts of the run, as in :data:`LOCAL`; None: none is known.
+    """
 
     cause: str
     evidence: str
+    local: str | None = None
 
 
 def verdict(evidence: BottleneckEvidence) -> Verdict:
     """The stage that limited the step, with the figures behind it.
 
-    The cause is ``requested rate``, ``publisher``, ``network``, ``server``, ``subscriber hosts``, the name of the
-    queue if it was full although no stage was busy, or ``undecided:`` with the possible causes.
+    The cause is one of those above, the name of the queue if it was full although no stage was busy, or ``undecided:``
+    with the possible causes.
     """
-    causes = _causes(evidence) if evidence.unaccepted is None else _of_unaccepted(evidence, evidence.unaccepted)
-    said = "; ".join(_figures(evidence, causes))
-    return Verdict(causes[0] if len(causes) == 1 else UNDECIDED + " or ".join(causes), said)
+    causes = _causes_of(evidence)
+    cause = causes[0] if len(causes) == 1 else UNDECIDED + (_BETWEEN.join(causes) or NO_STAGE)
+    return Verdict(cause, "; ".join(_figures(evidence, causes)), _local_limit(evidence, causes))
+
+
+def _causes_of(e: BottleneckEvidence) -> list[str]:
+    causes = _causes(e) if e.unaccepted is None else _of_unaccepted(e, e.unaccepted)
+    if e.server_crowded and not (e.unaccepted is not None and e.unaccepted.reason in BY_SERVER):
+        causes = [HOST if cause == SERVER else cause for cause in causes]
+    # Nothing was busy and nothing is known to be dropped, as if all were late for a reason that has no figure.
+    return [] if causes == [e.queue] and e.queue != SERVER and not e.full else list(dict.fromkeys(causes))
+
+
+def _local_limit(e: BottleneckEvidence, causes: list[str]) -> str | None:
+    """The cause at the hosts of the run that limited or delayed the step; None: none is known.
+
+    A server that is a cause itself needs no other one.
+    """
+    if SERVER in causes or e.planned:
+        return None
+    if local := [cause for cause in causes if cause in LOCAL]:
+        return local[0]
+    workers = (e.publisher, e.server, e.subscribers)
+    return HOST if e.server_crowded or any(worker is not None and worker.crowded for worker in workers) else None
 
 
 def _causes(e: BottleneckEvidence) -> list[str]:
+    if e.held and not e.behind and not e.losing:
+        return [REQUESTED]
+    if e.planned and (e.held is False or e.behind or e.losing):
+        return list(e.planned)
     if e.held and not e.behind:
         # A loss within the target has the same cause as a larger one, if a cause is visible.
-        return (_of_connections(e) or list(_suspects(e)) if e.losing else []) or [REQUESTED]
+        return _of_connections(e) or list(_suspects(e)) or [REQUESTED]
     if not e.stuck:
         return _slow(e)
     found = _of_connections(e) or list(_suspects(e))
@@ -202,9 +215,11 @@ def _causes(e: BottleneckEvidence) -> list[str]:
 
 
 def _of_unaccepted(e: BottleneckEvidence, found: Acceptance) -> list[str]:
-    """The causes if messages were not accepted: the server, unless it gave no reason and another stage is busy."""
+    """The causes if messages were not accepted: the server, unless it gave no reason and something else is known."""
     if found.reason in BY_SERVER:
         return [SERVER]
+    if e.planned:
+        return list(e.planned)
     return [cause for cause in (_of_connections(e) or _suspects(e)) if cause != PUBLISHER] or [SERVER]
 
 
@@ -277,7 +292,7 @@ def _crowded_out(e: BottleneckEvidence) -> bool:
     """Whether the publishers had to wait for CPU that subscribers used."""
     if (e.subscriber_host_pct or 0.0) < BUSY_HOST_PCT or (e.subscribers_cpu or 0.0) < SUBSCRIBERS_CPU:
         return False
-    return e.publisher is not None and e.publisher.wait_pct >= CROWDED_PCT
+    return e.publisher is not None and e.publisher.wait_pct >= CROWDED_OUT_PCT
 
 
 def _seen(e: BottleneckEvidence) -> bool:
@@ -362,7 +377,7 @@ def generator_limited(evidence: BottleneckEvidence | None, *, used_up: bool) -> 
         evidence: the evidence of the step's verdict; None: there is no verdict.
         used_up: whether the clients used up the CPU of a host.
     """
-    causes = _causes(evidence) if evidence is not None else []
+    causes = _causes_of(evidence) if evidence is not None else []
     if causes == [REQUESTED]:
         return False
     if used_up:
@@ -372,7 +387,9 @@ def generator_limited(evidence: BottleneckEvidence | None, *, used_up: bool) -> 
 
 
 def _clients_limited(e: BottleneckEvidence, cause: str) -> bool | None:
-    """Whether a cause is the clients' demand for CPU; None: a cause at the clients, without a thread that shows it."""
+    """Whether a cause is the clients' demand for CPU; None: a cause at their hosts, without a thread that shows it."""
+    if cause == HOST:
+        return None
     if cause not in (PUBLISHER, SUBSCRIBERS):
         return False
     worker, library = (e.publisher, e.library) if cause == PUBLISHER else (e.subscribers, e.subscribers_library)

@@ -72,6 +72,8 @@ class BusyThread:
         wait_pct: the part of the time in which it was ready and waited for a core or its cgroup's quota. In the rest
             of the time it slept.
         tid: of the thread, which is the process id for the first thread.
+        quota_pct: the part of the time in which its cgroup, or one above it, had used up its quota (``cpu.stat``), so
+            that its threads could not run; 100 at most, although the kernel adds up the times of all cores.
     """
 
     pid: int
@@ -79,6 +81,7 @@ class BusyThread:
     cpu_pct: float
     wait_pct: float = 0.0
     tid: int = 0
+    quota_pct: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -926,7 +926,7 @@ class HostBusy(FigureWarning):
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         others = about.number(column_names.HOST_OTHERS)
-        if (mean := about.number("host_cpu_mean_pct")) >= BUSY_HOST_PCT:
+        if (mean := about.number(column_names.HOST_CPU)) >= BUSY_HOST_PCT:
             yield cls(mean, others if others >= OTHERS_PCT else None)
 
 
@@ -940,7 +940,7 @@ class HostShared(FigureWarning):
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         others = about.number(column_names.HOST_OTHERS)
-        shared = others >= OTHERS_PCT and about.number("host_cpu_mean_pct") < BUSY_HOST_PCT
+        shared = others >= OTHERS_PCT and about.number(column_names.HOST_CPU) < BUSY_HOST_PCT
         # The warning about a disturbed row names these processes.
         return [cls(others)] if shared and not any(each.others_pct for each in about.disturbances) else []
 

@@ -6,12 +6,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
+from typing import Final
 
 from hydra.events.value_formatting import MARK, counted, number
 from hydra.events.warnings import HydraWarning
-from hydra.measure.column_names import CLEAN, NOT_CLEAN_WHY
+from hydra.measure.column_names import CLEAN, LOCAL_LIMIT, NOT_CLEAN_WHY
 from hydra.measure.event_recovery import EventImpact, SpanLatency
 from hydra.measure.slo import RATE, ObjectiveResult, word
+from hydra.measure.verdict import HOST, OTHERS_PCT
 from hydra.model import Scenario
 from hydra.report.table import Document, Table, plain
 from hydra.store.slo_results import SloResult
@@ -24,6 +26,7 @@ def json_text(answer: SloResult, warnings: Sequence[HydraWarning] = (), not_clea
         "answer": word(answer.holds),
         "measure_s": measure_s(answer),
         "holds": answer.holds,
+        LOCAL_LIMIT: answer.local or None,
         "objectives": objectives,
         "events": [asdict(c) for c in answer.consequences],
         "highest_backlog": answer.highest_backlog,
@@ -39,9 +42,26 @@ def answer_sentence(answer: SloResult) -> str:
     """The answer yes, no or unknown in a sentence."""
     if answer.holds is not None:
         return f"{word(answer.holds)}: the workload {'holds' if answer.holds else 'does not hold'}"
+    if answer.local:
+        return f"{word(None)} on this machine: {_local(answer)}"
     seconds = measure_s(answer)
     more = f": measure for at least {seconds} s" if seconds else " whether the workload holds"
     return f"{word(None)}{more}"
+
+
+def _local(answer: SloResult) -> str:
+    """What limited or delayed the workload at the hosts of the run, and what would give an answer."""
+    others = answer.others_pct is not None and answer.others_pct >= OTHERS_PCT
+    by = (
+        f" (other processes used {number(answer.others_pct or 0.0, 2)} % of it)"
+        if others and answer.local == HOST
+        else ""
+    )
+    remedy = "end the other processes, or measure on another host" if by else _LESS
+    return f"limited by {answer.local}{by}; to get an answer, {remedy}"
+
+
+_LESS: Final = "use native clients, fewer clients on a host, more hosts, or a host of its own for the server"
 
 
 def answer_line(answer: SloResult) -> str:
@@ -50,13 +70,17 @@ def answer_line(answer: SloResult) -> str:
     These are the missed objectives for a no, the undecided ones if the answer is unknown, and all but the rate for a
     yes: ``no: p99_ms 23.1 ms (95 % interval: 21 ms – 25.2 ms), target <= 20 ms``.
     """
-    return f"{word(answer.holds)}: {deciding(answer)}"
+    where = " on this machine" if answer.local else ""
+    return f"{word(answer.holds)}{where}: {deciding(answer)}"
 
 
 def deciding(answer: SloResult) -> str:
     """The same without the word."""
     shown = [o for o in answer.objectives if o.holds is answer.holds and (answer.holds is not True or o.name != RATE)]
     seconds = measure_s(answer)
+    if answer.local:
+        shown = [o for o in shown if o.local]
+        return "; ".join([*map(_beside_target, shown), _local(answer)])
     return "; ".join([*map(_beside_target, shown), *([f"measure for at least {seconds} s"] if seconds else [])])
 
 

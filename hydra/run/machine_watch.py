@@ -130,7 +130,10 @@ class MachineWatch:
             controller.roster.looks.end(question)  # of a step that failed
         self._take_frequencies(controller)
         self._ask(controller, (MEMORY_FILE, *HEAT_FILES, *self._group_files))
-        self._here.first, self._here.frequency = self._own.read((MEMORY_FILE,)), FrequencySeries()
+        self._here.first, self._here.frequency = (
+            self._own.read((MEMORY_FILE,), self._own_groups(controller)),
+            FrequencySeries(),
+        )
         for host in self._others.values():
             host.first, host.frequency = None, FrequencySeries()
         self._next_ns = 0
@@ -149,7 +152,8 @@ class MachineWatch:
 
     def end(self, controller: Controller) -> None:
         """Ends the observation at the end of the window; the answers of other hosts may still be on their way."""
-        self._here.last = self._own.read((*RECORD_FILES, *_status_files(self._relays(controller, None))))
+        files = (*RECORD_FILES, *_status_files(self._relays(controller, None)))
+        self._here.last = self._own.read(files, self._own_groups(controller))
         self._take_frequencies(controller)
         for host, reading in self._taken(controller):
             host.first = reading
@@ -219,6 +223,10 @@ class MachineWatch:
             if (host := self._others.get(key)) is not None:
                 host.frequency.add(answer.texts)
         self._frequency = None
+
+    def _own_groups(self, controller: Controller) -> dict[int, str]:
+        """The relays and servers of this host by their process id, with the names of their groups."""
+        return {hello.pid: hello.group for hello in self._relays(controller, None)}
 
     def _relays(self, controller: Controller, host: HostKey | None) -> list[Hello]:
         """The hellos of the relays and servers on a host; None: on this host."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -50,8 +50,14 @@ class OwnMachine:
         self._others = ProcessTable(root)
         self._groups: tuple[str, ...] | None = None
 
-    def read(self, files: Sequence[str]) -> MachineReading:
-        """Reads these files, the processes of this host, and the counters that :class:`MachineActivity` needs."""
+    def read(self, files: Sequence[str], groups: Mapping[int, str] | None = None) -> MachineReading:
+        """Reads these files, the processes of this host, and the counters that :class:`MachineActivity` needs.
+
+        Args:
+            files: the patterns of the files.
+            groups: the relays and servers that say they run on this host, by process id, with the name of their
+                group. An engine may have started them, so they do not descend from the command.
+        """
         if self._groups is None:
             self._groups = group_files(read_texts(["/proc/self/cgroup"], FILE_BYTES, self._root))
         time_ns = time.monotonic_ns()
@@ -59,9 +65,25 @@ class OwnMachine:
         # Thousands of own processes are read once: whatever descends from them is known by its parent.
         self._ours &= present
         processes = self._others.read(present, present - self._ours)
-        self._ours |= descendants(processes, (self._pid, *self._ours)) & present
+        roots = self._roots(groups or {}, processes)
+        self._ours |= descendants(processes, (self._pid, *roots, *self._ours)) & present
         texts = read_texts((*files, *HEAT_FILES, *self._groups), FILE_BYTES, self._root)
         return MachineReading(time_ns, texts, processes, self._ours)
+
+    def _roots(self, groups: Mapping[int, str], processes: Processes) -> Iterator[int]:
+        """The first process of each group: the parent of a relay forks the clients, a server has no such parent.
+
+        In a container the ids are others. So only a process counts whose command line has the name of its group.
+        """
+        for pid, group in groups.items():
+            if pid in self._ours or pid not in processes:
+                continue
+            parent = processes[pid].parent
+            yield from (each for each in (pid, parent) if group in self._command_line(each))
+
+    def _command_line(self, pid: int) -> list[str]:
+        path = f"/proc/{pid}/cmdline"
+        return read_texts([path], FILE_BYTES, self._root).get(path, "").split("\0")
 
     def frequency_texts(self) -> Texts:
         """The texts of the files with the present frequency of the cores, and their use."""

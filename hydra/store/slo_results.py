@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import msgspec
 
 from hydra.events.value_formatting import counted
+from hydra.measure.column_names import HOST_OTHERS
 from hydra.measure.event_recovery import EventImpact, backlog_by_interval, event_impacts
 from hydra.measure.slo import ObjectiveResult, Recoveries, clock_bound_us, holds, objective_results
-from hydra.model import EVENT_KINDS, RESTART, EventSpec, SloSpec, TimeSeriesFacts, TimeSeriesInterval
+from hydra.model import EVENT_KINDS, RESTART, EventSpec, SloSpec, TimeSeriesFacts, TimeSeriesInterval, number
 from hydra.store.database import RunStore
 
 
@@ -20,7 +21,8 @@ class SloResult:
     """The result of a step that had objectives or events.
 
     ``holds`` is None if unknown; ``highest_backlog`` is the largest backlog in copies; ``complete`` is whether all
-    figures of the time series have arrived.
+    figures of the time series have arrived. ``others_pct`` is the CPU (%) of a host that other processes used; None:
+    unknown.
     """
 
     holds: bool | None
@@ -30,6 +32,12 @@ class SloResult:
     complete: bool | None
     facts: TimeSeriesFacts
     course: Sequence[TimeSeriesInterval]
+    others_pct: float | None = None
+
+    @property
+    def local(self) -> str:
+        """What limited or delayed the step at the hosts of the run, if that is why the answer is unknown; else ""."""
+        return "" if self.holds is not None else next((each.local for each in self.objectives if each.local), "")
 
 
 def workload_of(store: RunStore) -> tuple[SloSpec, tuple[EventSpec, ...]]:
@@ -67,4 +75,5 @@ def answer_of(store: RunStore, epoch: int) -> SloResult | None:
         why = f"{counted(gone, 'subscriber')} {what}"
         objectives.append(ObjectiveResult("failed_subscribers", 0, gone, None, None, holds=False, why=why))
     backlog = max(backlog_by_interval(facts, course), default=0)
-    return SloResult(holds(objectives), objectives, measured, backlog, facts.complete, facts, course)
+    others_pct = number(figures.get(HOST_OTHERS))
+    return SloResult(holds(objectives), objectives, measured, backlog, facts.complete, facts, course, others_pct)

@@ -45,6 +45,7 @@ from hydra.model import (
 from hydra.sweep import search_answer as beside
 from hydra.sweep import search_warnings
 from hydra.sweep.findings import LAST_S
+from hydra.sweep.host_facts import add_host_facts, deciding
 from hydra.sweep.interface import (
     QUICK_DRAIN_S,
     Row,
@@ -315,7 +316,7 @@ class Search(Sweep):
         """Doubles the rate until doubling gains nothing; the figure is the rate received at the best of the rates."""
         search = self._search
         best: float | None = None
-        fastest = 0.0
+        fastest, deciding_step = 0.0, None
         aggregate: float | None = None
         stalled = 0
         together = AGGREGATE_MAX if series == "max_rate" else f"{series}_aggregate_pps"
@@ -325,7 +326,7 @@ class Search(Sweep):
             received = number(result.figures.get(AVG_RX))
             gained = received is not None and (best is None or received >= best * (1 + search.gain_target))
             if received is not None and (best is None or received > best):
-                best, fastest = received, rate
+                best, fastest, deciding_step = received, rate, result
                 row[f"{series}_verdict"] = result.figures.get(VERDICT)
                 _mark(row, series, result.figures.get(GENERATOR_LIMITED))
             pps = number(result.figures.get(AGGREGATE))
@@ -337,9 +338,10 @@ class Search(Sweep):
                 break
         else:
             _warn(row, series, search_warnings.StillRising)
-        if best is None:
+        if best is None or deciding_step is None:
             _warn(row, series, search_warnings.NothingReceived)
             return None
+        add_host_facts(row, [deciding_step])
         return (yield from self._received_anew(asked, settings, series, fastest, row)) or best
 
     def _received_anew(
@@ -373,6 +375,7 @@ class Search(Sweep):
         row[f"{name}_note"] = text_of_search(row, name)
         row[f"{name}_verdict"] = found.limiting(VERDICT)
         _mark(row, name, found.limiting(GENERATOR_LIMITED))
+        add_host_facts(row, deciding(searched.steps, found.limiting_step, found.figure))
         if name in ("slow", "reconnecting"):
             row[f"{name}_cohort_loss_pct"] = found.limiting("cohort_loss_pct")
         if name == "slow":

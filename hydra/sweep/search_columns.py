@@ -8,8 +8,9 @@ from typing import Final
 
 from hydra.measure.column import PER_SECOND, Column, text_column, yes_no_column
 from hydra.measure.column_names import AGGREGATE_MAX, FAILED_STEPS, GENERATOR_LIMITED, STEP_S
-from hydra.measure.step_columns import PUBLISHED
+from hydra.measure.step_columns import PUBLISHED, step_columns
 from hydra.model import Figure
+from hydra.sweep.host_facts import HOST_FACTS
 from hydra.sweep.search_spec import SearchSeries, SearchSpec
 
 LENGTH: Final = Column(STEP_S, "s", "length of each step of the row", repeats="common")
@@ -245,4 +246,9 @@ def answers(row: Mapping[str, Figure]) -> list[str]:
 def search_columns(search: SearchSpec) -> tuple[Column, ...]:
     """All columns of a search's row in their order."""
     of_rates = (column for prefix, series, _ in _rates(search) for column in beside(prefix, series))
-    return *published(search), LENGTH, *of_rates, FAILED
+    of_hosts = (
+        replace(column, help=f"{column.help}. Of the steps that decide this row")
+        for column in step_columns()
+        if column.name in HOST_FACTS
+    )
+    return *published(search), LENGTH, *of_rates, FAILED, *of_hosts

@@ -124,9 +124,14 @@ class ThresholdSearch:
         found._tires = self._tires
         return found
 
+    @property
+    def limiting_step(self) -> StepResult | None:
+        """The step that shows what limits: the step at the lowest rate of those with losses."""
+        return None if self._nearest is None else self._nearest[1]
+
     def limiting(self, column: str) -> Figure:
-        """A figure of the step that shows what limits: the step at the lowest rate of those with losses."""
-        return None if self._nearest is None else self._nearest[1].figures.get(column)
+        """A figure of that step."""
+        return None if self.limiting_step is None else self.limiting_step.figures.get(column)
 
     # --- the script ----------------------------------------------------------------------------------------------
 

@@ -74,6 +74,29 @@ def test_those_that_wanted_most_come_first_where_the_kernel_tells_how_long_they_
     assert sampler.read() == [BusyThread(13, "sh", 20.0, 79.0, 13), BusyThread(11, "GC) (x", 40.0, 1.0, 12)]
 
 
+@pytest.mark.parametrize(
+    ("line", "file", "text"),
+    [
+        ("3:cpu,cpuacct:/server", "cpu/server", "nr_throttled 7\nthrottled_time {ns}\n"),
+        ("0::/user/server", "user/server", "usage_usec 1\nthrottled_usec {us}\n"),
+        ("0::/user/server", "user", "throttled_usec {us}\n"),
+    ],
+)
+def test_the_time_without_quota_is_that_of_the_control_group_and_those_above_it(
+    kernel: Kernel, tmp_path: Path, line: str, file: str, text: str
+) -> None:
+    groups = tmp_path / "groups"
+    (kernel.path / "11" / "cgroup").write_text(f"9:memory:/elsewhere\n{line}\n")
+    (groups / file).mkdir(parents=True)
+    kernel.sampler = ThreadSampler(10, kernel.path, kernel.clock_ns, kernel.clock_ns, groups=groups)
+    for stopped_ms in (700, 1500, 2250):
+        (groups / file / "cpu.stat").write_text(text.format(ns=stopped_ms * 1_000_000, us=stopped_ms * 1000))
+        kernel.now_ns += SECOND
+        kernel.thread(11, 11, 100 + stopped_ms, "java")
+        found = kernel.sampler.read()
+    assert [thread.quota_pct for thread in found] == [75.0]
+
+
 def test_of_many_processes_some_are_read(kernel: Kernel) -> None:
     sampler = ThreadSampler(10, kernel.path, kernel.clock_ns, most=2)
     sampler.read()

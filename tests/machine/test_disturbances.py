@@ -71,6 +71,17 @@ def test_own_processes_are_read_once_and_their_new_children_are_own(tmp_path: Pa
     assert used_by_others(first.processes, last.processes, first.ours | last.ours) == {"busy": 0.4}
 
 
+def test_groups_that_an_engine_started_on_this_host_are_own(tmp_path: Path) -> None:
+    """By the ids that their relays and servers report, unless those are ids of a container."""
+    write(tmp_path, stat(1, 0, "init", 0) | stat(5, 1, "hydra", 10) | stat(20, 1, "mesos-agent", 0))
+    write(tmp_path, stat(30, 20, "python", 0) | stat(31, 30, "relay", 0) | stat(32, 30, "client", 0))
+    write(tmp_path, stat(40, 20, "mosquitto", 0) | stat(50, 1, "bash", 0))
+    lines = {30: "python -m x --group g-1", 31: "python -m x --group g-1", 40: "server --group g-2", 50: "bash"}
+    write(tmp_path, {f"/proc/{pid}/cmdline": line.replace(" ", "\0") + "\0" for pid, line in lines.items()})
+    machine = OwnMachine(tmp_path, pid=5)
+    assert machine.read((), {31: "g-1", 40: "g-2", 50: "g-3", 99: "g-4"}).ours == {5, 30, 31, 32, 40}
+
+
 def test_the_clock_of_a_process_counts_its_cpu_time() -> None:
     before_ns = time.process_time_ns()
     assert before_ns <= (process_cpu_ns(os.getpid()) or 0) <= time.process_time_ns()

@@ -95,6 +95,19 @@ def test_both_ends_of_what_clocks_allow_are_judged(
     assert all(why in o.why for o in both)
 
 
+@pytest.mark.parametrize(
+    ("local", "late", "kept"), [(None, 15, False), ("host CPU", 15, None), ("subscriber hosts", 2, True)]
+)
+def test_what_the_hosts_of_the_run_delayed_is_no_answer_about_the_system(
+    local: str | None, late: int, kept: bool | None
+) -> None:
+    """Neither a latency, nor a rate."""
+    figures: dict[str, Figure] = {"local_limit": local, "rate_held": late < 10}
+    found = objectives(SloSpec(p99_ms=1.5), spread(1000, late), figures=figures)
+    assert [o.holds for o in found] == [kept, kept]
+    assert {o.local for o in found} == {local if kept is None else ""}
+
+
 def test_nothing_lost_is_a_yes_and_what_it_shows_is_told() -> None:
     loss = objectives(SloSpec(loss_pct=0.0), spread(3000))[1]
     assert loss.holds

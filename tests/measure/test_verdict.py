@@ -6,19 +6,34 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.measure.verdict import BottleneckEvidence, BusyWorker, TcpWaits, generator_limited, verdict
+from hydra.measure.acceptance import Acceptance
+from hydra.measure.stage_load import BusyWorker, TcpWaits
+from hydra.measure.verdict import BottleneckEvidence, generator_limited, verdict
 
 QUEUE = "high-water mark"
-ZMQ = BottleneckEvidence(QUEUE, direct=True, held=True, behind=True, subscribers=BusyWorker("python", 20, 1))
+ZMQ = BottleneckEvidence(
+    QUEUE, direct=True, held=True, behind=True, dropped=True, subscribers=BusyWorker("python", 20, 1)
+)
 KAFKA = replace(ZMQ, queue="server", direct=False)
 MQTT = replace(ZMQ, queue="broker's queue", direct=False, server_idle=0.8)
 RUNS, STARVED, IDLE = BusyWorker("main", 99, 0), BusyWorker("main", 19, 80), BusyWorker("main", 12, 5)
+
+CROWDED = BusyWorker("mosquitto", 9, 90)
+THROTTLED = BusyWorker("mosquitto", 20, 79, 78)
+
+REFUSED = Acceptance(
+    sent=100, accepted=50, failed=50, due=100.0, rate_sent=True, held=False, reason="message_too_large"
+)
 
 SLOW = replace(ZMQ, held=False, behind=False, publisher=STARVED, subscriber_host_pct=99)
 
 
 def flow(*, reader: float = 0.0, network: float = 0.0) -> TcpWaits:
     return TcpWaits(4, reader, network, 1e6)
+
+
+BEHIND_SERVER = replace(KAFKA, out_of_publishers=flow(reader=0.9))
+TOO_SLOW = replace(ZMQ, held=False, behind=False)
 
 
 @pytest.mark.parametrize(
@@ -101,6 +116,28 @@ def flow(*, reader: float = 0.0, network: float = 0.0) -> TcpWaits:
         (replace(KAFKA, out_of_publishers=flow(reader=0.9)), "server"),
         (replace(KAFKA, server_idle=0.1), "server"),
         (replace(MQTT, server=RUNS), "server"),
+        # A server that waits for a core that clients or others use is no limit of its own; one that waits for its own
+        # quota is.
+        (replace(KAFKA, out_of_publishers=flow(reader=0.9), server=CROWDED), "host CPU"),
+        (replace(KAFKA, server=CROWDED, server_idle=0.05), "host CPU"),
+        (replace(KAFKA, held=False, behind=False, publisher=IDLE, server=CROWDED), "host CPU"),
+        (replace(KAFKA, server=THROTTLED), "server"),
+        (replace(KAFKA, server=BusyWorker("mosquitto", 20, 0, 79)), "server"),
+        (replace(KAFKA, server=THROTTLED, server_host_pct=99, server_others_pct=80), "host CPU"),
+        (replace(KAFKA, server=BusyWorker("mosquitto", 95, 4), server_host_pct=99, server_others_pct=40), "server"),
+        (replace(KAFKA, server=CROWDED, subscribers=RUNS), "undecided: host CPU or subscriber hosts"),
+        # What the run itself did, and clients without a connection, come before any queue or stage.
+        *(
+            (replace(MQTT, planned=(planned,), server=RUNS), planned)
+            for planned in ("planned events", "receive_rate", "clients not let in", "lost connections")
+        ),
+        (replace(MQTT, planned=("receive_rate", "lost connections")), "undecided: receive_rate or lost connections"),
+        (replace(MQTT, behind=False, planned=("planned events",)), "requested rate"),
+        (replace(MQTT, behind=False, held=False, planned=("planned events",)), "planned events"),
+        # A queue that is not known to have dropped anything is not named.
+        (replace(MQTT, dropped=False), "undecided: no stage was busy"),
+        (replace(ZMQ, dropped=False), "undecided: no stage was busy"),
+        (replace(ZMQ, dropped=False, blocked_share=0.05), QUEUE),
         # What the evidence does not separate.
         (replace(ZMQ, out_of_publishers=flow(reader=0.3, network=0.4)), "undecided: subscriber hosts or network"),
         (replace(ZMQ, library=RUNS, subscribers=RUNS), "undecided: publisher or subscriber hosts"),
@@ -112,6 +149,29 @@ def flow(*, reader: float = 0.0, network: float = 0.0) -> TcpWaits:
 )
 def test_the_cause_is_the_one_that_the_evidence_supports(evidence: BottleneckEvidence, cause: str) -> None:
     assert verdict(evidence).cause == cause
+
+
+@pytest.mark.parametrize(
+    ("evidence", "local"),
+    [
+        (replace(ZMQ, behind=False), None),
+        (replace(ZMQ, behind=False, publisher=RUNS), None),
+        (replace(KAFKA, behind=False, server=CROWDED), "host CPU"),
+        (replace(KAFKA, behind=False, subscribers=BusyWorker("python", 40, 30)), "host CPU"),
+        (replace(KAFKA, server=CROWDED), "host CPU"),
+        (replace(KAFKA, server=RUNS), None),
+        (replace(KAFKA, server=THROTTLED), None),
+        (replace(KAFKA, server=THROTTLED, subscribers=CROWDED), None),
+        (replace(KAFKA, out_of_servers=flow(reader=0.9)), "subscriber hosts"),
+        (replace(KAFKA, held=False, behind=False, publisher=RUNS), "publisher"),
+        (replace(MQTT, planned=("planned events",), subscribers=CROWDED), None),
+        (replace(MQTT, unaccepted=REFUSED, server=CROWDED), None),
+    ],
+)
+def test_a_limit_at_the_hosts_of_the_run_is_known_unless_a_server_or_the_run_did_it(
+    evidence: BottleneckEvidence, local: str | None
+) -> None:
+    assert verdict(evidence).local == local
 
 
 def test_the_figures_for_the_cause_come_first_and_nothing_is_said_of_what_was_not_measured() -> None:
@@ -133,10 +193,6 @@ def test_the_figures_for_the_cause_come_first_and_nothing_is_said_of_what_was_no
     said = "the rate was held and passed, though messages were lost; subscribers' hosts 77 % busy"
     assert verdict(shared).evidence == f"{said}, about 75 % by other processes"
     assert verdict(replace(shared, others_pct=4.9)).evidence == said
-
-
-BEHIND_SERVER = replace(KAFKA, out_of_publishers=flow(reader=0.9))
-TOO_SLOW = replace(ZMQ, held=False, behind=False)
 
 
 @pytest.mark.parametrize(

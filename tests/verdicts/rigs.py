@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
 
+import psutil
 from scipy.special import betaincinv
 
 from hydra.config.cluster import load_cluster
@@ -30,7 +31,7 @@ from hydra.errors import StepError
 from hydra.local.engine import LocalEngine
 from hydra.measure import figures
 from hydra.measure.verdict import verdict
-from hydra.model import Figure, Group, Launch, Role
+from hydra.model import Figure, Group, GroupRole, Launch
 from hydra.monitor.progress_view import Observer
 from hydra.run.context import RunContext
 from hydra.run.launcher import system_for
@@ -84,7 +85,7 @@ class Quota:
 class QuotaEngine(LocalEngine):
     """The embedded engine, with the groups of one role in a cgroup."""
 
-    def __init__(self, *args: Any, role: Role, quota: Quota) -> None:
+    def __init__(self, *args: Any, role: GroupRole, quota: Quota) -> None:
         super().__init__(*args)
         self._role = role
         self._quota = quota
@@ -123,7 +124,7 @@ class Rig:
     scenario: str = "zmqfixed"
     fixed: Mapping[str, object] = field(default_factory=dict)
     planted: Callable[[Drawn], dict[str, Any]] = lambda _: {}  # a default
-    quota: Role | None = None
+    quota: GroupRole | None = None
     network: bool = False
 
     def draw(self, seed: int, *, trial: bool) -> dict[str, Any]:
@@ -131,6 +132,14 @@ class Rig:
         random_ = random.Random(f"{self.name} {seed} {trial}")  # a test's parameters
         drawn = {name: _drawn(random_, pair[trial]) for name, pair in self.ranges.items()}
         return drawn | self.planted(drawn)
+
+    def _begin(self, quota: Quota, drawn: Drawn) -> None:
+        """Limits the processes in the cgroup; a server of the embedded engine is in no group, and enters it now."""
+        if self.quota == "server":
+            for child in psutil.Process().children(recursive=True):
+                if child.name() == "mosquitto":
+                    (quota.path / "cgroup.procs").write_text(str(child.pid))
+        quota.limit(drawn["cores"], drawn["period_us"])
 
     def take(self, drawn: Drawn, folder: Path) -> Measured:
         """Runs it."""
@@ -152,7 +161,7 @@ class Rig:
                 quota = Quota(f"hydra-{os.getpid()}")
                 stack.callback(quota.close)
                 engine = QuotaEngine(*place, role=self.quota, quota=quota)
-                begin = partial(quota.limit, drawn["cores"], drawn["period_us"])
+                begin = partial(self._begin, quota, drawn)
             else:
                 engine = LocalEngine(*place)
             stack.enter_context(closing(engine))
@@ -198,6 +207,8 @@ def _narrow(network: Hosts, drawn: Drawn) -> None:
 
 _SECONDS_A_MESSAGE: Final = 2e-6
 """CPU that a subscriber in Python takes at least for a message, its library's thread included."""
+_SECONDS_A_COPY: Final = 4e-6
+"""CPU that mosquitto takes at least for a copy of a message."""
 _PERIODS: Final = ([20_000, 100_000], [10_000, 50_000, 90_000])
 
 RIGS: Final = {
@@ -252,6 +263,23 @@ RIGS: Final = {
         Rig(
             "server",
             "server",
+            {
+                "clients": ([4, 8], [3, 5, 10]),
+                "settings.rate": ((4000.0, 5000.0), (3000.0, 6000.0)),
+                "settings.message_size": ([100], [64, 200]),
+                "part": ((0.25, 0.35), (0.2, 0.45)),
+                "period_us": _PERIODS,
+            },
+            scenario="mqtt-fixed",
+            fixed={"client": "native"},
+            planted=lambda drawn: {
+                "cores": drawn["part"] * _SECONDS_A_COPY * drawn["settings.rate"] * drawn["clients"]
+            },
+            quota="server",
+        ),
+        Rig(
+            "crowded",
+            "host CPU",
             {
                 "clients": ([2], [1, 3]),
                 "settings.rate": ((15_000.0, 20_000.0), (12_000.0, 25_000.0)),
