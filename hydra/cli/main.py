@@ -21,9 +21,9 @@ from hydra.cli.machine_commands import check
 from hydra.cli.measurement_commands import RUNS, run_, slo
 from hydra.cli.result_commands import compare, fit, report, runs, serve
 from hydra.cli.setup_commands import install_completion, schema
-from hydra.errors import EXIT_INTERRUPTED, EXIT_UNREAD, EXIT_USAGE, HydraError, UsageError
+from hydra.errors import EXIT_INTERRUPTED, EXIT_UNREAD, EXIT_USAGE, INTERRUPTED_EARLY, HydraError, UsageError
 from hydra.options.help import MACHINE, MORE, RESULTS, GroupedHelpCommand
-from hydra.options.interrupts import hung_up, ignore_signals, interrupt_on_the_first, leave_at_once_on_the_next
+from hydra.options.interrupts import hung_up, ignore_signals, interrupt_on_the_first, present
 from hydra.options.plugin_commands import add_flags, commands
 from hydra.options.scenario_commands import MEASURE, ScenarioArgumentCommand
 
@@ -88,6 +88,8 @@ class HydraCommand(GroupedHelpCommand, click.Group):
         name, command, rest = super().resolve_command(ctx, args)
         if isinstance(command, ScenarioArgumentCommand):
             command.check_first(ctx, rest)
+        if getattr(command, "section", "") == MEASURE:
+            present().early = INTERRUPTED_EARLY
         if command is not None:
             add_flags(command, ctx)
         return name, command, rest
@@ -141,7 +143,7 @@ def main(command: click.Command = cli) -> None:
     except KeyboardInterrupt:  # Ctrl-C while another exception was handled
         sys.exit(EXIT_INTERRUPTED)
     finally:
-        leave_at_once_on_the_next()  # threads of libraries may still be ending
+        present().end()  # threads of libraries may still be ending
         # Otherwise Python would look for garbage among all that was imported, which takes 0.1 s after a run.
         gc.freeze()
 
@@ -174,6 +176,8 @@ def _obey(command: click.Command) -> None:
     except click.exceptions.Exit as e:
         sys.exit(e.exit_code)
     except click.Abort:
+        if present().early:
+            leave(f"hydra: {present().early}", EXIT_INTERRUPTED)
         sys.exit(EXIT_INTERRUPTED)
     except click.ClickException as e:
         # One line instead of click's usage block: what, where, what to try.
@@ -191,6 +195,8 @@ def _obey(command: click.Command) -> None:
         # Python 3.11 reports an interrupt in __set_name__, while it makes a dataclass, as an error of that call.
         if not isinstance(e.__cause__, KeyboardInterrupt):
             raise
+        if present().early:
+            leave(f"hydra: {present().early}", EXIT_INTERRUPTED)
         sys.exit(EXIT_INTERRUPTED)
     except OSError as e:
         if e.errno == errno.EIO and hung_up():

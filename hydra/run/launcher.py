@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from shlex import quote
 from typing import Final
 
 import click
@@ -20,11 +21,12 @@ from hydra.config.resource_needs import expected_start_s
 from hydra.errors import EXIT_GOOD, EXIT_INTERRUPTED, HydraError, RefusedKeyError
 from hydra.events.run_events import EngineWaits, RolesPinned, RunBegan, RunComplete, RunResumed, RunResumeSummary
 from hydra.events.value_formatting import duration
-from hydra.events.warnings import Interrupted
+from hydra.events.warnings import CleanupFailed, Interrupted
 from hydra.measure.column_names import STATUS
 from hydra.model import Agent, ClusterSpec, GroupRole, Scenario, format_cpus
 from hydra.monitor.metrics_exports import Exports
 from hydra.monitor.progress_view import Observer, servers_of
+from hydra.options import interrupts
 from hydra.options.engine_choice import SelectedEngine
 from hydra.report.tables import name_of, write
 from hydra.run.context import RunContext
@@ -118,17 +120,23 @@ def launch(resolved: ResolvedScenario, request: RunRequest) -> RunEnd:
         HydraError: the run could not begin or continue.
     """
     redactor = Redactor.of_runs([resolved, *request.beside], *request.engine.secrets())
-    with redactor.in_errors():
-        return _launch(resolved, request, redactor)
+    observer = Observer(quiet=request.quiet, plain=request.plain, redact=redactor.text, label=request.label)
+    interrupts.present().early = ""
+    try:
+        with redactor.in_errors():
+            return _launch(resolved, request, redactor, observer)
+    except KeyboardInterrupt:
+        if not (request.out / DATABASE).is_file():
+            observer.show(Interrupted())
+        raise
 
 
-def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor) -> RunEnd:
+def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor, observer: Observer) -> RunEnd:
     # What else uses the CPU is known from now on.
     machines = MachineWatch()
     request.exports.end(well=False)  # of the last turn, whose readers get no wait if this one fails
     if not request.resume:
         check_folder(request.out)
-    observer = Observer(quiet=request.quiet, plain=request.plain, redact=redactor.text, label=request.label)
     raise_open_files()
     with contextlib.ExitStack() as stack:
         if request.resume:
@@ -166,6 +174,7 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor)
             began = _began(placed, request, agents, machine)
             observer.show(began)
             request.confirm(began.expected_s)
+        on_cluster = _on_cluster(request)
         try:
             with _store(resolved, request, redactor) as store:
                 if not request.resume:
@@ -176,20 +185,29 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor)
                     store.add_event(RolesPinned({role: format_cpus(cpus) for role, cpus in pins.items()}))
                 within = "" if request.whole is None else f"{request.whole.name}/"
                 request.exports.begin(within + request.out.name, resolved.system.name)
-                end = run(
-                    RunContext(placed, request.cluster, its_engine, system, store, observer, request.exports, machines),
-                    request.turn,
+                context = RunContext(
+                    placed, request.cluster, its_engine, system, store, observer, request.exports, machines, on_cluster
                 )
+                end = run(context, request.turn)
         except KeyboardInterrupt:
             if not (request.out / DATABASE).is_file():
                 raise
             end = replace(_concluded(resolved, request, redactor, INTERRUPTED), code=EXIT_INTERRUPTED)
         # The last step of this run may not be the last one of the whole that it is a part of.
         if end.code == EXIT_INTERRUPTED or (observer.ends and request.whole):
-            observer.show(Interrupted(str(request.whole or request.out), by_key=observer.ends))
+            folder = str(request.whole or request.out)
+            observer.show(Interrupted(folder, len(end.results), by_key=observer.ends))
             end = replace(end, code=EXIT_INTERRUPTED)
             request.exports.end(well=False)
         return end
+
+
+def _on_cluster(request: RunRequest) -> list[CleanupFailed]:
+    """What a run leaves on a cluster if its process ends at once."""
+    master = f"--master {quote(request.engine.master)}"
+    if request.engine.spec.end_run is None:
+        return []
+    return [CleanupFailed(f"the run {request.run}", master, f"hydra kill {quote(request.run)} {master} removes it")]
 
 
 def _check_payload_files(scenario: Scenario) -> None:
