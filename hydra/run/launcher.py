@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
@@ -18,7 +18,7 @@ from hydra.client.payload import beginning
 from hydra.config.machine_limits import MachineLimits, read_limits
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.resource_needs import expected_start_s
-from hydra.errors import EXIT_GOOD, EXIT_INTERRUPTED, HydraError, RefusedKeyError
+from hydra.errors import EXIT_GOOD, EXIT_INTERRUPTED, HydraError, PlacementError, RefusedKeyError
 from hydra.events.run_events import EngineWaits, RolesPinned, RunBegan, RunComplete, RunResumed, RunResumeSummary
 from hydra.events.value_formatting import duration
 from hydra.events.warnings import CleanupFailed, Interrupted
@@ -163,7 +163,8 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor,
         agents = its_engine.agents()
         # The run's directory keeps the scenario as the user named it, so it can be resumed.
         placed, left_out = without_unknown(pinned, agents)
-        check_placement(placed, request.cluster, agents, machine)
+        with _holders_named(request):
+            check_placement(placed, request.cluster, agents, machine)
         if request.turn is not None and request.resume:
             left_out = None  # the first turn has shown and stored it
         if left_out is not None:
@@ -200,6 +201,23 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor,
             end = replace(end, code=EXIT_INTERRUPTED)
             request.exports.end(well=False)
         return end
+
+
+@contextlib.contextmanager
+def _holders_named(request: RunRequest) -> Iterator[None]:
+    """Adds the other runs on the cluster to the remedy of a placement that fails: they may hold the agents."""
+    engine = request.engine
+    try:
+        yield
+    except PlacementError as e:
+        rows: list[dict[str, object]] = []
+        with contextlib.suppress(HydraError):  # the placement's own error says enough
+            rows = engine.spec.leftovers(engine.master, engine.settings) if engine.spec.leftovers else []
+        if not (runs := sorted({str(row["run"]) for row in rows} - {request.run})):
+            raise
+        kill = f"hydra kill RUN --master {quote(engine.master)} ends one"
+        there = f"the cluster has other runs of Hydra, which may hold it ({', '.join(runs)}): {kill}"
+        raise PlacementError(e.what, "; ".join(filter(None, (e.remedy, there)))) from e
 
 
 def _on_cluster(request: RunRequest) -> list[CleanupFailed]:
