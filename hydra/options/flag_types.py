@@ -67,6 +67,8 @@ class WholeNumber(click.types.IntParamType):
         """The number; fails with one line where it is none."""
         with suppress(ValueError):
             value = whole_number(str(value), self.units)
+        if isinstance(value, str) and (several := _several(self, value, param)):
+            self.fail(f"{value!r} is no single number{several}", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -117,6 +119,20 @@ def _amount(text: str, units: Mapping[str, int]) -> Decimal:
     return number
 
 
+def _several(kind: click.ParamType[Any], value: object, param: click.Parameter | None) -> str:
+    """How a user varies a setting, if the value of its flag is a list of possible values; else ""."""
+    table, _, name = str(getattr(param, "key", "")).rpartition(".")
+    parts = str(value).split(",")
+    if table != "settings" or len(parts) < 2:
+        return ""
+    try:
+        values = [kind.convert(part, None, None) for part in parts]
+    except click.UsageError:
+        return ""
+    shown = ",".join(f"{each:g}" if isinstance(each, float) else repr(each) for each in values)
+    return f"; for a row with each of these values use --set 'sweep.vary={{{name}=[{shown}]}}'"
+
+
 class ChoiceList(click.Choice[str]):
     """One or more of the names, separated by commas."""
 
@@ -159,7 +175,7 @@ class RateType(click.ParamType[float | str]):
         except ValueError:
             rate = nan
         if not isfinite(rate):
-            self.fail(f"{value!r} is neither messages per second nor max", param, ctx)
+            self.fail(f"{value!r} is neither messages per second nor max{_several(self, value, param)}", param, ctx)
         return rate
 
 
