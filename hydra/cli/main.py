@@ -187,6 +187,7 @@ def _obey(command: click.Command) -> None:
             sys.exit(e.exit_code)
         leave(f"{where}: {error_text(e, where)} (see {where} --help)", e.exit_code)
     except HydraError as e:
+        _leave_at_a_limit(e)
         leave(f"hydra: {e}", e.exit_code)
     except _UnreadError:
         drop(sys.stdout)
@@ -194,6 +195,7 @@ def _obey(command: click.Command) -> None:
     except RuntimeError as e:
         # Python 3.11 reports an interrupt in __set_name__, while it makes a dataclass, as an error of that call.
         if not isinstance(e.__cause__, KeyboardInterrupt):
+            _leave_at_a_limit(e)
             raise
         if present().early:
             leave(f"hydra: {present().early}", EXIT_INTERRUPTED)
@@ -202,12 +204,26 @@ def _obey(command: click.Command) -> None:
         if e.errno == errno.EIO and hung_up():
             sys.exit(EXIT_INTERRUPTED)
         if e.errno is None or e.errno not in (REMEDIES if e.filename else FULL):
+            _leave_at_a_limit(e)
             raise
         what = f"{e.filename}: {e.strerror}"
         if not e.filename:
             drop(sys.stdout)
             what = f"cannot write: {e.strerror}"
         leave(f"hydra: {what}; {REMEDIES[e.errno]}", EXIT_USAGE)
+    except Exception as e:
+        _leave_at_a_limit(e)
+        raise
+
+
+def _leave_at_a_limit(error: Exception) -> None:
+    """Exits with one line if a limit of this process or machine caused an error."""
+    try:
+        from hydra.cli.process_limits import limit_behind
+    except (ImportError, OSError, MemoryError):  # no file can be opened any more, and so no module be read
+        return
+    if text := limit_behind(error):
+        leave(f"hydra: {text}", EXIT_USAGE)
 
 
 if __name__ == "__main__":
