@@ -87,7 +87,9 @@ def test_another_program_of_this_name_stays_and_the_path_of_the_command_is_print
     installed: Installed, tmp_path: Path, kind: str
 ) -> None:
     other = installed.later if kind == "later" else installed.link
-    target = tmp_path / ("another" if "tree" in kind else "pipx/venvs/hydra") / (COMMAND if "tree" in kind else "bin/hydra")
+    target = (
+        tmp_path / ("another" if "tree" in kind else "pipx/venvs/hydra") / (COMMAND if "tree" in kind else "bin/hydra")
+    )
     if "link" in kind:
         other.parent.mkdir(parents=True)
         other.symlink_to(target if kind == "broken link" else program(target))

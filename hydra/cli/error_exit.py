@@ -32,8 +32,7 @@ def error_text(error: click.ClickException, command: str) -> str:
         return text
     taker = error.ctx.command
     if isinstance(error, click.NoSuchOption):
-        known = taker.get_params(error.ctx)
-        near = _meant(error.option_name, known) or _elsewhere(error.option_name, error.ctx)
+        near = _meant(error.option_name, taker.get_params(error.ctx)) or _elsewhere(error.option_name, error.ctx)
         return f"No such option {error.option_name!r}{near}"
     if isinstance(error, click.MissingParameter) or "unexpected extra argument" in text:
         return f"{text.rstrip('.')}; write {' '.join([command, *taker.collect_usage_pieces(error.ctx)])}"
@@ -67,7 +66,9 @@ def _elsewhere(flag: str, context: click.Context) -> str:
     """Hydra's own commands that have a flag which this command lacks; "" if there are none."""
     root = context.find_root().command
     own = root.commands.items() if isinstance(root, click.Group) else ()
-    names = [f"hydra {name}" for name, command in own if any(flag in param.opts for param in command.get_params(context))]
+    names = [
+        f"hydra {name}" for name, command in own if any(flag in param.opts for param in command.get_params(context))
+    ]
     return f"; it is a flag of {' and '.join(names)}" if names else ""
 
 

@@ -25,8 +25,8 @@ from hydra.report.row_warnings import warnings_of
 from hydra.report.table import fitted, terminal_width
 from hydra.run import launcher
 from hydra.run.launcher import RunRequest
-from hydra.run.runner import RunEnd
 from hydra.run.remote_command import ResolvedCommand, run_elsewhere
+from hydra.run.runner import RunEnd
 from hydra.store.database import RunStore
 from hydra.store.redaction import typed
 from hydra.store.run_folders import check_folder, write_whole

@@ -22,7 +22,9 @@ _FILES: Final = _Limit(resource.RLIMIT_NOFILE, "open files", "-n")
 _MEMORY: Final = _Limit(resource.RLIMIT_AS, "kB of virtual memory", "-v", 1024)
 _PROCESSES: Final = _Limit(resource.RLIMIT_NPROC, "processes of this user", "-u")
 _BY_ERROR: Final = {errno.EMFILE: _FILES, errno.ENOMEM: _MEMORY, errno.EAGAIN: _PROCESSES}
-_HOST_FILES: Final = "this machine has no more open files (fs.file-max); end other processes, or raise it: sysctl fs.file-max"
+_HOST_FILES: Final = (
+    "this machine has no more open files (fs.file-max); end other processes, or raise it: sysctl fs.file-max"
+)
 _NO_MEMORY: Final = "this machine has no more memory; end other processes, or use fewer clients"
 _LACKS_MEMORY: Final = (MemoryError, ImportError, subprocess.SubprocessError)
 """Errors that too little virtual memory causes, in addition to its own: a library or a program cannot be loaded."""

@@ -31,8 +31,8 @@ from hydra.config.validation import (
     refusals_in,
     specs_of,
 )
-from hydra.config.written_amounts import with_numbers
 from hydra.config.workload import check_connections, check_workload, with_recorded
+from hydra.config.written_amounts import with_numbers
 from hydra.engine.placement import parse_constraint
 from hydra.errors import ConfigError, Key, RefusedError, RefusedKeyError
 from hydra.model import (

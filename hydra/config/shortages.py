@@ -10,6 +10,7 @@ from typing import Final
 from hydra.config.machine_limits import MachineLimits
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.resource_needs import MachineNeeds, needs
+from hydra.events.value_formatting import bytes_text
 from hydra.model import ClusterSpec, Scenario
 
 GOOD_CLOCKS: Final = ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page")

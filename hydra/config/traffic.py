@@ -27,7 +27,9 @@ def with_texts(data: Toml) -> None:
     vary = sweep.get("vary") if isinstance(sweep, dict) else None
     if isinstance(vary, dict) and isinstance(vary.get(_SIZES), list):
         key: Key = ("sweep", "vary", _SIZES)
-        texts = [_text((*key, n), each) if isinstance(each, list | str) else each for n, each in enumerate(vary[_SIZES])]
+        texts = [
+            _text((*key, n), each) if isinstance(each, list | str) else each for n, each in enumerate(vary[_SIZES])
+        ]
         data["sweep"] = {**data["sweep"], "vary": {**vary, _SIZES: texts}}
 
 

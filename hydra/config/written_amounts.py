@@ -13,7 +13,6 @@ from hydra.config.validation import Tables
 from hydra.errors import Key
 from hydra.model import Rate, setting_of
 
-
 _NUMBERS: Final = {int, float, *get_args(Rate)}
 
 
@@ -40,9 +39,9 @@ def _points(data: Toml) -> int:
 def _replace(data: Any, key: Key, noun: type) -> None:
     """Replaces the texts of one table; copies it with its parents, which may belong to another scenario."""
     hints = get_type_hints(noun)
-    place = data
+    place: Any = data
     for part in key:
-        inner = place.get(part) if isinstance(place, dict) else place[part] if isinstance(place, list) else None
+        inner = place.get(part) if isinstance(place, dict) else place[int(part)]
         if not isinstance(inner, dict | list):
             return
         place[part] = inner.copy()

@@ -124,4 +124,6 @@ def id_ranges(ids: Iterable[int]) -> str:
 
 def bytes_text(count: float) -> str:
     """An amount of memory or disk: ``1.5 GB``, ``12 MB``, ``0 MB``."""
-    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1g} MB" if count < 1e7 else f"{count / 1e6:.0f} MB"
+    return (
+        f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1g} MB" if count < 1e7 else f"{count / 1e6:.0f} MB"
+    )

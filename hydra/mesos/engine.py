@@ -150,7 +150,11 @@ class MesosEngine(DriverEngine[MesosState]):
     def _holders(self) -> str:
         """The runs of Hydra that have tasks on the cluster, as the end of a sentence."""
         with contextlib.suppress(UsageError, ClusterError):  # what the user reads then names no run
-            runs = [f"{row['run']} ({row['tasks']} tasks)" for row in leftovers(self._master, self._settings) if row["tasks"]]
+            runs = [
+                f"{row['run']} ({row['tasks']} tasks)"
+                for row in leftovers(self._master, self._settings)
+                if row["tasks"]
+            ]
             return f"; runs of Hydra with tasks there: {', '.join(runs)}" if runs else ""
         return ""
 

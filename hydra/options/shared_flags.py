@@ -36,7 +36,7 @@ TYPED: Final = "HYDRA_TYPED"
 # --- of a run ---------------------------------------------------------------------------------------------------------
 
 _CONFIG: Final = (
-    "Cluster file (default: conf/hydra.toml in the source tree, and in the package hydra if Hydra is installed without it)."
+    "Cluster file (default: conf/hydra.toml, in the source tree or, of an installed Hydra, in its package hydra)."
 )
 config_flag = grouped(CLUSTER, click.option("--config", type=PATH, help=_CONFIG))
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
+from typing import Final
 
 from hydra.events.value_formatting import MARK, counted, number
 from hydra.events.warnings import HydraWarning

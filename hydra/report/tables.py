@@ -345,9 +345,7 @@ def rows_table(scenario: Scenario, rows: Sequence[Row], results: Sequence[StepRe
     return table(scenario, rows, warnings_of_rows(scenario, rows), results, _TERMINAL)
 
 
-def json_text(
-    scenario: Scenario, rows: Sequence[Row], events: Iterable[StoredEvent] = (), error: str = ""
-) -> str:
+def json_text(scenario: Scenario, rows: Sequence[Row], events: Iterable[StoredEvent] = (), error: str = "") -> str:
     """The text of ``rows.json``: every row as an object with all columns in order, and all warnings.
 
     ``report/json_schema.py`` describes the format.

@@ -29,6 +29,8 @@ from hydra.jupyter.run_data import load
 from hydra.local.engine import LocalEngine
 from hydra.model import Scenario, StepResult
 from hydra.monitor.progress_view import Observer
+from hydra.options import interrupts
+from hydra.options.interrupts import Interrupts, Left
 from hydra.report.run_catalog import catalog
 from hydra.run import report_collection
 from hydra.run import step_sequence as taking

@@ -58,7 +58,9 @@ def nats(needs_nats: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 @pytest.fixture(scope="module")
 def mqtt(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     limits = MosquittoJoin(max_queued_messages=1000, max_inflight_messages=100)
-    with EmbeddedServer(MosquittoProgram(), SingleServer(limits), tmp_path_factory.mktemp("mqtt") / "server") as running:
+    with EmbeddedServer(
+        MosquittoProgram(), SingleServer(limits), tmp_path_factory.mktemp("mqtt") / "server"
+    ) as running:
         host, _, port = running.address.rpartition(":")
         yield running.address, lambda: forget(MqttAccess(host=host, port=int(port)), "hydra")
 
@@ -77,7 +79,17 @@ def test_nothing_stays_on_the_users_servers(
 ) -> None:
     address, left = request.getfixturevalue(system)
     gap_s, text = MOMENTS[moment]
-    flags = ["--clients", "1,2", "--duration", "0.3", "--set", "warmup_s=0", "--plain", "--out", str(tmp_path / "press")]
+    flags = [
+        "--clients",
+        "1,2",
+        "--duration",
+        "0.3",
+        "--set",
+        "warmup_s=0",
+        "--plain",
+        "--out",
+        str(tmp_path / "press"),
+    ]
     command = [sys.executable, "-m", "hydra.cli.main", *COMMANDS[system], address, *flags]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
         assert run.stderr is not None
@@ -87,7 +99,7 @@ def test_nothing_stays_on_the_users_servers(
             if text in line:
                 break
         run.send_signal(signal.SIGINT)
-        time.sleep(gap_s)  # what is tested is this time
+        time.sleep(gap_s)  # noqa: TID251  # the time between the signals is what is tested
         run.send_signal(signal.SIGINT)
         _, rest = run.communicate(timeout=LONG_S)
     assert run.returncode == EXIT_INTERRUPTED, "".join([*told, rest])
