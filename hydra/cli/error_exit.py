@@ -32,8 +32,8 @@ def error_text(error: click.ClickException, command: str) -> str:
         return text
     taker = error.ctx.command
     if isinstance(error, click.NoSuchOption):
-        near = _meant(error.option_name, taker.get_params(error.ctx)) or _elsewhere(error.option_name, error.ctx)
-        return f"No such option {error.option_name!r}{near}"
+        meant = _meant(error.option_name, taker.get_params(error.ctx)) or _elsewhere(error.option_name, error.ctx)
+        return f"No such option {error.option_name!r}{meant}"
     if isinstance(error, click.MissingParameter) or "unexpected extra argument" in text:
         return f"{text.rstrip('.')}; write {' '.join([command, *taker.collect_usage_pieces(error.ctx)])}"
     if "No such command" in text and isinstance(taker, click.Group) and error.ctx.parent is not None:
