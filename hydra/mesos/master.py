@@ -161,7 +161,7 @@ class OperatorApi:
         folder = self._sandbox(framework, task)
         path = f"{folder}/stderr"
         size = self._get("/files/read", {"path": path, "offset": -1})["offset"]
-        # One byte more tells whether the text begins with a whole line.
+        # One byte more: the first line is whole if that byte ends a line.
         begin = max(0, size - _TAIL_BYTES - 1)
         text = str(self._get("/files/read", {"path": path, "offset": begin, "length": _TAIL_BYTES + 1})["data"])
         return last_lines(text, whole=begin == 0)

@@ -211,7 +211,7 @@ def _holders_named(request: RunRequest) -> Iterator[None]:
         yield
     except PlacementError as e:
         rows: list[dict[str, object]] = []
-        with contextlib.suppress(HydraError):  # the placement's own error says enough
+        with contextlib.suppress(HydraError):  # the placement's own error is enough
             rows = engine.spec.leftovers(engine.master, engine.settings) if engine.spec.leftovers else []
         if not (runs := sorted({str(row["run"]) for row in rows} - {request.run})):
             raise
