@@ -57,8 +57,10 @@ def _of(limit: _Limit) -> int | None:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An error and what caused it, the first cause last."""
+    """An error and what caused it, the first cause last; a chain may lead back to an error that is in it already."""
     each: BaseException | None = error
-    while each is not None:
+    seen = set[int]()
+    while each is not None and id(each) not in seen:
         yield each
+        seen.add(id(each))
         each = each.__cause__ or each.__context__

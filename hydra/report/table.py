@@ -85,8 +85,8 @@ def _as_markdown(part: str | Table) -> list[str]:
 
 
 MARKS: Final = {
-    MARK: "the row is not clean: its figures may not be those of the system",
-    NOTED: "a warning about the row is below, which does not change its figures",
+    MARK: "the row is not clean: read its lines below before you use its figures",
+    NOTED: "a line below is about the row, which is clean",
 }
 """The meaning of each mark of a row."""
 
