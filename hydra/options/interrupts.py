@@ -45,7 +45,8 @@ class Interrupts:
     servers of the user is removed first. Another signal ends the process at once if it comes at least a second later.
 
     Attributes:
-        early: what the user reads about an interrupt before a run begins; "" from then on, as the run prints its own text.
+        early: what the user reads about an interrupt before a run begins; "" from then on, as the run prints its own
+            text.
 
     Arguments:
         clock_s: a clock in seconds.
