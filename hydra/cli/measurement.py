@@ -186,7 +186,7 @@ class SloStep(ScenarioRun):
         shown = as_json
         if not self.command.flags["as_json"]:
             row = tables.rows_table(scenario, end.rows, end.results)
-            shown = fitted([*as_text[:-1], row, as_text[-1]], terminal_width())
+            shown = fitted([*as_text[:2], row, *as_text[2:]], terminal_width())
         code = EXIT_GOOD if answer.holds else EXIT_INCOMPLETE
         return self._printout(shown, code, end.rows)
 
