@@ -6,6 +6,7 @@ import contextlib
 import secrets
 from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
+from shlex import quote
 from typing import Any, Final, get_args
 
 from confluent_kafka import Consumer, KafkaException, Producer
@@ -34,7 +35,6 @@ from hydra.system.embedded_server import EmbeddedServer
 from hydra.system.server_system import ServerSystem
 from hydra.wire.protocol_constants import kind_of
 
-CLEAN: Final = "hydra kafka-clean --servers … removes this topic"
 _MODULES: Final = {
     "kafka-python": "hydra.kafkatest.kafka_python",
     "confluent-kafka": "hydra.kafkatest.confluent",
@@ -59,6 +59,7 @@ class KafkaSystem(ServerSystem):
         self._spec = spec_of(scenario)
         super().__init__(scenario, self._spec.bootstrap, deploy=deploy, is_local=is_local, tls=self._spec.tls)
         self._data: DataTopic | None = None
+        self._topics: Topics | None = None  # of the last cluster, also when they are being deleted
         self._kill: Kill | None = None
         self._move: Move | None = None
         self._returned = False  # whether the broker was started again in the present step
@@ -245,7 +246,7 @@ class KafkaSystem(ServerSystem):
 
     def _connect(self) -> None:
         """Creates the run's topic; removes topics of an earlier, killed process of this run from the user's cluster."""
-        topics = Topics(self._address, self._properties, self._run, self._wait_for_brokers)
+        topics = self._topics = Topics(self._address, self._properties, self._run, self._wait_for_brokers)
         brokers, records = (self._scenario.server.count, None) if self._own else (0, self._records(topics))
         self._data = DataTopic(topics, brokers, records, str(self._folder.absolute()))
         self._use(self._data, topic_config_of(self._scenario, first_settings(self._scenario)))
@@ -298,6 +299,12 @@ class KafkaSystem(ServerSystem):
         self._returned = True
         self._watch()
 
+    def left(self) -> list[CleanupFailed]:
+        """The topics that were created on the user's cluster and not deleted."""
+        topics = self._topics.created if self._theirs and self._topics is not None else ()
+        clean = f"hydra kafka-clean --servers {quote(self._address)} removes this topic"
+        return [CleanupFailed(topic, self._address, clean) for topic in topics]
+
     def _disconnect(self) -> None:
         """Deletes the topic, unless it is deleted with the data of brokers started by Hydra."""
         self._spare()
@@ -308,7 +315,8 @@ class KafkaSystem(ServerSystem):
             data.topics.end()
             return
         data.topics.remove_groups(group for group, known in self._groups.items() if not known)
-        self._warnings += [CleanupFailed(topic, self._address, CLEAN) for topic in data.close()]
+        data.close()
+        self._warnings += self.left()
 
 
 def _check_values(properties: Mapping[str, str]) -> None:

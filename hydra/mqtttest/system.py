@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import fields
 from functools import cached_property, partial
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
@@ -148,7 +149,6 @@ def _connection(access: MqttAccess, on_message: Callable[[mqtt.MQTTMessage], Non
     return MqttConnection(f"hydra-{secrets.token_hex(8)}", step, on_message=on_message, timeout_s=_ASK_FOR_S)
 
 
-CLEAN: Final = "mosquitto_sub --remove-retained removes these messages"
 _ASK_WITHIN_S: Final = 10.0
 _MOST_NAME: Final = 60
 
@@ -228,14 +228,25 @@ class MqttSystem(ServerSystem):
     def _observed(self) -> ConnectionMonitor:
         return self._on_a_thread(partial(ConnectionMonitor, self._access))
 
+    def left(self) -> list[CleanupFailed]:
+        """The retained messages of this run on the user's server, if they are not deleted."""
+        if not (self._retained and self._theirs and self._address):
+            return []
+        host, _, port = self._address.rpartition(":")
+        topics, at = quote(f"{self._run}/#"), f"-h {quote(host.strip('[]'))} -p {port}"
+        clean = f"mosquitto_sub {at} -t {topics} --remove-retained --retained-only -W 5 removes them"
+        return [CleanupFailed(f"retained messages under {self._run}", self._address, clean)]
+
     def _disconnect(self) -> None:
         """Makes the user's server delete the retained messages of this run."""
-        if self._retained and self._theirs and self._address:
+        if not self.left():
+            return
+        try:
+            self._on_a_thread(partial(forget, self._access, self._run))
+        except ServerError:
+            self._warnings += self.left()
+        finally:
             self._retained = False
-            try:
-                self._on_a_thread(partial(forget, self._access, self._run))
-            except ServerError:
-                self._warnings.append(CleanupFailed(f"retained messages under {self._run}", self._address, CLEAN))
 
     def _on_a_thread(self, question: Callable[[], _T]) -> _T:
         """Calls the server on a separate thread, and returns its answer.

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Hashable, Sequence
 from dataclasses import astuple, replace
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -337,6 +338,12 @@ class NatsSystem(ServerSystem):
             streams.close()
         self._streams.reach(jetstream=self._needs_streams())
         self._watch()
+
+    def left(self) -> list[CleanupFailed]:
+        """The streams on the user's servers that are not deleted."""
+        streams = self._registry.all() if self._registry is not None else ()
+        clean = f"nats --server {quote(self._address)} stream rm"
+        return [CleanupFailed(each, self._address, f"{clean} {each} removes it") for each in streams]
 
     def _disconnect(self) -> None:
         """Deletes the streams on the user's servers; those on Hydra's servers are deleted with the servers' data."""

@@ -427,7 +427,10 @@ def _key_without_flag(where: str, its: _Subject, flag: str) -> UsageError | None
     key = key_named(name, plugins.system(its.system), () if its.experiment else (f"sweep.{kind.key}",))
     if not key:
         return None
-    return UsageError(f"{flag}: {where} has no such flag, but the scenario has the key {key}", f"use --set {key}=VALUE")
+    use, file = f"--set {key}=VALUE", f"{flag}-file"
+    if any(file in param.opts for each in _commands() for param in params_of(each)):
+        use = f"{file} FILE, which no other user can read; or {use}"
+    return UsageError(f"{flag}: {where} has no such flag, but the scenario has the key {key}", f"use {use}")
 
 
 def _of_others(where: str, its: _Subject, flag: str) -> UsageError | None:
