@@ -79,6 +79,22 @@ class CheckedClient(Client):
         return super()._connect_command()
 
 
+class ApiError(OSError):
+    """The servers rejected a request about streams, or none answers such requests.
+
+    Arguments:
+        code: the server's code of the error, 0 if no server answered.
+        description: the server's text.
+    """
+
+    def __init__(self, code: int, description: str) -> None:
+        super().__init__(f"{description} (error {code})" if code else description)
+        self.code, self.description = code, description
+
+
+_NO_RESPONDERS: Final = "no server answers requests for JetStream, which is off (nats-server -js turns it on)"
+_VIOLATION: Final = "permissions violation"
+"""The beginning of the server's error for a subject that the client may not use: it has no code."""
 _NOT_PERMITTED: Final = "permissions violation for publish"
 """The beginning of the server's error for a message that the client may not publish: it has no code."""
 
@@ -117,6 +133,8 @@ class NatsConnection:
         self._lost_why = ""
         self.not_permitted = ""
         """The server's text for a message that this client may not publish, "" if there was none in the step."""
+        self.forbidden: list[str] = []
+        """The server's texts for subjects that this client may not use, since the connection was made."""
         self._limit_s = 0.0  # the time limit of a single attempt; 0: the library may try again
         self.phases = ConnectPhases()
         # Of each disconnection: when it began and ended (0: not yet), CLOCK_MONOTONIC, and the attempts that failed.
@@ -255,6 +273,14 @@ class NatsConnection:
         return self._client
 
     @property
+    def info(self) -> Mapping[str, Any]:
+        """The INFO of the server that accepted this client; {} before.
+
+        The library's own version of a server is an object without a text.
+        """
+        return self._client._server_info if self._client is not None else {}
+
+    @property
     def connected(self) -> bool:
         """Whether there is a connection now."""
         return self._client is not None and self._client.is_connected
@@ -313,7 +339,7 @@ class NatsConnection:
         except (TimeoutError, nats.errors.TimeoutError):
             raise OSError(f"no answer within {timeout_s:g} s") from None
         except nats.js.errors.APIError as e:
-            raise OSError(f"{e.description} (error {e.err_code})") from None
+            raise ApiError(e.err_code or 0, e.description or _NO_RESPONDERS) from None
         except (nats.errors.Error, nats.js.errors.Error) as e:
             raise OSError(str(e) or type(e).__name__) from None
 
@@ -410,6 +436,8 @@ class NatsConnection:
             self._slow = True
         else:
             self._error = error
+            if _VIOLATION in str(error).lower():
+                self.forbidden.append(str(error))
             if _NOT_PERMITTED in str(error).lower():
                 self.not_permitted = self.not_permitted or str(error)
             if self._losses and not self._losses[-1][1]:
