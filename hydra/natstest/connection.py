@@ -174,6 +174,8 @@ class NatsConnection:
             # If the time was over, the library's last error is the reason.
             last = e if isinstance(e, AccessError) else self._error or e
             error = last if isinstance(last, OSError) else OSError(str(last))
+            if isinstance(error, ConnectionError) and not self._limit_s and (said := self._said_at_once()):
+                error = OSError(said)
             raise access_error(error, self._hosts, self.tls).at(f"NATS at {','.join(access.servers)}") from None
         finally:
             self._opening = False
@@ -247,6 +249,23 @@ class NatsConnection:
                 with contextlib.closing(writer):
                     return info_of(await reader.readline())
         return {}
+
+    def _said_at_once(self) -> str:
+        """The error that a server sends to each new client before it ends the connection, "" if there is none.
+
+        The library may write to this connection before it reads the error, and then it knows only that it has ended.
+        """
+
+        async def second_line() -> bytes:
+            host, _, port = self._access.servers[-1].rpartition(":")
+            reader, writer = await asyncio.open_connection(host.strip("[]"), int(port), limit=_LONGEST_LINE)
+            with contextlib.closing(writer):
+                await reader.readline()
+                return await reader.readline()
+
+        with contextlib.suppress(OSError, ValueError):
+            return said_in(self.do(second_line(), _SECOND_LINE_WITHIN_S))
+        return ""
 
     @property
     def _hosts(self) -> str:
@@ -471,6 +490,7 @@ class NatsConnection:
 # --- what a server demands --------------------------------------------------------------------------------------------
 
 _LONGEST_LINE: Final = 65_536
+_SECOND_LINE_WITHIN_S: Final = 0.5
 
 
 def info_of(line: bytes) -> dict[str, Any]:
@@ -480,6 +500,11 @@ def info_of(line: bytes) -> dict[str, Any]:
     except ValueError:
         return {}
     return info if isinstance(info, dict) else {}
+
+
+def said_in(line: bytes) -> str:
+    """The text of the line -ERR; "" if the line is another one."""
+    return line.decode(errors="replace").removeprefix("-ERR").strip().strip("'") if line.startswith(b"-ERR") else ""
 
 
 def tls_for(info: Mapping[str, Any], asked: ClientTls | None) -> ClientTls | None:

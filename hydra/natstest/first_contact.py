@@ -64,7 +64,7 @@ def require_servers(info: Mapping[str, Any], replicas: int, servers: str) -> Non
 
 
 def subjects(scenario: Scenario) -> tuple[list[str], list[str]]:
-    """Subjects like those of the run, which nobody uses: those to which clients publish, and those they subscribe to."""
+    """Unused subjects like those of the run: those to which clients publish, and those to which they subscribe."""
     run = f"hydra-check-{secrets.token_hex(8)}"
     data = [f"{run}.{kind}" for kind in _kinds(scenario)]
     streams = [kind for kind in _kinds(scenario) if kind != "core"]

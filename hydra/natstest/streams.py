@@ -115,7 +115,8 @@ class JetStreams:
             for subject in publish:
                 # A request without a reply would make the server send to no subject.
                 await client.publish(subject, reply=f"{publish[0]}.reply")
-            # The server has handled all of it when it answers this ping.
+            # The library's ping may overtake its messages, the second one does not.
+            await client.flush()
             await client.flush()
 
         def ask() -> list[str]:
