@@ -67,7 +67,8 @@ def require_limits(server: str, limits: Mapping[str, int], scenario: Scenario, t
     needed, most = scenario.largest_bytes + topic_bytes + _FRAME_BYTES, limits.get("MaximumPacketSize")
     if most is not None and needed > most:
         raise UsageError(
-            f"a message of {scenario.largest_bytes} bytes needs a packet of {needed}, and {server} accepts {most} bytes",
+            f"a message of {scenario.largest_bytes} bytes needs a packet of {needed} bytes, "
+            f"and {server} accepts {most} bytes",
             "lower --message-size, or raise the server's largest packet",
         )
     qos = max(int(str(value)) for value in scenario.values_of("qos"))

@@ -25,7 +25,7 @@ SERVER = "the MQTT server at h:1"
         (
             {"settings.message_size": 101},
             {"MaximumPacketSize": 115},
-            "of 101 bytes needs a packet of 116, .* 115 bytes",
+            "needs a packet of 116 bytes, .* 115 bytes",
         ),
         ({"settings.qos": 2}, {"MaximumQoS": 1}, "at most QoS 1, and not 2"),
         ({"settings.qos": 2}, {}, ""),
