@@ -15,7 +15,6 @@ from hydra.errors import ServerError, UsageError
 from hydra.kafkatest.batching import batch_bytes, longest_key
 from hydra.kafkatest.librdkafka import code, is_refusal, text
 from hydra.kafkatest.settings import groups_of, spec_of
-from hydra.kafkatest.spec import SPEC
 from hydra.kafkatest.step_topic import TopicConfig, topic_config_of
 from hydra.kafkatest.topics import PREFIX, Cluster, Topics, admin_client
 from hydra.model import Scenario, with_values
@@ -42,7 +41,7 @@ def examine(scenario: Scenario) -> None:
     with contextlib.closing(Topics(spec.bootstrap, spec.properties, "")) as topics:
         cluster = topics.reach()
         _reach_all(spec.bootstrap, cluster, spec.properties)
-        require_brokers(spec.bootstrap, cluster.brokers, SPEC.copies_of(scenario))
+        require_brokers(spec.bootstrap, cluster.brokers, max(config.replicas for config in configs_of(scenario)))
         admin = admin_client(spec.bootstrap, spec.properties, lambda _: None)
         try:
             require_size(spec.bootstrap, scenario, _largest(admin, cluster))

@@ -73,7 +73,7 @@ def subjects(scenario: Scenario) -> tuple[list[str], list[str]]:
 
 
 def _kinds(scenario: Scenario) -> Iterator[str]:
-    """The last words of the subjects of the rows' messages."""
+    """The last tokens of the subjects to which the rows publish."""
     modes = scenario.values_of("mode")
     if "core" in modes:
         yield "core"
