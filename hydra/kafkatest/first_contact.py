@@ -27,6 +27,7 @@ _NO_RIGHT: Final = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.
 _NO_TOPIC: Final = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART})
 RIGHTS: Final = ("READ", "WRITE", "DELETE")
 """The rights on a topic that Kafka states only of one that exists."""
+_IN_SYNC: Final = "min.insync.replicas"
 _LIMIT: Final = "message.max.bytes"
 _LIMIT_OF_TOPIC: Final = "max.message.bytes"
 
@@ -42,12 +43,13 @@ def examine(scenario: Scenario) -> None:
         cluster = topics.reach()
         _reach_all(spec.bootstrap, cluster, spec.properties)
         require_brokers(spec.bootstrap, cluster.brokers, max(config.replicas for config in configs_of(scenario)))
+        require_in_sync(scenario)
         admin = admin_client(spec.bootstrap, spec.properties, lambda _: None)
         try:
             require_size(spec.bootstrap, scenario, _largest(admin, cluster))
             _try_topics(admin, scenario)
             _try_description(admin)
-        except KafkaException as e:
+        except (KafkaException, TimeoutError) as e:
             if is_refusal(e):
                 raise refused(spec.bootstrap, e) from None
             raise UsageError(f"Kafka at {spec.bootstrap} does not answer: {text(e)}", "check --servers") from None
@@ -106,6 +108,17 @@ def require_brokers(bootstrap: str, brokers: int, copies: int) -> None:
             f"a topic with {copies} replicas needs {copies} brokers, and Kafka at {bootstrap} has {have}",
             "lower --replication-factor, or add brokers",
         )
+
+
+def require_in_sync(scenario: Scenario) -> None:
+    """Raises UsageError if acknowledgements of all replicas need more of them in sync than a topic has."""
+    for config in configs_of(scenario):
+        least = config.settings.get(_IN_SYNC, "")
+        if "all" in scenario.values_of("acks") and least.isdecimal() and int(least) > config.replicas:
+            raise UsageError(
+                f"acks all needs {least} replicas in sync ({_IN_SYNC}), and the topic has {config.replicas}",
+                f"raise --replication-factor, or lower kafka.topic.{_IN_SYNC}",
+            )
 
 
 def require_size(bootstrap: str, scenario: Scenario, most_bytes: int | None) -> None:
@@ -182,7 +195,7 @@ def _unused() -> str:
     return f"{PREFIX}-check-{secrets.token_hex(8)}"
 
 
-def refused(bootstrap: str, e: KafkaException) -> UsageError:
+def refused(bootstrap: str, e: BaseException) -> UsageError:
     """The error for a cluster that would reject the topics of the run."""
     if code(e) in _NO_RIGHT:
         return no_right(bootstrap, "create and describe")

@@ -26,6 +26,12 @@ _OF_CERTIFICATE: Final = re.compile(r"SSL routines.* alert .*(certificate|unknow
 ENDED: Final = "the broker ends Hydra's connections: are security.protocol, user and password right?"
 """The probable cause if the library reports no other."""
 
+_CAUSES: Final = {
+    KafkaError._ALL_BROKERS_DOWN: ENDED,
+    KafkaError._BAD_MSG: "what answers at this port does not speak Kafka",
+}
+"""The probable cause by the library's codes whose texts do not name it."""
+
 
 def common_config(
     client: int, kafka: KafkaConfigure, role: Role, defaults: Mapping[str, int] | None = None
@@ -78,7 +84,7 @@ class Complaint:
         if self.error is None or is_refusal(answer):
             return text(answer)
         # A cluster that accepts no connections causes another error before this one.
-        told = ENDED if self.error.code() == KafkaError._ALL_BROKERS_DOWN else _said(self.error)
+        told = _CAUSES.get(self.error.code()) or _said(self.error)
         layer = _layer(self.error)
         return f"{layer}: {told}" if layer else told
 

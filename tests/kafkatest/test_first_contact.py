@@ -15,6 +15,7 @@ from hydra.kafkatest.first_contact import (
     configs_of,
     refused,
     require_brokers,
+    require_in_sync,
     require_rights,
     require_size,
     unreachable,
@@ -92,6 +93,23 @@ def test_a_broker_that_answers_is_not_blamed_for_an_earlier_connection() -> None
     complaint(KafkaError(KafkaError._TRANSPORT, "Connection refused"))
     assert complaint.explain(error(KafkaError.POLICY_VIOLATION, "too many")) == "too many"
     assert "Connection refused" in complaint.explain(error(KafkaError._TIMED_OUT))
+
+
+def test_a_port_of_another_protocol_is_not_a_matter_of_sizes() -> None:
+    complaint = Complaint()
+    complaint(KafkaError(KafkaError._BAD_MSG, "Invalid response size 1213486160: increase receive.message.max.bytes"))
+    assert complaint.explain(TimeoutError()) == "what answers at this port does not speak Kafka"
+
+
+@pytest.mark.parametrize(("acks", "refused"), [("all", True), ("1", False)])
+def test_more_replicas_in_sync_than_replicas_are_refused_with_both_numbers(acks: str, refused: bool) -> None:
+    more = {"kafka.bootstrap": "h:1", "settings.acks": acks, "kafka.topic": {"min.insync.replicas": "2"}}
+    scenario = load_scenario("kafka-fixed", more)
+    if not refused:
+        require_in_sync(scenario)
+        return
+    with pytest.raises(UsageError, match=r"needs 2 replicas in sync .*, and the topic has 1"):
+        require_in_sync(scenario)
 
 
 def test_every_configuration_of_a_topic_is_tried() -> None:
