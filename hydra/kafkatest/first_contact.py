@@ -41,7 +41,7 @@ def examine(scenario: Scenario) -> None:
     spec = spec_of(scenario)
     with contextlib.closing(Topics(spec.bootstrap, spec.properties, "")) as topics:
         cluster = topics.reach()
-        _reach_all(spec.bootstrap, cluster, spec.properties)
+        reach_all(spec.bootstrap, cluster, spec.properties)
         require_brokers(spec.bootstrap, cluster.brokers, max(config.replicas for config in configs_of(scenario)))
         require_in_sync(scenario)
         admin = admin_client(spec.bootstrap, spec.properties, lambda _: None)
@@ -57,7 +57,7 @@ def examine(scenario: Scenario) -> None:
             _try_group(topics, group if spec.exact_group else f"{PREFIX}-check-{secrets.token_hex(4)}-{group}")
 
 
-def _reach_all(bootstrap: str, cluster: Cluster, properties: Mapping[str, str]) -> None:
+def reach_all(bootstrap: str, cluster: Cluster, properties: Mapping[str, str]) -> None:
     """Asks every broker at the address that it advertises, all at once.
 
     Raises:

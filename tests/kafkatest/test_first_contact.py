@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from hydra.errors import UsageError
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.first_contact import (
     configs_of,
+    reach_all,
     refused,
     require_brokers,
     require_in_sync,
@@ -38,6 +42,31 @@ def test_a_broker_that_cannot_be_reached_is_named_by_its_address() -> None:
         "make b:2 reachable from this machine, or correct advertised.listeners of this broker"
     )
     assert "(2 of 2 brokers do not answer)" in str(unreachable("h:1", cluster, {1: "", 2: ""}))
+
+
+@pytest.fixture
+def full() -> Iterator[str]:
+    """An address whose kernel drops the packets of further clients, because its queue is full."""
+    with contextlib.ExitStack() as stack:
+        listening = stack.enter_context(socket.socket())
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(0)
+        for _ in range(4):
+            client = stack.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(listening.getsockname())
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+
+
+@pytest.mark.tier("test")
+def test_brokers_that_refuse_or_drop_connections_are_all_tried_at_once(full: str) -> None:
+    cluster = Cluster("c", 3, frozenset(), {1: "h:1", 2: full, 3: "127.0.0.1:1"})
+    with pytest.raises(UsageError) as refused:
+        reach_all("h:1", cluster, {})
+    assert (
+        f"advertises broker 2 at {full}, but Kafka at {full} does not answer: network: no answer" in refused.value.what
+    )
+    assert "(2 of 3 brokers do not answer)" in refused.value.what
 
 
 @pytest.mark.parametrize(("copies", "brokers"), [(3, 1), (3, 2)])
