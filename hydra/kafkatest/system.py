@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import secrets
 from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
@@ -19,12 +18,13 @@ from hydra.kafkatest.broker import KafkaCluster
 from hydra.kafkatest.broker_liveness import BrokerMonitor
 from hydra.kafkatest.broker_memory import shortage
 from hydra.kafkatest.faults import LEADERS_MOVE_WITHIN_S, Kill, Move, broker_settings
+from hydra.kafkatest.first_contact import examine, known_and_free, require_rights
 from hydra.kafkatest.jars import JARS, conf_folder, fetch, find_java
 from hydra.kafkatest.java_properties import java_config
 from hydra.kafkatest.metrics import ask, exporters, named, of_interfaces
 from hydra.kafkatest.program import KIND, KafkaProgram
 from hydra.kafkatest.properties import confluent_config, kafka_python_config, trusting
-from hydra.kafkatest.settings import TOOL, KafkaSettings, groups_of, spec_of
+from hydra.kafkatest.settings import TOOL, KafkaSettings, spec_of
 from hydra.kafkatest.step_topic import DataTopic, TopicConfig, first_settings, stored_bytes, topic_config_of
 from hydra.kafkatest.topic_registry import FOLDER, TopicRegistry, clean
 from hydra.kafkatest.topics import REACH_TIMEOUT_S, Topics, group_id, topic_part
@@ -81,10 +81,6 @@ class KafkaSystem(ServerSystem):
         self.program("subscriber")
         if self._spec.bootstrap:
             self._in_time(self._reach)
-            if self._spec.exact_group:
-                with contextlib.closing(Topics(self._spec.bootstrap, properties, "")) as topics:
-                    for group in groups_of(self._scenario):
-                        _known_and_free(topics, group)
             if self._scenario.client != TOOL:
                 return
         if self._is_local:
@@ -165,7 +161,7 @@ class KafkaSystem(ServerSystem):
         group = group_id(self._topic, name, exact=exact)
         if group and group not in self._groups and self._data is not None:
             try:
-                self._groups[group] = exact and _known_and_free(self._data.topics, group)
+                self._groups[group] = exact and known_and_free(self._data.topics, group)
             except UsageError as e:
                 raise ServerError(e.what, e.remedy) from None
         return group
@@ -231,8 +227,7 @@ class KafkaSystem(ServerSystem):
         return f"{topic_part(run)}-{secrets.token_hex(4)}"
 
     def _reach(self) -> None:
-        with contextlib.closing(Topics(self._spec.bootstrap, self._spec.properties, "")) as topics:
-            topics.reach()
+        examine(self._scenario)
 
     def _server_program(self) -> KafkaProgram:
         return KafkaProgram()
@@ -250,6 +245,8 @@ class KafkaSystem(ServerSystem):
         brokers, records = (self._scenario.server.count, None) if self._own else (0, self._records(topics))
         self._data = DataTopic(topics, brokers, records, str(self._folder.absolute()))
         self._use(self._data, topic_config_of(self._scenario, first_settings(self._scenario)))
+        if self._theirs:
+            require_rights(topics, self._data.names[0])
 
     def _use(self, data: DataTopic, config: TopicConfig) -> None:
         """Makes the topic of this configuration the present one, and watches its leaders."""
@@ -331,22 +328,6 @@ def _check_values(properties: Mapping[str, str]) -> None:
         Consumer({**confluent_config(properties, "subscriber"), **silent, "group.id": "hydra"}).close()
     except KafkaException as e:
         raise UsageError(e.args[0].str().strip(), "look at the Kafka properties") from None
-
-
-def _known_and_free(topics: Topics, group: str) -> bool:
-    """Whether the cluster has a consumer group already.
-
-    Raises:
-        UsageError: the group has members.
-        ServerError: the cluster does not answer.
-    """
-    known, members = topics.group(group)
-    if members:
-        raise UsageError(
-            f"the consumer group {group} at {topics.bootstrap} is in use: {len(members)} members, one is {members[0]}",
-            "name another group, or wait until these members have left",
-        )
-    return known
 
 
 def _kafka_itself() -> dict[str, Path]:

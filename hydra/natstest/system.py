@@ -18,15 +18,16 @@ import msgspec
 
 from hydra.client.server_interface import accepts
 from hydra.client.tls import AccessError
-from hydra.errors import ServerError, UsageError
+from hydra.errors import ServerError, StepError, UsageError
 from hydra.events.warnings import CleanupFailed, EarlierCleanup
 from hydra.model import Role, Scenario, Settings
 from hydra.native.client_command import command
 from hydra.natstest.access import access_of, addresses, reached
 from hydra.natstest.connection import info_of
+from hydra.natstest.first_contact import examine
 from hydra.natstest.program import KIND, PROGRAM, NatsJoin, NatsProgram
 from hydra.natstest.settings import NatsAccess, NatsEnd, NatsSettings, spec_of
-from hydra.natstest.streams import JetStreams, StreamRegistry
+from hydra.natstest.streams import JetStreams, RefusedStreamError, StreamRegistry
 from hydra.system import Program
 from hydra.system.server_system import ServerSystem
 from hydra.system.worker_thread import WorkerThread
@@ -187,7 +188,12 @@ class NatsSystem(ServerSystem):
         if stream not in self._began:
             if self._registry is not None:
                 self._registry.add(stream)
-            self._asked(lambda: streams.create(stream, subject, storage, self._spec.replicas))
+            try:
+                self._asked(lambda: streams.create(stream, subject, storage, self._spec.replicas))
+            except StepError as e:
+                if self._theirs and isinstance(e.__cause__, RefusedStreamError):
+                    raise UsageError(e.what, "lower nats.replicas, or make room on the servers") from None
+                raise
         else:
             streams.forget(stream, self._began[stream])
         first = self._asked(lambda: streams.last(stream)) + 1
@@ -257,9 +263,10 @@ class NatsSystem(ServerSystem):
         with contextlib.closing(JetStreams(self._access)) as streams:
             try:
                 version = streams.reach(jetstream=self._needs_streams())
+                examine(streams, self._scenario, self._theirs, jetstream=self._needs_streams())
             except ServerError as e:
-                jetstream = ", and that JetStream is on" if self._needs_streams() else ""
-                raise UsageError(e.what, f"check the host and port of --servers{jetstream}") from None
+                remedy = "turn JetStream on, or use --mode core" if self._needs_streams() else "check --servers"
+                raise UsageError(e.what, remedy) from None
         self._check_filters(version)
 
     def _let_in(self) -> None:

@@ -403,8 +403,22 @@ def _unknown_flags(where: str, subject: Callable[[], _Subject | None]) -> Iterat
         its = subject()
         if its is None or not e.option_name.startswith("--"):
             raise
-        better = _key_without_flag(where, its, e.option_name) or _of_others(where, its, e.option_name)
+        better = (
+            _never(its, e.option_name)
+            or _key_without_flag(where, its, e.option_name)
+            or _of_others(where, its, e.option_name)
+        )
         raise (better or e) from e
+
+
+def _never(its: _Subject, flag: str) -> UsageError | None:
+    """The error for a flag that users of this system expect, of something that Hydra cannot do; None for another."""
+    from hydra.config import plugins
+
+    if its.system not in plugins.systems():
+        return None
+    what = plugins.system(its.system).cannot.get(flag)
+    return UsageError(f"{flag}: {what}", "leave it out") if what else None
 
 
 def _key_without_flag(where: str, its: _Subject, flag: str) -> UsageError | None:

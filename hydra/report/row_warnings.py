@@ -604,7 +604,9 @@ class NotLetIn(FigureWarning):
     template = (
         "{subscribers_text} not let in before the window: {refused:g} attempts were refused, {timed_out:g} timed out"
     )
-    remedy = "raise the server's limit of connections, lower --connect-rate, or raise --connect-within"
+    remedy = (
+        "raise the server's limits of connections and of open files, lower --connect-rate, or raise --connect-within"
+    )
     subscribers: float
     refused: float
     timed_out: float
