@@ -115,13 +115,11 @@ class JetStreams:
             for subject in publish:
                 # A request without a reply would make the server send to no subject.
                 await client.publish(subject, reply=f"{publish[0]}.reply")
-            # The library's ping may overtake its messages, the second one does not.
-            await client.flush()
-            await client.flush()
 
         def ask() -> list[str]:
             self._stream()
             self._connection.do(use(self._connection.client), QUESTION_TIMEOUT_S)
+            self._connection.confirm(QUESTION_TIMEOUT_S)
             return list(self._connection.forbidden)
 
         return self._ask(ask, "")
