@@ -29,6 +29,16 @@ class TableCell:
 
 NOTED: Final = "*"
 """The mark of a clean row with a warning below the table."""
+_MEANINGS: Final[Mapping[str, str]] = {
+    MARK: "the row is not clean: the system did not carry what was requested, or this is unknown.",
+    NOTED: "a clean row with a warning.",
+}
+
+
+def marks_line(*tables: Table) -> str:
+    """The explanation of the marks that these tables have; "" if no row has a mark."""
+    used = {row.mark for table in tables for row in table.rows}
+    return " ".join(f"{mark}: {meaning}" for mark, meaning in _MEANINGS.items() if mark in used)
 
 
 @dataclass(frozen=True, slots=True)

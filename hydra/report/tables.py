@@ -26,7 +26,7 @@ from hydra.model import number as number_of
 from hydra.report.interval_display import LeastLosses, efforts, least_losses, legend, loss_limits, whole_rate
 from hydra.report.latency_bound import beside, bounded_text, latency_in_ms
 from hydra.report.row_warnings import warnings_of_rows
-from hydra.report.table import NOTED, Table, TableCell, TableRow, fitted
+from hydra.report.table import NOTED, Table, TableCell, TableRow, fitted, marks_line
 from hydra.report.table import markdown as text_of
 from hydra.report.warnings import WarnedRow, merge_equal_warnings, warnings
 from hydra.store.run_folders import ROWS, write_whole
@@ -137,11 +137,13 @@ def document(
     about = merge_equal_warnings(
         [WarnedRow(name_of(scenario, row), its, not flaws(row)) for row, its in zip(rows, notes, strict=True)]
     )
+    its_table = table(scenario, rows, notes, results, written)
     parts: list[str | Table] = [
         f"# {scenario.name}",
         scenario.description,
         clients_line(scenario, clients),
-        table(scenario, rows, notes, results, written),
+        its_table,
+        marks_line(its_table),
         publishers_line(scenario),
         group_line(scenario, rows),
         pacing_line(scenario),
