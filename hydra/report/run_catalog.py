@@ -107,7 +107,7 @@ def marks_line(marks: Iterable[str]) -> str:
 
 
 def _judged(directories: Iterable[Path]) -> tuple[bool | None, bool | None, str]:
-    """Whether all rows of these runs are clean, whether any had trouble on its hosts, and why; None: no row is known."""
+    """Whether all rows of these runs are clean, whether hosts of any had trouble (None: no row is known), and why."""
     rows: list[Row] = []
     for directory in directories:
         # The run has no row yet, or was copied without its files, or its file is damaged.
