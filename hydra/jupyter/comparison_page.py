@@ -67,7 +67,7 @@ def page(comparison: Comparison) -> Page:
 
 def _table(comparison: Comparison, compared: Sequence[FigureComparison]) -> Html:
     shown = table(comparison, compared, figure)
-    marks = marks_line(shown)
+    marks = marks_line(shown).replace("`", "")
     return block(scrolling(html(shown)) + (f'<p class="below">{escape(marks)}</p>' if marks else ""))
 
 

@@ -201,7 +201,7 @@ def table(run: RunData) -> Html:
         return block('<p class="empty">No row was measured.</p>')
     shown = its_table(run.scenario, run.rows, run.notes, run.results, _PAGE)
     below = [
-        marks_line(shown),
+        marks_line(shown).replace("`", ""),
         publishers_line(run.scenario),
         group_line(run.scenario, run.rows),
         pacing_line(run.scenario),

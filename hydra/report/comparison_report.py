@@ -31,7 +31,7 @@ from hydra.measure.column_names import CLEAN, NOT_CLEAN_WHY
 from hydra.model import Figure
 from hydra.report.comparison_input import load_sides
 from hydra.report.fail_conditions import Condition, conditions_met, numbers, parse
-from hydra.report.table import NOTED, Document, Table, TableCell, TableRow, marks_line, plain
+from hydra.report.table import NOTED, Document, Table, TableCell, TableRow, plain
 
 _HEADS: Final = ("row", "run", "figure", "base", "run's", "difference", "95 % interval", "p", "repeats", "verdict")
 _RIGHT: Final = (*[False] * 3, *[True] * 6, False)
@@ -50,20 +50,16 @@ def document(comparison: Comparison, *, whole: bool = False) -> Document:
     """
     shown = [c for c in comparison.others if whole or c.differs]
     alone = ["run"] if len(comparison.sides) == 2 else []  # the title names it already
-    primary = table(comparison, comparison.first, _figure, ["figure", *alone])
-    others = table(comparison, shown, _figure, alone) if shown else ""
     parts = [
         f"# {' against '.join(side.name for side in (*comparison.sides[1:], comparison.sides[0]))}",
         "\n".join(f"- {text}" for text in apart(comparison)),
         method(comparison),
         *(f"- {MARK} {text}" for text in warnings(comparison)),
         f"## {comparison.primary.name}",
-        primary,
-        marks_line(primary),
+        table(comparison, comparison.first, _figure, ["figure", *alone]),
         "\n".join(f"- {text}" for text in what_would_show(comparison)),
         "## Other figures" if comparison.others else "",
-        others,
-        marks_line(others) if isinstance(others, Table) else "",
+        table(comparison, shown, _figure, alone) if shown else "",
         "" if whole else _rest(comparison),
         "## What else differs" if what_else(comparison) else "",
         environment(comparison) if what_else(comparison) else "",

@@ -16,7 +16,7 @@ from hydra.events.value_formatting import MARK
 from hydra.measure.column import TEXT, YES_NO, Column
 from hydra.measure.column_names import NOT_CLEAN_WHY
 from hydra.model import Figure
-from hydra.report.table import Document, Table, TableRow, marks_line
+from hydra.report.table import Document, Table, TableRow
 from hydra.report.table import markdown as text_of
 from hydra.report.tables import cell
 from hydra.store.run_folders import RECORD, json_of, read_json, write_whole
@@ -121,9 +121,7 @@ def document(record: ExperimentRecord, views: Sequence[ExperimentTable]) -> Docu
     """The content of ``table.md``: every table with its notes, and the reason for each missing part."""
     parts: list[str | Table] = [f"# {record.title}", f"{record.source}; measured at {record.at_scale}"]
     for view in views:
-        its_table = table(view, cell)
-        notes = "\n".join(f"- {note}" for note in view.notes)
-        parts += [f"## {view.title}", its_table, marks_line(its_table), notes]
+        parts += [f"## {view.title}", table(view, cell), "\n".join(f"- {note}" for note in view.notes)]
     parts.append("\n".join(f"- **{part.name}** was not run: {part.reason}" for part in record.parts if part.reason))
     return [part for part in parts if part]
 

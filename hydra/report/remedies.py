@@ -47,7 +47,9 @@ REFUSED: Final[Mapping[str, str]] = {
 NETWORK_OR_SERVER: Final = (
     "see in the server's log why it ended the connections; check the network between clients and servers"
 )
-LET_IN: Final = "raise the server's limit of connections, lower --connect-rate, or raise --connect-within"
+LET_IN: Final = (
+    "raise the server's limits of connections and of open files, lower --connect-rate, or raise --connect-within"
+)
 PLANNED: Final[Mapping[str, str]] = {
     EVENTS: "the events of the scenario caused this: measure a row without events to see what the system carries",
     READ_LIMIT: "the setting receive_rate limits the subscribers: raise it, or leave it out",
@@ -59,7 +61,7 @@ PLANNED: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class RowLimit:
-    """What is known to have limited a row, as far as a remedy depends on it.
+    """What is known to have limited a row, for its remedies.
 
     Attributes:
         causes: those of its verdict.

@@ -93,7 +93,7 @@ class RowContext:
 
     @property
     def limit(self) -> RowLimit:
-        """What limited the row, as far as remedies depend on it."""
+        """What limited the row, for its remedies."""
         causes = causes_in(str(self.row.get(column_names.VERDICT) or ""))
         reason, local = (str(self.row.get(n) or "") for n in (column_names.REFUSED_REASON, column_names.LOCAL_LIMIT))
         refused = reason if SERVER in causes and reason in BY_SERVER else ""

@@ -26,7 +26,7 @@ from hydra.model import number as number_of
 from hydra.report.interval_display import LeastLosses, efforts, least_losses, legend, loss_limits, whole_rate
 from hydra.report.latency_bound import beside, bounded_text, latency_in_ms
 from hydra.report.row_warnings import warnings_of_rows
-from hydra.report.table import NOTED, Table, TableCell, TableRow, fitted, marks_line
+from hydra.report.table import NOTED, Table, TableCell, TableRow, fitted
 from hydra.report.table import markdown as text_of
 from hydra.report.warnings import WarnedRow, merge_equal_warnings, warnings
 from hydra.store.run_folders import ROWS, write_whole
@@ -137,13 +137,11 @@ def document(
     about = merge_equal_warnings(
         [WarnedRow(name_of(scenario, row), its, not flaws(row)) for row, its in zip(rows, notes, strict=True)]
     )
-    its_table = table(scenario, rows, notes, results, written)
     parts: list[str | Table] = [
         f"# {scenario.name}",
         scenario.description,
         clients_line(scenario, clients),
-        its_table,
-        marks_line(its_table),
+        table(scenario, rows, notes, results, written),
         publishers_line(scenario),
         group_line(scenario, rows),
         pacing_line(scenario),
@@ -342,7 +340,12 @@ def csv_text(scenario: Scenario, rows: Sequence[Row]) -> str:
     return out.getvalue()
 
 
-def json_text(scenario: Scenario, rows: Sequence[Row], events: Iterable[StoredEvent] = ()) -> str:
+def rows_table(scenario: Scenario, rows: Sequence[Row], results: Sequence[StepResult]) -> Table:
+    """The table alone, for a text that has the warnings of the rows itself."""
+    return table(scenario, rows, warnings_of_rows(scenario, rows), results, _TERMINAL)
+
+
+def json_text(scenario: Scenario, rows: Sequence[Row], events: Iterable[StoredEvent] = (), error: str = "") -> str:
     """The text of ``rows.json``: every row as an object with all columns in order, and all warnings.
 
     ``report/json_schema.py`` describes the format.
@@ -351,6 +354,7 @@ def json_text(scenario: Scenario, rows: Sequence[Row], events: Iterable[StoredEv
         scenario: the scenario of the run.
         rows: the rows of the table.
         events: the stored events of the run.
+        error: why the run could not continue; "" if it did.
     """
     found = warnings(scenario, rows, events)
     rows = list(map(judged, rows))
@@ -361,6 +365,7 @@ def json_text(scenario: Scenario, rows: Sequence[Row], events: Iterable[StoredEv
         "client": scenario.client,
         "rows": [{c.name: row.get(c.name) for c in columns} for row in rows],
         "warnings": found,
+        **({"error": error} if error else {}),
     }
     return json.dumps(told, indent=1, allow_nan=False) + "\n"
 
