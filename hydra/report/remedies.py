@@ -12,6 +12,7 @@ from hydra.measure.verdict import (
     LOST_CONNECTIONS,
     NOT_LET_IN,
     OTHERS_PCT,
+    OTHERS_SHARE,
     PUBLISHER,
     READ_LIMIT,
 )
@@ -98,4 +99,7 @@ def _here(limit: RowLimit) -> str:
         return "use a lower rate, or a faster publisher (native clients, a host with faster cores)"
     if limit.local != HOST:
         return FEWER
-    return QUIET if limit.others_pct >= OTHERS_PCT else f"{FEWER}, or a host of its own for the server"
+    if limit.others_pct >= OTHERS_SHARE:
+        return QUIET
+    fewer = f"{FEWER}, or a host of its own for the server"
+    return f"{QUIET}; otherwise {fewer}" if limit.others_pct >= OTHERS_PCT else fewer

@@ -150,7 +150,11 @@ EVENTS, LIMIT = "the events of the scenario caused this", "the setting receive_r
         ({"verdict": "host CPU", "local_limit": "host CPU"}, "limited or delayed by host CPU: use fewer clients"),
         (
             {"verdict": "host CPU", "local_limit": "host CPU", "host_others_pct": 40.0},
-            "limited or delayed by host CPU: end the other processes",
+            "limited or delayed by host CPU: end the other processes.*do not run$",
+        ),
+        (
+            {"verdict": "host CPU", "local_limit": "host CPU", "host_others_pct": 6.0},
+            "limited or delayed by host CPU: end the other processes.*; otherwise use fewer clients",
         ),
         (
             {"verdict": "subscriber hosts", "local_limit": "subscriber hosts"},
