@@ -270,6 +270,10 @@ def test_what_has_to_be_known_of_a_run_or_a_row(warning: HydraWarning, text: str
         ),
         (searches.SearchTooShort("loss", 30_000.0, 1.0), "use steps of 3 s or more (--duration)"),
         (
+            searches.SearchTooShort("loss", 30_000.0, 1.0, disturbed=True),
+            "measure while no other processes use the hosts; if there is no answer again, use steps of 3 s or more (--duration)",  # noqa: E501
+        ),
+        (
             searches.AnswerContradicted("loss", None, 5.0, steps=60),
             "use --search-steps 120 or more in a new run (at least 600 s of measuring, about 13 min)",
         ),
