@@ -14,7 +14,7 @@ from hydra.events.value_formatting import MARK
 from hydra.report.run_catalog import catalog, elsewhere, mark_of, marks_line
 from hydra.report.table import NOTED
 from tests.jupyter.runs import FIXED, make
-from tests.sweep.test_cleanness import CLEAN
+from tests.sweep.clean_row import CLEAN
 
 
 def test_folders_that_hold_more_runs_are_named(tmp_path: Path) -> None:

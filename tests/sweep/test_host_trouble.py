@@ -9,7 +9,7 @@ from hydra.measure.disturbance import Disturbance, encode_disturbances
 from hydra.report.row_warnings import HostBusy, HostShared, RowDisturbed, warnings_of
 from hydra.sweep import Row, kind_of
 from hydra.sweep.host_trouble import host_trouble, host_trouble_in_short
-from tests.sweep.test_cleanness import CLEAN
+from tests.sweep.clean_row import CLEAN
 
 OTHERS = encode_disturbances([Disturbance("h", 77.4, (("python3", 77.4),), throttled=2)])
 BUSY: Row = {"host_cpu_mean_pct": 99.0, "host_others_pct": 50.0, "disturbed": OTHERS}
