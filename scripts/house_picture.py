@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "architecture.md"
-MODEL = {"model", "errors"}
+MODEL = {"model", "amounts", "errors"}
 PLUGGED = "systems and engines"
 _PICTURE = re.compile(r"(<!-- picture -->\n).*?(<!-- end -->\n)", re.DOTALL)
 _TABLE = re.compile(r"(<!-- packages -->\n).*?(<!-- end packages -->\n)", re.DOTALL)
@@ -26,7 +26,7 @@ Graph = Mapping[str, set[str]]
 
 
 def packages(house: Path) -> dict[str, set[str]]:
-    """The packages of a house and what each of them uses; ``errors.py`` belongs to the model."""
+    """The packages of a house and what each of them uses; ``amounts.py`` and ``errors.py`` belong to the model."""
     uses: dict[str, set[str]] = {}
     for path in sorted(house.rglob("*.py")):
         package = _home(path.relative_to(house).parts[0].removesuffix(".py"))

@@ -177,7 +177,7 @@ def runs(folder: Path, as_json: bool) -> None:
 
     FOLDER is runs unless you name one. The list shows how each run ended, and the lines below show why. A run with ⚠
     has a row that is not clean (the system did not carry what was requested), or it did not keep its objectives (column
-    slo).
+    slo). On a host of a run with *, other processes used CPU, no CPU was free, or the machine changed.
     """
     from hydra.store.run_folders import refuse_no_folder
 
@@ -185,29 +185,33 @@ def runs(folder: Path, as_json: bool) -> None:
 
     import json
 
-    from hydra.events.value_formatting import MARK
-    from hydra.report.run_catalog import catalog, elsewhere, is_marked
+    from hydra.report.run_catalog import catalog, elsewhere, mark_of, marks_line
     from hydra.report.table import fitted, tabled, terminal_width
 
     entries = catalog(folder)
+    marks = [mark_of(entry["clean"], entry["disturbed"], entry["slo"]) for entry in entries]
     short = [
         {
             **{"began (UTC)" if key == "began" else key: value for key, value in entry.items()},
             "began (UTC)": entry["began"][:16].replace("T", " "),
-            "ended": f"{MARK} {entry['ended']}" if is_marked(entry["clean"], entry["slo"]) else entry["ended"],
+            "ended": f"{mark} {entry['ended']}".strip(),
         }
-        for entry in entries
+        for entry, mark in zip(entries, marks, strict=True)
     ]
     if as_json:
         click.echo(json.dumps(entries, indent=2))
         return
     if entries:
-        told = [key for key in short[0] if key not in ("clean", "why") and any(entry[key] for entry in short)]
+        told = [
+            key for key in short[0] if key not in ("clean", "disturbed", "why") and any(entry[key] for entry in short)
+        ]
         click.echo(tabled([{key: entry[key] for key in told} for entry in short], terminal_width()))
     # A line shows only the beginning of a reason; JSON has all of it.
     reasons = [
         f"- {entry['run']}: {shorten(entry['why'], _REASON, placeholder=' …')}" for entry in entries if entry["why"]
     ]
+    if line := marks_line(marks):
+        click.echo("\n" + fitted(line, terminal_width()))
     if reasons:
         click.echo("\n" + fitted("\n".join(reasons), terminal_width()))
     for line in elsewhere(folder, any(entries)):

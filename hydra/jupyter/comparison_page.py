@@ -31,6 +31,7 @@ from hydra.report.comparison_report import (
     what_else,
     what_would_show,
 )
+from hydra.report.table import marks_line
 
 _MOST_PANELS: Final = 3
 _MOST_ROWS: Final = 6
@@ -65,7 +66,9 @@ def page(comparison: Comparison) -> Page:
 
 
 def _table(comparison: Comparison, compared: Sequence[FigureComparison]) -> Html:
-    return block(scrolling(html(table(comparison, compared, figure))))
+    shown = table(comparison, compared, figure)
+    marks = marks_line(shown).replace("`", "")
+    return block(scrolling(html(shown)) + (f'<p class="below">{escape(marks)}</p>' if marks else ""))
 
 
 def _environment(comparison: Comparison) -> Html:

@@ -22,13 +22,14 @@ from hydra.model import SHARED, Settings, StepPlan, value_of
 from hydra.report.interval_display import efforts, legend, whole_rate
 from hydra.report.latency_bound import beside, bounded_text
 from hydra.report.published_tables import CellComparison, RowComparison, asked, compare, differences
-from hydra.report.table import Table, TableRow
+from hydra.report.table import NOTED, Table, TableRow, marks_line
 from hydra.report.tables import FigureFormat, client_versions_line, group_line, name_of, pacing_line, publishers_line
 from hydra.report.tables import table as its_table
 from hydra.store.database import CLIENTS_KEY, FINISHED
 from hydra.store.system_columns import columns_of, in_order
 from hydra.sweep import Row, kind_of
 from hydra.sweep.cleanness import flaws
+from hydra.sweep.host_trouble import host_trouble
 
 _ORDER: Final = tuple(Level)
 _MOST_DETAILS: Final = 20
@@ -100,7 +101,8 @@ def title(run: RunData) -> Html:
     complete = run.ended == FINISHED and run.coming is None
     state = FINISHED if complete else (run.ended if run.ended != FINISHED else "") or "unfinished"
     clean = not any(map(flaws, run.rows)) and (run.answer is None or run.answer.holds is True)
-    kind, mark = ("fail", "") if not complete else ("good", "") if clean else ("loss", f"{MARK} ")
+    sound = ("loss", f"{NOTED} ") if any(map(host_trouble, run.rows)) else ("good", "")
+    kind, mark = ("fail", "") if not complete else sound if clean else ("loss", f"{MARK} ")
     badge = f'<span class="badge {kind}">{mark}{escape(state)}</span>'
     name = escape(run.scenario.name)
     about = escape(run.scenario.description)
@@ -197,7 +199,9 @@ def table(run: RunData) -> Html:
     """The table, then all columns, collapsed."""
     if not run.rows:
         return block('<p class="empty">No row was measured.</p>')
+    shown = its_table(run.scenario, run.rows, run.notes, run.results, _PAGE)
     below = [
+        marks_line(shown).replace("`", ""),
         publishers_line(run.scenario),
         group_line(run.scenario, run.rows),
         pacing_line(run.scenario),
@@ -206,7 +210,7 @@ def table(run: RunData) -> Html:
     ]
     every = in_order(run.scenario, run.rows)
     return block(
-        scrolling(html(its_table(run.scenario, run.rows, run.notes, run.results, _PAGE)))
+        scrolling(html(shown))
         + "".join(f'<p class="below">{escape(text)}</p>' for text in below if text)
         + f"<details><summary>All {len(every)} columns</summary>{_everything(run.rows, every)}</details>"
         + "".join(details(run))

@@ -89,11 +89,7 @@ REPORT: Final[ReportNotebook[RunData]] = ReportNotebook(
         title,
         summary,
         answer,
-        Heading(
-            "Results",
-            "⚠: the row is not clean, the system did not carry what was requested. *: a clean row with a warning. "
-            "In plots, the points of both are hollow.",
-        ),
+        Heading("Results", "In plots, the points of rows with a mark (⚠ or *) are hollow."),
         table,
         rates,
         loss,

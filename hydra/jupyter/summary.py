@@ -16,6 +16,7 @@ from hydra.measure.column_names import PUBLISHERS, STATUS, VERDICT
 from hydra.measure.slo import word
 from hydra.model import Scenario
 from hydra.report.slo_text import deciding
+from hydra.report.table import NOTED
 from hydra.report.tables import client_versions_line, name_of, publishers_text
 from hydra.store.database import CLIENTS_KEY
 from hydra.sweep import Row, kind_of
@@ -25,7 +26,7 @@ from hydra.sweep.kind import HeadlineFigure
 def summary(run: RunData) -> Html:
     """The first paragraph and the numbers."""
     cards = "".join(
-        f'<div class="number{"" if n.clean else " unclean"}"><span>{escape(label(n))}</span>'
+        f'<div class="number{" unclean" if mark(n) else ""}"><span>{escape(label(n))}</span>'
         f"<strong>{escape(n.value)}</strong><span>{escape(n.remark)}</span></div>"
         for n in numbers(run)
     )
@@ -33,8 +34,13 @@ def summary(run: RunData) -> Html:
 
 
 def label(figure: HeadlineFigure) -> str:
-    """The label, behind a mark if the figure is not of a clean row."""
-    return figure.label if figure.clean else f"{MARK} {figure.label}"
+    """The label, behind the mark of its row."""
+    return f"{mark(figure)} {figure.label}".strip()
+
+
+def mark(figure: HeadlineFigure) -> str:
+    """The mark of a figure: that of its row, or that of trouble on the row's hosts; "" if it has none."""
+    return MARK if not figure.clean else NOTED if figure.noted else ""
 
 
 def measured_sentence(run: RunData) -> str:

@@ -163,6 +163,13 @@ class Verdict:
     local: str | None = None
 
 
+def causes_in(verdicts: str) -> tuple[str, ...]:
+    """The causes in a column of verdicts, which may have those of several repeats, except the requested rate."""
+    texts = verdicts.split(" / ") if verdicts else []
+    causes = (cause for text in texts for cause in text.removeprefix(UNDECIDED).split(_BETWEEN))
+    return tuple(dict.fromkeys(cause for cause in causes if cause not in (REQUESTED, NO_STAGE)))
+
+
 def verdict(evidence: BottleneckEvidence) -> Verdict:
     """The stage that limited the step, with the figures behind it.
 

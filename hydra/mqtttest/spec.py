@@ -112,5 +112,10 @@ class MqttSystemSpec(SystemSpec):
         """The group ``all`` if the subscription is shared, else ""."""
         return "all" if MqttSettings.of(settings).shared else ""
 
+    @property
+    def of_silent_groups(self) -> str:
+        """A server without shared subscriptions takes ``$share/…`` for the name of a topic."""
+        return "no member of the group received a message: has the server shared subscriptions? (setting shared)"
+
 
 SPEC: Final = MqttSystemSpec()

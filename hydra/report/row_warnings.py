@@ -21,28 +21,28 @@ from hydra.measure.connections import NEVER, NEVER_BACK
 from hydra.measure.disturbance import Disturbance, decode_disturbances
 from hydra.measure.loss import BACKLOG_S
 from hydra.measure.steadiness import Unsteadiness, decode_unsteadiness
-from hydra.measure.verdict import BUSY_HOST_PCT, OTHERS_PCT
+from hydra.measure.verdict import BUSY_HOST_PCT, OTHERS_PCT, SERVER, causes_in
 from hydra.measure.verdict import REQUESTED as NOT_LIMITED
 from hydra.model import SHARED, SKIPPED_BY, USER, Figure, Scenario, value_of
 from hydra.model import number as number_of
-from hydra.model.acceptance import (
-    CONNECTION_LOST,
-    FULL,
-    NO_DESTINATION,
-    NO_REPLICAS,
-    NO_SPACE,
-    NOT_AUTHORIZED,
-    QUOTA,
-    TIMEOUT,
-    TOO_LARGE,
+from hydra.model.acceptance import BY_SERVER, CONNECTION_LOST, QUOTA
+from hydra.report.remedies import (
+    FEWER,
+    LET_IN,
+    LOWER_RATE,
+    NETWORK_OR_SERVER,
+    QUIET,
+    REFUSED,
+    RowLimit,
+    against,
 )
-from hydra.store.system_columns import columns_of, held_by, is_native
+from hydra.store.system_columns import columns_of, held_by, is_native, of_silent_groups
 from hydra.sweep import Row, kind_of
 from hydra.sweep.cleanness import gone_of, gone_text, unjudged
+from hydra.sweep.host_trouble import others_of
 
 _NAMED: Final = 4
 """The maximum number of columns that a warning about missing figures names."""
-_QUIET: Final = "end the other processes on that host, or measure when they do not run"
 
 _MAIN_CAUSE: Final = 1 / 2
 """The least share of the used CPU at which other processes are the main cause of a busy host."""
@@ -90,6 +90,26 @@ class RowContext:
         """What limited the row; "" if that is unknown, or if nothing did. Repeats may differ in it."""
         verdicts = str(self.row.get(column_names.VERDICT) or "").split(" / ")
         return " / ".join(verdict for verdict in verdicts if verdict != NOT_LIMITED)
+
+    @property
+    def limit(self) -> RowLimit:
+        """What limited the row, for its remedies."""
+        causes = causes_in(str(self.row.get(column_names.VERDICT) or ""))
+        reason, local = (str(self.row.get(n) or "") for n in (column_names.REFUSED_REASON, column_names.LOCAL_LIMIT))
+        refused = reason if SERVER in causes and reason in BY_SERVER else ""
+        return RowLimit(causes, refused, local.split(" / ")[0], others_of(self.row, self.disturbances))
+
+    @property
+    def sharing(self) -> str:
+        """What divides the messages among subscribers: ``group`` or ``topics``; "": each receives all of them."""
+        topics = "topics" if self.number(column_names.COPIES_EXPECTED) else ""
+        return "group" if self.row.get(column_names.GROUP) else topics
+
+    @property
+    def unheard(self) -> str:
+        """What a user checks if no member of a group received anything; "": one did, or this is unknown."""
+        nothing = self.row.get(column_names.GROUP) and self.row.get("total_rx") == 0
+        return of_silent_groups(self.scenario) if nothing else ""
 
     @property
     def disturbances(self) -> Sequence[Disturbance]:
@@ -242,21 +262,19 @@ class StepRetried(StatusWarning):
 
 
 class PartialRepeats(StatusWarning):
-    """Columns without a figure in some of the repeats."""
+    """Columns without a figure in some of the repeats: the number of repeats with a figure, and its columns."""
 
     kind = "fewer_figures"
 
-    template = "only {count} of {repeats:repeat|repeats} have a figure for {named}"
     remedy = "use longer steps or more repeats"
-    count: Figure
     repeats: Figure
-    columns: Sequence[str]
+    columns: Sequence[tuple[Figure, Sequence[str]]]
 
     @property
-    def named(self) -> str:
-        """The first columns, and the number of the others."""
-        others = f" and {counted(len(self.columns) - _NAMED, 'other column')}" if len(self.columns) > _NAMED else ""
-        return ", ".join(self.columns[:_NAMED]) + others
+    def text(self) -> str:
+        of = counted(self.repeats, "repeat")
+        found = [f"{count} of {of} have a figure for {_some(names)}" for count, names in self.columns]
+        return f"only {'; '.join(found)}"
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
@@ -264,7 +282,13 @@ class PartialRepeats(StatusWarning):
         for column, count in about.row.items():
             if REPEATS in about.row and column.endswith(COUNT) and column.removesuffix(COUNT) in about.row:
                 columns.setdefault(count, []).append(column.removesuffix(COUNT))
-        return [cls(count, about.row[REPEATS], its) for count, its in columns.items()]
+        return [cls(about.row[REPEATS], list(columns.items()))] if columns else []
+
+
+def _some(columns: Sequence[str]) -> str:
+    """The first columns, and the number of the others."""
+    others = f" and {counted(len(columns) - _NAMED, 'other column')}" if len(columns) > _NAMED else ""
+    return ", ".join(columns[:_NAMED]) + others
 
 
 # --- lost and late messages ------------------------------------------------------------------------------------------
@@ -275,16 +299,16 @@ _HOW_ENDED: Final = "see in the table events of run.db how each subscriber ended
 
 def _less_loss(warning: LossInterval | MessagesLost) -> str:
     """The remedy of a loss; that of the rate only if subscribers with a report lost messages, too."""
+    by_load = warning.unheard or against(warning.limit, _by_rate(warning.as_much_at_pps, warning.limited_by))
     if not warning.unreported:
-        return _by_rate(warning.as_much_at_pps, warning.limited_by)
-    others = f"; for the other subscribers, {_by_rate(warning.as_much_at_pps, warning.limited_by)}"
-    return f"{_HOW_ENDED}{others if warning.others_lost else ''}"
+        return by_load
+    return f"{_HOW_ENDED}{f'; for the other subscribers, {by_load}' if warning.others_lost else ''}"
 
 
 def _by_rate(as_much_at_pps: float | None, limited_by: str) -> str:
     """The remedy of a loss that is due to the load; not a lower rate if two rates lost equally much."""
     if as_much_at_pps is None:
-        return f"use a lower rate; the row was limited by: {limited_by}" if limited_by else "use a lower rate"
+        return f"{LOWER_RATE}; the row was limited by: {limited_by}" if limited_by else LOWER_RATE
     return (
         f"the rate is not the cause, because as much was lost at {number(as_much_at_pps)}/s: check the hosts, the "
         "network and the servers"
@@ -309,7 +333,7 @@ class LossInterval(FigureWarning):
         low_pct, high_pct: the limits.
         unlisted: the clients that could not list messages, ``publisher`` or ``members`` of a group; several: one or
             both of them.
-        as_much_at_pps, limited_by, unreported, others_lost: as for :class:`MessagesLost`.
+        as_much_at_pps, limited_by, unreported, others_lost, limit, unheard: as for :class:`MessagesLost`.
     """
 
     kind = "loss_between"
@@ -326,6 +350,8 @@ class LossInterval(FigureWarning):
     limited_by: str = ""
     unreported: str = ""
     others_lost: bool = False
+    limit: RowLimit = RowLimit()
+    unheard: str = ""
 
     @property
     def of_unreported(self) -> str:
@@ -351,7 +377,8 @@ class LossInterval(FigureWarning):
         said = str(row.get(column_names.LOSS_UNLISTED))
         low, high = about.number(column_names.LOSS_LOW), about.number(column_names.LOSS_HIGH)
         unlisted = [who for who in _UNLISTED if who in said]
-        found = cls(low, high, unlisted, about.as_much_lost_at, about.limited_by, *about.unreported)
+        same, cause = about.as_much_lost_at, about.limited_by
+        found = cls(low, high, unlisted, same, cause, *about.unreported, about.limit, about.unheard)
         return [found] if isinstance(row.get(column_names.LOSS_HIGH), float) else []
 
 
@@ -364,6 +391,8 @@ class MessagesLost(FigureWarning):
         limited_by: what limited the row, its verdict; "": not known, or nothing.
         unreported: how many subscribers died or fell silent; "": none.
         others_lost: whether other subscribers lost messages, too.
+        limit: the causes that decide the remedy.
+        unheard: what to check if no member of a group received anything; "": one did.
     """
 
     kind = "loss"
@@ -374,6 +403,8 @@ class MessagesLost(FigureWarning):
     limited_by: str = ""
     unreported: str = ""
     others_lost: bool = False
+    limit: RowLimit = RowLimit()
+    unheard: str = ""
 
     @property
     def text(self) -> str:
@@ -386,7 +417,7 @@ class MessagesLost(FigureWarning):
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         if (pct := about.number(column_names.LOSS)) and not isinstance(about.row.get(column_names.LOSS_HIGH), float):
-            yield cls(pct, about.as_much_lost_at, about.limited_by, *about.unreported)
+            yield cls(pct, about.as_much_lost_at, about.limited_by, *about.unreported, about.limit, about.unheard)
 
 
 class Undrained(FigureWarning):
@@ -446,7 +477,13 @@ def _had_by_gone(row: Row) -> bool:
     return bool(row.get(column_names.GROUP)) and bool(gone_of(row))
 
 
-_FEWER_MESSAGES: Final = "use a lower rate, or divide the messages among more subscribers"
+_FEWER_MESSAGES: Final[Mapping[str, str]] = {
+    "group": "use a lower rate, or more members of the group",
+    "topics": "use a lower rate, or fewer topics for each subscriber (topics_per_client)",
+    "": LOWER_RATE,
+}
+"""What leaves fewer messages for a subscriber, by what divides them among subscribers; more subscribers do not, if each
+receives all of them."""
 
 
 class BacklogAtEnd(FigureWarning):
@@ -455,10 +492,15 @@ class BacklogAtEnd(FigureWarning):
     kind = "lagged"
 
     level = Level.LOSS
-    remedy = _FEWER_MESSAGES
     messages: float
     share: float
     behind_s: float
+    limit: RowLimit = RowLimit()
+    sharing: str = ""
+
+    @property
+    def remedy(self) -> str:
+        return against(self.limit, _FEWER_MESSAGES[self.sharing])
 
     @property
     def text(self) -> str:
@@ -478,7 +520,7 @@ class BacklogAtEnd(FigureWarning):
         expected = about.number(column_names.COPIES_EXPECTED)  # 0 with one topic, whose messages each of them takes
         each = expected / about.number(column_names.CLIENTS) if expected else about.number("total_tx")
         messages = share * each * takers
-        return [cls(messages, share, behind_s)] if behind_s > BACKLOG_S else []
+        return [cls(messages, share, behind_s, about.limit, about.sharing)] if behind_s > BACKLOG_S else []
 
 
 class LateMessages(FigureWarning):
@@ -488,8 +530,13 @@ class LateMessages(FigureWarning):
     template = (
         "LATE: {pct:number} % of the messages arrived after the window, at some subscribers more than 100 ms of traffic"
     )
-    remedy = _FEWER_MESSAGES
     pct: float
+    limit: RowLimit = RowLimit()
+    sharing: str = ""
+
+    @property
+    def remedy(self) -> str:
+        return against(self.limit, _FEWER_MESSAGES[self.sharing])
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
@@ -498,7 +545,7 @@ class LateMessages(FigureWarning):
         within = lost is not None and lost <= about.number(column_names.LOSS_TARGET)
         missing = about.number("undrained") or about.number("unknown") or about.number(column_names.UNACCEPTED)
         if about.row.get(column_names.PASSED) is False and pct and behind_s <= BACKLOG_S and within and not missing:
-            yield cls(pct)
+            yield cls(pct, about.limit, about.sharing)
 
 
 _NAMED_SECONDS: Final = 3
@@ -604,9 +651,7 @@ class NotLetIn(FigureWarning):
     template = (
         "{subscribers_text} not let in before the window: {refused:g} attempts were refused, {timed_out:g} timed out"
     )
-    remedy = (
-        "raise the server's limits of connections and of open files, lower --connect-rate, or raise --connect-within"
-    )
+    remedy = LET_IN
     subscribers: float
     refused: float
     timed_out: float
@@ -661,13 +706,23 @@ class LostBySilence(FigureWarning):
 
 
 class RateMissed(FigureWarning):
-    """A publisher that did not reach the requested rate; ``repeats`` is None for a single step."""
+    """A publisher that did not reach the requested rate.
+
+    Attributes:
+        requested_pps, reached_pps: messages/s; None: not known.
+        repeats: their number; None for a single step.
+        limit: the causes that decide the remedy.
+    """
 
     level = Level.LOSS
-    remedy = "use a lower rate, or a faster publisher"
     requested_pps: float
     reached_pps: float | None
     repeats: Figure = None
+    limit: RowLimit = RowLimit()
+
+    @property
+    def remedy(self) -> str:
+        return against(self.limit, "use a lower rate, or a faster publisher")
 
     @property
     def text(self) -> str:
@@ -683,7 +738,8 @@ class RateMissed(FigureWarning):
         if row.get(column_names.PUBLISHERS_SLOW) == 0:
             return
         if row.get(column_names.RATE_SENT, row.get(column_names.RATE_HELD)) is False:
-            yield cls(about.number(column_names.REQUESTED), number_of(row.get("avg_tx_rate_pps")), row.get(REPEATS))
+            reached = number_of(row.get(column_names.AVG_TX))
+            yield cls(about.number(column_names.REQUESTED), reached, row.get(REPEATS), about.limit)
 
 
 class BatchNotFilled(FigureWarning):
@@ -765,18 +821,6 @@ class StoppedEarly(FigureWarning):
         return [cls(why)] if (why := about.row.get("stopped_early")) else []
 
 
-_REFUSED: Final[Mapping[str, str]] = {
-    TOO_LARGE: "send smaller messages or batches, or raise the server's limit of a message's size",
-    QUOTA: "use a lower rate, or raise the quota of this user or client at the server",
-    NOT_AUTHORIZED: "allow the user to write there, or use another user",
-    NO_SPACE: "make space on the server's disk, or give the server another one",
-    FULL: "raise the limit of the stream's messages or bytes, or let it discard old messages",
-    NO_REPLICAS: "start the missing servers, or demand fewer replicas in sync",
-    NO_DESTINATION: "create the topic or the stream again, and look who removed it",
-    TIMEOUT: "use a lower rate, or allow more time for an answer; see the server's log",
-    CONNECTION_LOST: "see in the server's log why it ended the connection",
-}
-"""What the user can do about messages that were rejected for a reason; of others the server's text shows it."""
 _BY_TEXT: Final = "see the text of the server, and its log"
 
 
@@ -807,9 +851,7 @@ class SendsRefused(FigureWarning):
 
     @property
     def remedy(self) -> str:
-        if not self.reason:
-            return "use a lower rate, or raise the limit that the server's log names"
-        return _REFUSED.get(self.reason, _BY_TEXT)
+        return REFUSED.get(self.reason, _BY_TEXT)
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
@@ -838,7 +880,7 @@ class PublisherThrottled(FigureWarning):
     """A server that delayed a publisher because of a quota, without rejecting a message for it."""
 
     template = "{said}: the quota limits what the publishers can send"
-    remedy = _REFUSED[QUOTA]
+    remedy = REFUSED[QUOTA]
     said: str
 
     @classmethod
@@ -883,8 +925,9 @@ class ConnectionsLost(FigureWarning):
 
     @property
     def remedy(self) -> str:
-        network = "see in the server's log why it ended the connections; check the network between clients and servers"
-        return network if self.reason == CONNECTION_LOST else _REFUSED.get(self.reason, network)
+        if self.reason == CONNECTION_LOST:
+            return NETWORK_OR_SERVER
+        return REFUSED.get(self.reason, NETWORK_OR_SERVER)
 
     @property
     def text(self) -> str:
@@ -907,36 +950,44 @@ class ConnectionsLost(FigureWarning):
 class HostBusy(FigureWarning):
     """A host with no CPU time left: it limited the row.
 
-    ``others_pct`` is the share of the CPU that other processes used; None: unknown or small.
+    Attributes:
+        mean_pct: the part of the CPU that was used.
+        others_pct: the part that other processes used; None: unknown or small.
+        named: whether another warning of the row names these processes and their CPU.
     """
 
     mean_pct: float
     others_pct: float | None = None
+    named: bool = False
 
     @property
     def text(self) -> str:
-        others = "" if self.others_pct is None else f", about {self.others_pct:.0f} % by other processes"
+        told = self.others_pct is not None and not self.named
+        others = f", about {self.others_pct:.0f} % by other processes" if told else ""
         return f"a host had no CPU left: {self.mean_pct:.0f} % of the time of all cores was used{others}"
 
     @property
     def remedy(self) -> str:
-        fewer, share = "use fewer clients on this host, or more hosts", (self.others_pct or 0.0) / self.mean_pct
-        if share >= _MAIN_CAUSE:
-            return _QUIET
-        return f"{_QUIET}; if it stays busy, {fewer}" if share >= _LARGE else fewer
+        share = (self.others_pct or 0.0) / self.mean_pct
+        if share < _LARGE:
+            return FEWER
+        if self.named:
+            return f"if it stays busy without the other processes, {FEWER}"
+        return QUIET if share >= _MAIN_CAUSE else f"{QUIET}; if it stays busy, {FEWER}"
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        others = about.number(column_names.HOST_OTHERS)
+        others = others_of(about.row, about.disturbances)
+        named = any(each.others_pct for each in about.disturbances)
         if (mean := about.number(column_names.HOST_CPU)) >= BUSY_HOST_PCT:
-            yield cls(mean, others if others >= OTHERS_PCT else None)
+            yield cls(mean, others if others >= OTHERS_PCT else None, named)
 
 
 class HostShared(FigureWarning):
     """A host with CPU time left, which other processes used as well."""
 
     template = "other processes used about {others_pct:.0f} % of a host's CPU"
-    remedy = _QUIET
+    remedy = QUIET
     others_pct: float
 
     @classmethod
@@ -963,7 +1014,7 @@ class RowDisturbed(FigureWarning):
     @property
     def remedy(self) -> str:
         remedies = {
-            _QUIET: any(each.others_pct for each in self.hosts),
+            QUIET: any(each.others_pct for each in self.hosts),
             "cool the CPU, or raise the CPU quota of the control group": any(each.throttled for each in self.hosts),
             "look at temperature and power limit, or switch boost off (hydra check)": any(
                 each.frequencies_mhz for each in self.hosts
@@ -1016,11 +1067,11 @@ class GeneratorLimited(FigureWarning):
     """A row that the clients limited.
 
     Attributes:
-        search: the searched rate that they limited; "": no search.
+        searches: the searched rates that they limited; empty: no search.
         native: whether the clients are native.
     """
 
-    search: str = ""
+    searches: Sequence[str] = ()
     native: bool = False
 
     @property
@@ -1031,7 +1082,7 @@ class GeneratorLimited(FigureWarning):
 
     @property
     def text(self) -> str:
-        which = f"{self.search}: " if self.search else ""
+        which = f"{', '.join(self.searches)}: " if self.searches else ""
         return f"{which}generator-limited: the clients limited the measured rate, not the system"
 
     @classmethod
@@ -1039,8 +1090,7 @@ class GeneratorLimited(FigureWarning):
         ends = f"_{column_names.GENERATOR_LIMITED}"
         limited = [f"_{column}" for column, value in about.row.items() if value is True]
         searches = [each.removesuffix(ends).removeprefix("_") for each in limited if each.endswith(ends)]
-        native = bool(searches) and is_native(about.scenario)
-        return [cls(search, native) for search in searches]
+        return [cls(list(filter(None, searches)), is_native(about.scenario))] if searches else []
 
 
 # --- of a search -----------------------------------------------------------------------------------------------------

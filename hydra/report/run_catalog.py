@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from shlex import quote
 from typing import Any, Final
 
 from hydra.errors import RunDirectoryError, UnreadableRunError
+from hydra.events.value_formatting import MARK
 from hydra.measure.slo import word
 from hydra.report.experiment_folder import read_record
 from hydra.report.slo_text import answer_line
+from hydra.report.table import NOTED
 from hydra.store import interleaved_record
 from hydra.store.database import ENDED_KEY, ERROR_KEY, RunStore
 from hydra.store.run_folders import DATABASE, RECORD, ROWS, is_experiment, refuse_no_folder
 from hydra.store.slo_results import answer_of, workload_of
 from hydra.sweep import Row
 from hydra.sweep.cleanness import in_short
+from hydra.sweep.host_trouble import host_trouble_in_short
 
 UNREADABLE: Final = "unreadable"
 """The value of ``ended`` for a run that cannot be read."""
@@ -29,7 +32,8 @@ def catalog(folder: Path) -> list[dict[str, Any]]:
 
     A folder without runs that is a run is listed itself.
 
-    ``clean`` is whether all rows of a run are clean (None: no row is known); ``why`` names the first that is not.
+    ``clean`` is whether all rows of a run are clean (None: no row is known), and ``disturbed`` whether there was
+    trouble on the hosts of a row; ``why`` names the first row that is not clean, and the first one with trouble.
     ``slo`` is whether its last step kept its objectives: yes, no, unknown, or "" without objectives or such a step. An
     experiment counts as one run with its parts as steps, and runs that were measured together count as one run with
     their turns as steps. A run that cannot be read has only its path, its end and the reason.
@@ -70,27 +74,47 @@ def entry(directory: Path) -> dict[str, Any]:
     except RunDirectoryError as e:
         # The first column has the path already.
         why = e.brief if isinstance(e, UnreadableRunError) else e.what
-        return dict.fromkeys(_COLUMNS, "") | {"run": str(directory), "clean": None, "ended": UNREADABLE, "why": why}
+        return dict.fromkeys(_COLUMNS, "") | {
+            "run": str(directory),
+            "clean": None,
+            "disturbed": None,
+            "ended": UNREADABLE,
+            "why": why,
+        }
     return dict(zip(_COLUMNS, (str(directory), *values), strict=True))
 
 
-_COLUMNS: Final = ("run", "scenario", "began", "client", "steps", "not ok", "clean", "slo", "ended", "why")
+_COLUMNS: Final = ("run", "scenario", "began", "client", "steps", "not ok", "clean", "disturbed", "slo", "ended", "why")
+
+MEANINGS: Final[Mapping[str, str]] = {
+    MARK: "a row of the run is not clean, or it is not shown that the run kept its objectives.",
+    NOTED: "other processes, or a host without free CPU, may have changed the figures of a row.",
+}
+"""What the marks in the list mean."""
 
 
-def is_marked(clean: bool | None, slo: str) -> bool:
-    """Whether the list marks a run: a row is not clean, or it is not shown that the run kept its objectives."""
-    return clean is False or slo in ("no", "unknown")
+def mark_of(clean: bool | None, disturbed: bool | None, slo: str) -> str:
+    """The mark of a run in the list, one of :data:`MEANINGS`; "": it has none."""
+    if clean is False or slo in ("no", "unknown"):
+        return MARK
+    return NOTED if disturbed else ""
 
 
-def _judged(directories: Iterable[Path]) -> tuple[bool | None, str]:
-    """Whether all rows of these runs are clean, and which are not; None if no row is known."""
+def marks_line(marks: Iterable[str]) -> str:
+    """The explanation of the marks that a list has; "" if it has none."""
+    used = set(marks)
+    return " ".join(f"{mark}: {meaning}" for mark, meaning in MEANINGS.items() if mark in used)
+
+
+def _judged(directories: Iterable[Path]) -> tuple[bool | None, bool | None, str]:
+    """Whether all rows of these runs are clean, whether hosts of any had trouble (None: no row is known), and why."""
     rows: list[Row] = []
     for directory in directories:
         # The run has no row yet, or was copied without its files, or its file is damaged.
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             rows += [dict(row) for row in json.loads((directory / ROWS).read_text(encoding="utf-8"))["rows"]]
-    short = in_short(rows)
-    return (not short if rows else None), short
+    short, trouble = in_short(rows), host_trouble_in_short(rows)
+    return (not short, bool(trouble), _joined(short, trouble)) if rows else (None, None, "")
 
 
 def _of_run(directory: Path) -> tuple[Any, ...]:
@@ -99,9 +123,20 @@ def _of_run(directory: Path) -> tuple[Any, ...]:
         scenario, failed = metadata["scenario"], sum(r.status != "ok" for r in results)
         ended, error = metadata.get(ENDED_KEY) or "unfinished", str(metadata.get(ERROR_KEY, ""))
         slo, figures = _objectives(store)
-    clean, why = _judged([directory])
+    clean, disturbed, why = _judged([directory])
     began, client = metadata["began"], scenario["client"]
-    return scenario["name"], began, client, len(results), failed, clean, slo, ended, _joined(error, figures, why)
+    return (
+        scenario["name"],
+        began,
+        client,
+        len(results),
+        failed,
+        clean,
+        disturbed,
+        slo,
+        ended,
+        _joined(error, figures, why),
+    )
 
 
 def _objectives(store: RunStore) -> tuple[str, str]:
@@ -121,12 +156,14 @@ def _joined(*reasons: str) -> str:
 def _experiment(folder: Path) -> tuple[Any, ...]:
     record = read_record(folder)
     failed, ended = sum(bool(part.reason) for part in record.parts), record.ended or "unfinished"
-    clean, why = _judged(folder / part.name for part in record.parts)
-    return record.experiment, record.began, "", len(record.parts), failed, clean, "", ended, _joined(record.error, why)
+    clean, disturbed, why = _judged(folder / part.name for part in record.parts)
+    name, steps, reason = record.experiment, len(record.parts), _joined(record.error, why)
+    return name, record.began, "", steps, failed, clean, disturbed, "", ended, reason
 
 
 def _together(folder: Path) -> tuple[Any, ...]:
     record = interleaved_record.read_record(folder)
     clients, ended = ", ".join(record.sides), record.ended or "unfinished"
-    clean, why = _judged(folder / name for name in record.sides)
-    return record.scenario, record.began, clients, len(record.turns), "", clean, "", ended, _joined(record.error, why)
+    clean, disturbed, why = _judged(folder / name for name in record.sides)
+    name, steps, reason = record.scenario, len(record.turns), _joined(record.error, why)
+    return name, record.began, clients, steps, "", clean, disturbed, "", ended, reason

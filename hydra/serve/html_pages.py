@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from html import escape
 from typing import Final
 
-from hydra.events.value_formatting import MARK, counted
-from hydra.jupyter.summary import label
-from hydra.report.run_catalog import is_marked
+from hydra.events.value_formatting import counted
+from hydra.jupyter.summary import label, mark
+from hydra.report.run_catalog import marks_line
 from hydra.serve.overview import RunEntry
 from hydra.serve.routing import STYLE, comparing_url, listing_url, run_url
 from hydra.sweep.kind import HeadlineFigure
@@ -60,6 +60,8 @@ def run_list_page(folder: str, within: str, entries: Sequence[RunEntry]) -> str:
         '<div class="scroll runs" role="region" tabindex="0" aria-label="Table of runs"><table class="rows runs">\n'
         f"<caption>Newest first</caption>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table></div>"
     )
+    if marks := marks_line(each.mark for each in entries):
+        table += f'\n<p class="below">{escape(marks)}</p>'
     return page(f"Hydra: {title}", f'{head}<form action="/compare" method="get">\n{_button(entries)}{table}\n</form>')
 
 
@@ -106,15 +108,15 @@ def _row(each: RunEntry) -> str:
 
 def _figure(n: HeadlineFigure) -> str:
     text = f"{escaped(label(n))} <strong>{escaped(n.value)}</strong>"
-    text = text if n.clean else f'<span class="mark">{text}</span>'
+    text = f'<span class="mark">{text}</span>' if mark(n) else text
     return f'{text}<br><span class="interval">{escaped(n.remark)}</span>'
 
 
 def _ended(each: RunEntry) -> str:
-    """How a run ended, in green only if all its rows are clean and it kept its objectives."""
-    mark = f"{MARK} " if is_marked(each.clean, each.slo) else ""
-    good = each.ended == _GOOD and not mark
-    return f'<span class="{"all-good" if good else "mark"}">{mark}{escaped(each.ended)}</span>'
+    """How a run ended, in green only if the run has no mark."""
+    good = each.ended == _GOOD and not each.mark
+    text = f"{each.mark} {each.ended}".strip()
+    return f'<span class="{"all-good" if good else "mark"}">{escaped(text)}</span>'
 
 
 def _opened(each: RunEntry) -> str:

@@ -19,7 +19,7 @@ from hydra.errors import HydraError
 from hydra.jupyter.run_data import table_of
 from hydra.jupyter.summary import numbers
 from hydra.report.experiment_folder import TABLE
-from hydra.report.run_catalog import UNREADABLE, directories, entry
+from hydra.report.run_catalog import UNREADABLE, directories, entry, mark_of
 from hydra.store import interleaved_record
 from hydra.store.interleaved_record import is_interleaved
 from hydra.store.run_folders import DATABASE, RECORD, is_experiment, write_whole
@@ -72,6 +72,7 @@ class RunEntry:
         numbers: the figures at the top of the run's report.
         began: the recorded start time.
         clean: whether all rows are clean; None: no row is known.
+        disturbed: whether there was trouble on the hosts of a row; None: no row is known.
         slo: whether it kept its objectives, ``yes``, ``no`` or ``unknown``; "" without objectives.
         ended: ``finished``, ``interrupted``, ``failed``, ``unfinished`` or ``unreadable``.
         why: the reason for this end; "" if there is none.
@@ -88,9 +89,15 @@ class RunEntry:
     numbers: tuple[HeadlineFigure, ...]
     began: str
     clean: bool | None
+    disturbed: bool | None
     slo: str
     ended: str
     why: str
+
+    @property
+    def mark(self) -> str:
+        """The mark of the run; "": it has none."""
+        return mark_of(self.clean, self.disturbed, self.slo)
 
     @property
     def is_comparable(self) -> bool:
@@ -197,6 +204,7 @@ def _made(
         numbers=figures,
         began=str(told["began"]),
         clean=told["clean"],
+        disturbed=told["disturbed"],
         slo=str(told["slo"]),
         ended=str(told["ended"]),
         why=str(told["why"]),
@@ -204,4 +212,8 @@ def _made(
 
 
 def _unreadable(name: str, told: dict[str, Any]) -> RunEntry:
-    return _made(name, "unreadable", dict.fromkeys(told, "") | {"clean": None, "ended": UNREADABLE, "why": told["why"]})
+    return _made(
+        name,
+        "unreadable",
+        dict.fromkeys(told, "") | {"clean": None, "disturbed": None, "ended": UNREADABLE, "why": told["why"]},
+    )

@@ -37,6 +37,11 @@ def held_by(scenario: Scenario) -> QueueCapacity | None:
     return ResolvedScenario.of(scenario).system.held(scenario)
 
 
+def of_silent_groups(scenario: Scenario) -> str:
+    """See :meth:`hydra.system.SystemSpec.of_silent_groups`."""
+    return ResolvedScenario.of(scenario).system.of_silent_groups
+
+
 def is_native(scenario: Scenario) -> bool:
     """Whether the clients are Hydra's native program."""
     return scenario.client in ResolvedScenario.of(scenario).system.natives

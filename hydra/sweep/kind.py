@@ -20,6 +20,7 @@ from hydra.measure.connections import IN_TABLE, OF_CONNECTING, PRIMARY
 from hydra.measure.step_columns import DUE, SENT, SystemColumns, published, step_columns
 from hydra.model import IMPAIRMENTS, Figure, Scenario, StepPlan, StepResult, SweepSpec, TableKind, number
 from hydra.sweep.cleanness import why_not_clean
+from hydra.sweep.host_trouble import host_trouble
 from hydra.sweep.interface import Row, Sweep
 
 if TYPE_CHECKING:
@@ -73,12 +74,28 @@ class FoundRate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HeadlineFigure:
-    """One figure in large letters: its label, its value ("" if unknown), a note, and whether its row is clean."""
+    """One figure in large letters.
+
+    Attributes:
+        label: what it is.
+        value: "" if it is unknown.
+        remark: a note.
+        clean: whether its row is clean.
+        noted: whether there was trouble on the hosts of its row.
+    """
 
     label: str
     value: str
     remark: str = ""
     clean: bool = True
+    noted: bool = False
+
+    @staticmethod
+    def of_row(label: str, value: str, remark: str, row: Row) -> HeadlineFigure:
+        """A figure of a row, with the reasons why the row is not clean, and the trouble on its hosts."""
+        why, trouble = why_not_clean(row), host_trouble(row)
+        remarks = (remark, f"not clean: {why}" if why else "", trouble)
+        return HeadlineFigure(label, value, "; ".join(filter(None, remarks)), not why, bool(trouble))
 
 
 class SweepKind(SweepSpec, ABC):
@@ -306,19 +323,20 @@ class SweepKind(SweepSpec, ABC):
             lost = number(clean.get(LOSS))
             loss = f"with {text_of(lost)} % loss" if lost else "without loss"
             remark = f"{loss}; messages delivered to {together(clean, name)}"
-            found.append(HeadlineFigure("carried", f"{text_of(clean[AGGREGATE])}/s", remark))
+            found.append(HeadlineFigure.of_row("carried", f"{text_of(clean[AGGREGATE])}/s", remark, clean))
         elif clean is None:
             found.append(HeadlineFigure("carried", "", "no row is clean", clean=False))
         if others is not None:
             delivered = number(others.get(AGGREGATE))
             rate = "" if "rate" in self.varied else f"{requested(others)}, "
-            remark = f"{rate}messages delivered to {together(others, name)}; not clean: {why_not_clean(others)}"
+            remark = f"{rate}messages delivered to {together(others, name)}"
             value = "" if delivered is None else f"{text_of(others[AGGREGATE])}/s"
-            found.append(HeadlineFigure("delivered", value, remark, clean=False))
+            found.append(HeadlineFigure.of_row("delivered", value, remark, others))
         best = clean or others or {}
         late = next((p99 for of in (DUE, SENT) if (p99 := number(best.get(f"{of}_p99_us"))) is not None), None)
         if late is not None:
-            found.append(HeadlineFigure("p99 latency", duration_us(late), f"there ({name(best)})", clean is not None))
+            text, noted = f"there ({name(best)})", bool(host_trouble(best))
+            found.append(HeadlineFigure("p99 latency", duration_us(late), text, clean is not None, noted))
         return found
 
     # --- what a plot shows -------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from hydra.measure.step_columns import SystemColumns
 from hydra.model import Figure, Scenario, StepResult, TableKind, number
 from hydra.sweep import search_columns
 from hydra.sweep.cleanness import why_not_clean
+from hydra.sweep.host_trouble import host_trouble, host_trouble_in_short
 from hydra.sweep.interface import SHARP_STEPS, Row, Sweep
 from hydra.sweep.kind import (
     FoundRate,
@@ -201,17 +202,20 @@ class SearchSweep(SweepKind):
                 value, low, high = known_texts(number(row[column]) or 0.0, *limits)
                 interval = f", 95 % interval {low} to {high}/s"
             remark = f"to {name(row)} within {100 * self.target:g} % loss{interval}"
-            why = why_not_clean(row)
-            label, remark = ("delivered", f"{remark}; not clean: {why}") if why else ("carried", remark)
-            found = [HeadlineFigure(label, f"{value}/s", remark, not why)]
+            label = "delivered" if why_not_clean(row) else "carried"
+            found = [HeadlineFigure.of_row(label, f"{value}/s", remark, row)]
         else:
             notes = [warning.said for row in reversed(rows) for warning in of_figure(row, "loss")]
             said = notes[0] if notes else "no rate was found within the loss target: see the warnings"
-            found = [HeadlineFigure("carried", "", said, clean=False)]
+            remark = "; ".join(filter(None, (said, host_trouble_in_short(rows))))
+            found = [HeadlineFigure("carried", "", remark, clean=False)]
         best = max(rows, key=lambda row: number(row.get(AGGREGATE_MAX)) or 0.0)
         if number(best.get(AGGREGATE_MAX)):
             remark = f"messages received by {together(best, name)}, with drops"
-            found.append(HeadlineFigure("at most received", f"{text_of(best[AGGREGATE_MAX])}/s", remark))
+            if best is not row and (trouble := host_trouble(best)):
+                remark = f"{remark}; {trouble}"
+            value, noted = f"{text_of(best[AGGREGATE_MAX])}/s", bool(host_trouble(best))
+            found.append(HeadlineFigure("at most received", value, remark, noted=noted))
         return found
 
     # --- what a plot shows -------------------------------------------------------------------------------------------

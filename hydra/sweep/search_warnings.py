@@ -19,6 +19,7 @@ from hydra.measure.column_names import STEP_S
 from hydra.model import Figure
 from hydra.model import number as number_of
 from hydra.sweep import search_columns
+from hydra.sweep.host_trouble import host_trouble
 from hydra.sweep.interface import QUICK_DRAIN_S, Row
 from hydra.sweep.kind import known_texts
 from hydra.sweep.search_answer import Inconclusive, LossyRange
@@ -155,6 +156,7 @@ class NoRateHolds(SearchWarning):
 
 
 _LONGER: Final = "use more steps (--search-steps) or longer steps (--duration)"
+_QUIETLY: Final = "measure while no other processes use the hosts; if there is no answer again"
 _MOST_STEPS: Final = 10_000
 
 
@@ -171,6 +173,7 @@ class CannotTell(SearchWarning):
         step_s: length of a step.
         limits: the rates (messages/s) between which the answer is; None: not known.
         steps: steps that were measured; None: not known.
+        disturbed: whether there was trouble on the hosts in the steps that decide.
     """
 
     level = Level.LOSS
@@ -180,6 +183,7 @@ class CannotTell(SearchWarning):
     step_s: float | None = None
     limits: Limits = (None, None)
     steps: int | None = None
+    disturbed: bool = False
 
     @property
     def said(self) -> str:
@@ -193,7 +197,8 @@ class CannotTell(SearchWarning):
     def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
         needed, step_s = number_of(about.get(search_columns.NEEDED)), number_of(about.row.get(STEP_S))
         limits, steps = about.limits(search_columns.LOW_PPS, search_columns.HIGH_PPS), number_of(about.get("_steps"))
-        found = cls(about.search, needed, step_s, limits, None if steps is None else round(steps))
+        disturbed = bool(host_trouble(about.row))
+        found = cls(about.search, needed, step_s, limits, None if steps is None else round(steps), disturbed)
         return [found] if cls.why in about.words(search_columns.WHY) else []
 
     @property
@@ -207,6 +212,11 @@ class CannotTell(SearchWarning):
 
     @property
     def _longer(self) -> str:
+        longer = self._longer_search
+        return f"{_QUIETLY}, {longer}" if self.disturbed else longer
+
+    @property
+    def _longer_search(self) -> str:
         if not self.step_s or not (self.needed_s or self.steps):
             return _LONGER
         steps = ceil(self.needed_s / self.step_s) if self.needed_s else 2 * (self.steps or 0)

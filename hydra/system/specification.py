@@ -297,6 +297,11 @@ class SystemSpec:
         """
         return ""
 
+    @property
+    def of_silent_groups(self) -> str:
+        """What a user checks if no member of a group receives anything; "": there is nothing special."""
+        return ""
+
     def one_publisher(self, settings: Settings) -> bool:
         """Whether each subscriber subscribes to one publisher only (:mod:`hydra.wire.arrays`)."""
         return False

@@ -146,7 +146,7 @@ std::vector<Sample> host_samples() {
 
 std::vector<Sample> thread_samples() {
     return {{0, {}, {}, {}},
-            {INT64_MAX, {}, {{4711, "ZMQbg/IO/0", 99.5, 0.25, 4713}, {4712, "größer \"x\"", 0.25}}, {}},
+            {INT64_MAX, {}, {{4711, "ZMQbg/IO/0", 99.5, 0.25, 4713, 12.5}, {4712, "größer \"x\"", 0.25}}, {}},
             {1, {}, {}, Connections{4, 1, 2, 1048576, INT64_MAX}}};
 }
 

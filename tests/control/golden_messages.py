@@ -182,7 +182,10 @@ FROM_CLIENT: Final[dict[str, wire.FromClient]] = {
             wire.Sample(
                 _LARGEST,
                 None,
-                [model.BusyThread(4711, "ZMQbg/IO/0", 99.5, 0.25, 4713), model.BusyThread(4712, 'größer "x"', 0.25)],
+                [
+                    model.BusyThread(4711, "ZMQbg/IO/0", 99.5, 0.25, 4713, 12.5),
+                    model.BusyThread(4712, 'größer "x"', 0.25),
+                ],
             ),
             wire.Sample(1, None, [], model.TcpConnections(4, 1, 2, 1048576, _LARGEST)),
         ],

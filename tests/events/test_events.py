@@ -189,7 +189,10 @@ SLOW = (
         (rows.RowSkipped("needs 9 GB"), "SKIPPED: needs 9 GB"),
         (rows.RowFailed("the broker died"), "FAILED: the broker died"),
         (rows.StepRetried("one repeat failed"), "one repeat failed"),
-        (rows.PartialRepeats(2, 3, "abcdef"), "only 2 of 3 repeats have a figure for a, b, c, d and 2 other columns"),
+        (
+            rows.PartialRepeats(3, [(2, "abcdef"), (1, "g")]),
+            "only 2 of 3 repeats have a figure for a, b, c, d and 2 other columns; 1 of 3 repeats have a figure for g",
+        ),
         (rows.MessagesLost(12.5), "LOSS: 12.5 % of the messages were lost"),
         (rows.Undrained(1e4), "10,000 messages were still waiting in a server when the drain ended: counted as undrained, not as lost"),  # noqa: E501
         (
@@ -221,8 +224,9 @@ SLOW = (
         ),
         (rows.UnsteadyRow([]), "not steady in at least one of its repeats"),
         (rows.SendsRefused(7), "7 messages were rejected by a server or the library"),
-        (rows.GeneratorLimited("max"), "max: generator-limited: the clients limited the measured rate, not the system"),
+        (rows.GeneratorLimited(["max", "loss"]), "max, loss: generator-limited: the clients limited the measured rate, not the system"),  # noqa: E501
         (rows.HostBusy(99.6), "a host had no CPU left: 100 % of the time of all cores was used"),
+        (rows.HostBusy(99.6, 77.0, named=True), "a host had no CPU left: 100 % of the time of all cores was used"),
         (rows.HostShared(12.3), "other processes used about 12 % of a host's CPU"),
         (searches.SearchText("slow", "still rising"), "slow: still rising"),
         (searches.NoRateHolds("loss", 2.0, (1.8, 2.25)), "loss: no rate holds: 2 % [1.8 – 2.25] of the messages are lost at every rate tried"),  # noqa: E501
@@ -265,6 +269,10 @@ def test_what_has_to_be_known_of_a_run_or_a_row(warning: HydraWarning, text: str
             "use --search-steps 61 or more in a new run (at least 305 s of measuring, about 7 min)",
         ),
         (searches.SearchTooShort("loss", 30_000.0, 1.0), "use steps of 3 s or more (--duration)"),
+        (
+            searches.SearchTooShort("loss", 30_000.0, 1.0, disturbed=True),
+            "measure while no other processes use the hosts; if there is no answer again, use steps of 3 s or more (--duration)",  # noqa: E501
+        ),
         (
             searches.AnswerContradicted("loss", None, 5.0, steps=60),
             "use --search-steps 120 or more in a new run (at least 600 s of measuring, about 13 min)",

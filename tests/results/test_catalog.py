@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,11 @@ from click.testing import CliRunner
 
 from hydra.cli.error_exit import command_of, error_text
 from hydra.cli.main import cli
-from hydra.report.run_catalog import catalog, elsewhere
+from hydra.events.value_formatting import MARK
+from hydra.report.run_catalog import catalog, elsewhere, mark_of, marks_line
+from hydra.report.table import NOTED
 from tests.jupyter.runs import FIXED, make
+from tests.sweep.clean_row import CLEAN
 
 
 def test_folders_that_hold_more_runs_are_named(tmp_path: Path) -> None:
@@ -27,6 +31,34 @@ def test_folders_that_hold_more_runs_are_named(tmp_path: Path) -> None:
 def test_a_run_is_listed_itself(tmp_path: Path) -> None:
     make(tmp_path / "one", FIXED, steps=1)
     assert [entry["run"] for entry in catalog(tmp_path / "one")] == [str(tmp_path / "one")]
+
+
+@pytest.mark.parametrize(
+    ("clean", "disturbed", "slo", "mark"),
+    [
+        (True, False, "yes", ""),
+        (None, None, "", ""),
+        (True, True, "yes", NOTED),
+        (False, True, "", MARK),
+        (True, True, "unknown", MARK),
+    ],
+)
+def test_a_run_has_the_graver_mark_of_its_rows(clean: bool | None, disturbed: bool | None, slo: str, mark: str) -> None:
+    assert mark_of(clean, disturbed, slo) == mark
+    assert marks_line([mark]).startswith(mark)
+
+
+def test_a_run_on_a_disturbed_host_is_marked_and_named_with_the_reason(tmp_path: Path) -> None:
+    make(tmp_path / "one", FIXED, steps=1)
+    row = {**CLEAN, "host_cpu_mean_pct": 40.0, "host_others_pct": 30.0}
+    (tmp_path / "one" / "rows.json").write_text(json.dumps({"rows": [row]}))
+    (entry,) = catalog(tmp_path)
+    assert (entry["clean"], entry["disturbed"], entry["why"]) == (True, True, REASON)
+    output = CliRunner().invoke(cli, ["runs", str(tmp_path)]).output
+    assert (f"{NOTED} {entry['ended']}" in output, f"{NOTED}: " in output, REASON in output) == (True, True, True)
+
+
+REASON = "other processes used 30 % of a host's CPU"
 
 
 def test_a_folder_without_runs_says_so(tmp_path: Path) -> None:

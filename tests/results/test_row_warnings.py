@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from hydra.config.scenario import load_scenario
 from hydra.events.value_formatting import MARK
+from hydra.measure.disturbance import Disturbance, encode_disturbances
 from hydra.report import row_warnings
 from hydra.report.row_warnings import (
     BacklogAtEnd,
@@ -108,6 +111,100 @@ def test_a_host_that_others_keep_busy_is_theirs_to_free() -> None:
     assert both.remedy == f"{theirs.remedy}; if it stays busy, {ours.remedy}"
     assert "the other processes" in theirs.remedy
     assert ours.remedy == HostBusy(97.0).remedy == "use fewer clients on this host, or more hosts"
+
+
+def test_other_processes_have_one_figure_in_a_row() -> None:
+    named = encode_disturbances([Disturbance("h", 77.0, (("python3", 77.0),))])
+    row: Row = {**ROW, "host_cpu_mean_pct": 99.0, "host_others_pct": 50.0, "disturbed": named}
+    texts = [str(warning) for warning in warnings_of(row, FIXED)]
+    assert [text.split(":")[0] for text in texts] == ["a host had no CPU left", "disturbed"]
+    assert "50 %" not in "".join(texts)
+    assert "".join(texts).count("77 %") == 2  # in all, and by the only process
+    assert "".join(texts).count("end the other processes") == 1
+
+
+def test_a_row_has_one_warning_of_a_kind() -> None:
+    row: Row = {**ROW, "repeats": 3, "a": 1.0, "a_n": 2, "b": 1.0, "b_n": 1}
+    row |= {"loss_generator_limited": True, "slow_generator_limited": True}
+    found = [warning.kind for warning in warnings_of(row, FIXED)]
+    assert sorted(found) == ["fewer_figures", "generator_limited"]
+
+
+EVENTS, LIMIT = "the events of the scenario caused this", "the setting receive_rate limits the subscribers"
+
+
+@pytest.mark.parametrize(
+    ("more", "remedy"),
+    [
+        ({"verdict": "server"}, "use a lower rate"),
+        ({"verdict": "undecided: no stage was busy"}, "use a lower rate"),
+        ({"verdict": "planned events"}, EVENTS),
+        ({"verdict": "requested rate / planned events"}, EVENTS),
+        ({"verdict": "undecided: planned events or receive_rate"}, f"{EVENTS}.*; {LIMIT}"),
+        ({"verdict": "clients not let in"}, "raise the server's limits of connections"),
+        ({"verdict": "lost connections"}, "see in the server's log why it ended the connections"),
+        ({"verdict": "server", "refused_reason": "message_too_large"}, "send smaller messages"),
+        ({"verdict": "server", "refused_reason": "quota"}, "raise the quota"),
+        ({"verdict": "server", "refused_reason": "not_authorized"}, "allow the user to write there"),
+        ({"verdict": "subscriber hosts", "refused_reason": "quota"}, "use a lower rate"),
+        ({"verdict": "host CPU", "local_limit": "host CPU"}, "limited or delayed by host CPU: use fewer clients"),
+        (
+            {"verdict": "host CPU", "local_limit": "host CPU", "host_others_pct": 40.0},
+            "limited or delayed by host CPU: end the other processes.*do not run$",
+        ),
+        (
+            {"verdict": "host CPU", "local_limit": "host CPU", "host_others_pct": 6.0},
+            "limited or delayed by host CPU: end the other processes.*; otherwise use fewer clients",
+        ),
+        (
+            {"verdict": "subscriber hosts", "local_limit": "subscriber hosts"},
+            "limited or delayed by subscriber hosts: use fewer clients on this host",
+        ),
+        (
+            {"verdict": "publisher", "local_limit": "publisher"},
+            "limited or delayed by publisher: use a lower rate, or a",
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    ("figures", "kind"),
+    [
+        ({"client_loss_pct": 4.0}, MessagesLost),
+        ({"late_pct": 50.0}, BacklogAtEnd),
+        ({"late_pct": 0.6, "passed": False, "client_loss_pct": 0.0}, LateMessages),
+        ({"rate_held": False, "publishers_slow": 1, "requested_rate": 9.0}, row_warnings.RateMissed),
+    ],
+)
+def test_the_remedy_is_about_what_limited_the_row(figures: Row, kind: type, more: Row, remedy: str) -> None:
+    (found,) = (w for w in warnings_of({**ROW, **figures, **more}, FIXED) if isinstance(w, kind))
+    assert re.match(remedy, found.remedy)
+    planned = remedy not in ("use a lower rate",) and not remedy.startswith("limited or delayed by publisher")
+    assert ("lower rate" in found.remedy) is not planned
+
+
+@pytest.mark.parametrize(
+    ("row", "remedy"),
+    [
+        ({}, "use a lower rate"),
+        ({"group": "readers"}, "use a lower rate, or more members of the group"),
+        (
+            {"topics": 8, "copies_expected": 400},
+            "use a lower rate, or fewer topics for each subscriber (topics_per_client)",
+        ),
+    ],
+)
+def test_more_subscribers_are_advised_only_where_they_divide_the_messages(row: Row, remedy: str) -> None:
+    (warning,) = warnings_of({**ROW, "late_pct": 50.0, **row}, FIXED)
+    assert warning.remedy == remedy
+
+
+@pytest.mark.parametrize(("received", "asked"), [(0, True), (1, False)])
+def test_a_group_in_which_nothing_arrives_asks_whether_the_server_has_shared_subscriptions(
+    received: int, asked: bool
+) -> None:
+    row: Row = {**ROW, "group": "all", "client_loss_pct": 100.0, "total_rx": received}
+    (warning,) = warnings_of(row, load_scenario("mqtt-fixed", {"settings.shared": True}))
+    assert ("has the server shared subscriptions?" in warning.remedy) is asked
 
 
 def test_a_row_that_was_skipped_in_the_middle_of_its_repeats_keeps_the_warnings_of_its_figures() -> None:

@@ -7,12 +7,8 @@ import pytest
 from hydra.model import Scenario, Settings, SloSpec
 from hydra.sweep import GridSweep, Row
 from hydra.sweep.cleanness import flaws, in_short, judged, why_not_clean
+from tests.sweep.clean_row import CLEAN
 
-CLEAN: Row = {
-    "clients": 30, "avg_tx_rate_pps": 1000.0, "client_loss_pct": 0.0, "late_pct": 0.0, "undrained": 0,
-    "undrained_pct": 0.0, "unknown": 0, "unknown_pct": 0.0, "failed_dead": 0, "failed_silent": 0,
-    "requested_rate": 1000.0, "rate_held": True, "passed": True, "loss_target_pct": 0.5, "status": "ok", "reason": "",
-}  # fmt: skip
 AT_MAX: Row = {"requested_rate": "max", "rate_held": None}
 MISSED: Row = {"requested_rate": 30_000.0, "rate_held": False, "avg_tx_rate_pps": 14_223.0}
 

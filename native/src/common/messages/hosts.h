@@ -87,6 +87,7 @@ struct BusyThread {
     double cpu_pct = 0;
     double wait_pct = 0;
     std::uint32_t tid = 0;
+    double quota_pct = 0;  // the quota of its control group was used up
 
     static void describe(auto& it, auto& fields) {
         fields.required("pid", it.pid);
@@ -94,6 +95,7 @@ struct BusyThread {
         fields.required("cpu_pct", it.cpu_pct, Number{0, 1e9});
         fields.optional("wait_pct", it.wait_pct, Number{0, 1e9});
         fields.optional("tid", it.tid);
+        fields.optional("quota_pct", it.quota_pct, Number{0, 1e9});
     }
 };
 
