@@ -57,7 +57,7 @@ from hydra.sweep.interface import (
 )
 from hydra.sweep.repetition import mean_and_interval
 from hydra.sweep.search_answer import Inconclusive, SideFindings
-from hydra.sweep.search_columns import WHY, published, rates, sndhwm_prefix
+from hydra.sweep.search_columns import ANSWER, HIGH_PPS, LOW_PPS, WHY, published, rates, sndhwm_prefix
 from hydra.sweep.search_columns import beside as beside_it
 from hydra.sweep.search_figures import columns_of
 from hydra.sweep.search_spec import SearchSeries, SearchSpec
@@ -137,7 +137,18 @@ class Search(Sweep):
 
     def rows(self, results: Sequence[StepResult]) -> list[Row]:
         """See :class:`hydra.sweep.interface.Sweep`."""
-        return [dict(p.row) for p in self._play(results)]
+        return [p.row | self._known(p) for p in self._play(results)]
+
+    def _known(self, played: _Played) -> Row:
+        """What is known of the searches that have begun, if the row is not complete."""
+        known: Row = {}
+        for found in played.searched if played.row[STATUS] == "partial" else ():
+            name, (low, high) = found.name, found.threshold.limits
+            if f"{name}{ANSWER}" not in played.row:
+                known |= {f"{name}{ANSWER}": "unknown", f"{name}{LOW_PPS}": low, f"{name}{HIGH_PPS}": high}
+                known |= {f"{name}_steps": len(found.steps), f"{name}{WHY}": search_warnings.SearchInterrupted.why}
+                known[f"{name}_note"] = text_of_search(known, name)
+        return known
 
     def offered_again(self, results: Sequence[StepResult]) -> set[int]:
         """See :class:`hydra.sweep.interface.Sweep`: the step after which the row was given up."""

@@ -307,6 +307,31 @@ class AnswerAboveHighest(CannotTell):
         return f"every rate tried{up_to} is within the loss target"
 
 
+class SearchInterrupted(SearchWarning):
+    """The run ended before the search had an answer; ``limits`` are the rates (messages/s) around the answer so far."""
+
+    remedy = "continue with --resume and the run's directory"
+    why = "interrupted"
+    limits: Limits
+
+    @property
+    def said(self) -> str:
+        low, high = self.limits
+        if low is None:
+            known = "nothing is known of the answer" if high is None else f"the answer is below {number(high)}/s"
+        elif high is None:
+            known = f"the answer is above {number(low)}/s"
+        else:
+            known = f"the answer is between {number(low)} and {number(high)}/s"
+        return f"by the steps that were measured, {known}"
+
+    @classmethod
+    def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
+        """See :class:`SearchWarning`."""
+        limits = about.limits(search_columns.LOW_PPS, search_columns.HIGH_PPS)
+        return [cls(about.search, limits)] if cls.why in about.words(search_columns.WHY) else []
+
+
 class StillRising(SearchWarning):
     """The received rate was still rising when the sent rate was doubled for the last time."""
 

@@ -18,6 +18,7 @@ from hydra.model import Figure, Scenario, StepPlan, StepResult, value_of
 from hydra.sweep import SearchSpec, SearchSweep, for_scenario
 from hydra.sweep.interface import Row, step_bound_s
 from hydra.sweep.row_columns import columns_of
+from hydra.sweep.search_warnings import of_figure
 from hydra.sweep.step_retry import FAILURES_IN_A_ROW, MOST_FAILURES
 
 Outcome = Mapping[str, Figure] | str
@@ -110,6 +111,23 @@ def test_a_plain_capacity_is_found_within_a_few_percent_in_few_steps(lossless: f
     assert len(results) == number(row["loss_steps"]) <= 25
     assert row["loss_verdict"] == "high-water mark"
     assert (row["status"], row["failed_steps"], row["step_s"], row["loss_note"]) == ("ok", 0, STEP_S, None)
+
+
+@pytest.mark.parametrize(("steps", "low"), [(1, 1000.0), (3, 4000.0)])
+def test_an_interrupted_search_shows_what_is_known(steps: int, low: float) -> None:
+    """In CSV and JSON, and as a warning of its row."""
+    spec = loss_only()
+    (row,) = for_scenario(spec).rows(play(spec, capacity(87_286, 6000.0))[:steps])
+    assert (row["status"], row[BELOW], row["loss_answer"], row["loss_why"]) == (
+        "partial",
+        None,
+        "unknown",
+        "interrupted",
+    )
+    assert (row["loss_low_pps"], row["loss_high_pps"], row["loss_steps"]) == (low, high, steps)
+    (warning,) = of_figure(row, "loss")
+    assert warning.said == str(row["loss_note"])
+    assert set(row) - set(columns_of(spec, SystemColumns())) == set()
 
 
 @pytest.mark.tier("test")
