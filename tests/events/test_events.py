@@ -195,6 +195,11 @@ SLOW = (
         (rows.LostBySilence("2 connections"), "keep-alive: 2 connections of subscribers ended, because the subscribers sent nothing for longer than the server waits: their processes did not run in time"),  # noqa: E501
         (rows.NotLetIn(1, 2, 0), "1 subscriber was not let in before the window: 2 attempts were refused, 0 timed out"),
         (rows.NotLetIn(20, 60, 3), "20 subscribers were not let in before the window: 60 attempts were refused, 3 timed out"),  # noqa: E501
+        (
+            rows.NotLetIn(20, 60, 0, 5, "full", "EMFILE"),
+            "20 subscribers were not let in before the window: 60 attempts were refused (full), 0 timed out, 5 failed "
+            "because the subscribers' host had too few open files for a process (EMFILE)",
+        ),
         (rows.NeverBack(2), "2 of the subscribers that were disconnected never came back"),
         (rows.RateMissed(9e4, 8.5e4), "a publisher did not reach the requested rate of 90,000/s; the mean rate was 85,000/s"),  # noqa: E501
         (rows.RateMissed(9e4, 8.5e4, 3), "in at least one of 3 repeats a publisher did not reach the requested rate of 90,000/s; the mean rate over all repeats was 85,000/s"),  # noqa: E501
