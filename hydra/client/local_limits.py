@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 
-from hydra.model.local_limits import LOCAL_LIMITS
+from hydra.model.local_limits import IN_USE, LOCAL_LIMITS
 
 
 def local_limit(error: BaseException) -> str:
@@ -19,4 +19,9 @@ def local_limit(error: BaseException) -> str:
 
 def local_limit_in(text: str) -> str:
     """The limit whose name, or whose text as the C library has it, is part of a client's text; "": there is none."""
-    return next((name for name in LOCAL_LIMITS if name in text or os.strerror(getattr(errno, name)) in text), "")
+    return next((name for name in LOCAL_LIMITS if name in text or _words(name) in text), "")
+
+
+def _words(name: str) -> str:
+    # The text of a server's bind that failed is no text of a limit.
+    return f"({IN_USE})" if name == IN_USE else os.strerror(getattr(errno, name))

@@ -159,7 +159,7 @@ def _server_files(resolved: ResolvedScenario, publishers: int, clients: int) -> 
 def _listeners(resolved: ResolvedScenario, publishers: int, clients: int) -> int:
     """The number of connections to one publisher, or to one server."""
     if resolved.system.servers is not None:
-        return clients + publishers
+        return resolved.system.servers.connections * (clients + publishers) + resolved.system.own_ports
     return -(-clients * resolved.system.connections_of(resolved.scenario) // max(publishers, 1))
 
 

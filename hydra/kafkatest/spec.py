@@ -53,6 +53,7 @@ class KafkaSystemSpec(SystemSpec):
     has_patterns = False
     tables = {TABLE: KafkaSpec}
     address_key = f"{TABLE}.bootstrap"
+    own_ports = 16  # counted in a network namespace of its own
     implementations = IMPLEMENTATIONS
     tools = (TOOL,)
     servers = BROKER

@@ -16,10 +16,14 @@ class LocalLimit(NamedTuple):
     remedy: str
 
 
+_PORTS: Final = LocalLimit(
+    "no free local port", 'widen the range: sysctl -w net.ipv4.ip_local_port_range="1024 65535"'
+)
+IN_USE: Final = "EADDRINUSE"
+"""A client that binds before it connects gets this error if no port is free; for a server it has another meaning."""
 LOCAL_LIMITS: Final[Mapping[str, LocalLimit]] = {
-    "EADDRNOTAVAIL": LocalLimit(
-        "no free local port", 'widen the range: sysctl -w net.ipv4.ip_local_port_range="1024 65535"'
-    ),
+    "EADDRNOTAVAIL": _PORTS,
+    IN_USE: _PORTS,
     "ENFILE": LocalLimit("too few open files for all processes", "raise the limit of open files (sysctl fs.file-max)"),
     "EMFILE": LocalLimit("too few open files for a process", "raise the limit of open files (ulimit -n)"),
     "ENOBUFS": LocalLimit(

@@ -164,6 +164,8 @@ class SystemSpec:
         has_patterns: whether a subscriber can take all topics by one pattern.
         shows_disconnections: the implementations whose subscribers report when a connection was lost, and when it was
             there again.
+        own_ports: the local ports that Hydra itself occupies, beside its clients: those of its connections with a
+            server, of those that ended less than a minute ago, and those at which a server that it starts listens.
         connects_to_all: whether a client has a connection to each of several servers, so it may continue without one.
         has_log: whether servers store what is sent, so a step may have no subscribers.
         presets: presets for design goals by name, for ``--preset`` and the key ``preset`` of scenarios.
@@ -200,6 +202,7 @@ class SystemSpec:
     has_keys: bool = False
     has_patterns: bool = True
     shows_disconnections: Collection[str] = ()
+    own_ports: int = 0
     connects_to_all: bool = False
     has_log: bool = False
     presets: Mapping[str, Preset] = {}

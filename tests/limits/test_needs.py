@@ -14,6 +14,7 @@ from hydra.config.machine_limits import read_limits
 from hydra.config.resource_needs import expected_start_s, group_files, needs
 from hydra.config.scenario import load_scenario, resolve
 from hydra.config.shortages import shortages
+from hydra.kafkatest.spec import SPEC
 from hydra.kafkatest.transport_base import ConsumerTransport
 from hydra.system import Footprint
 
@@ -66,7 +67,7 @@ def test_connections_to_the_controller_are_those_of_relays(groups: int, files: i
     scenario = resolve("kafka-fixed", {"kafka.bootstrap": "h:9092"})
     needed = needs(scenario, clients=3000, groups=groups, fork_window=128, publishers=1)
     assert needed.files == files
-    assert needed.ports == 3001
+    assert needed.ports == 2 * 3001 + SPEC.own_ports
 
 
 def test_a_group_needs_the_files_of_its_largest_process_in_the_largest_row() -> None:
