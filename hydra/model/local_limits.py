@@ -16,9 +16,7 @@ class LocalLimit(NamedTuple):
     remedy: str
 
 
-_PORTS: Final = LocalLimit(
-    "no free local port", 'widen the range: sysctl -w net.ipv4.ip_local_port_range="1024 65535"'
-)
+_PORTS: Final = LocalLimit("no free local port", 'widen the range: sysctl -w net.ipv4.ip_local_port_range="1024 65535"')
 IN_USE: Final = "EADDRINUSE"
 """A client that binds before it connects gets this error if no port is free; for a server it has another meaning."""
 LOCAL_LIMITS: Final[Mapping[str, LocalLimit]] = {

@@ -8,11 +8,11 @@ from typing import Final
 
 from pyroaring import BitMap
 
-from hydra.control.epoch_replies import CommandRetry
 from hydra.client.local_limits import local_limit_in
+from hydra.control.epoch_replies import CommandRetry
 from hydra.errors import StepError
-from hydra.model.local_limits import LOCAL_LIMITS
 from hydra.events.value_formatting import id_ranges
+from hydra.model.local_limits import LOCAL_LIMITS
 from hydra.run.context import RunContext
 from hydra.run.deployment import Deployment
 from hydra.wire.messages import FromController, encode

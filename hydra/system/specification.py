@@ -110,6 +110,29 @@ class QueueCapacity:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadAhead:
+    """The messages that a subscriber's library fetches before the subscriber takes them.
+
+    Attributes:
+        messages: the most that it keeps of each place, such as a partition.
+        places: the places of a subscriber, or of all subscribers of a group.
+        shared: whether the subscribers are a group in every row, whose places are divided among them.
+        more: further messages of a place, of the fetch under way.
+        message_bytes: memory of each message.
+        least: the fewest messages with which a subscriber still works as usual.
+        key: the dotted key that limits ``messages``; "": the user has set a limit, and Hydra sets none.
+    """
+
+    messages: int
+    places: int
+    shared: bool
+    more: int
+    message_bytes: int
+    least: int
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Reference:
     """The published table of an experiment.
 
@@ -242,6 +265,10 @@ class SystemSpec:
 
     def held(self, scenario: Scenario) -> QueueCapacity | None:
         """How many messages can wait for a slow subscriber before messages are lost; None: unknown."""
+        return None
+
+    def read_ahead(self, scenario: Scenario) -> ReadAhead | None:
+        """The largest read-ahead of its rows; None: there is none, or the footprint has it."""
         return None
 
     def socket_buffers(self, scenario: Scenario) -> Mapping[str, int]:
