@@ -15,7 +15,7 @@ from hydra.config.shortages import check_row
 from hydra.kafkatest.settings import spec_of
 from tests.limits.test_shortages import AMPLE, GB
 
-NATIVE = {"client": "native", "client_count": 1000, "settings.rate": "max"}
+NATIVE = {"client": "native", "sweep.clients": [1000], "settings.rate": "max"}
 
 
 @pytest.mark.parametrize(
@@ -43,16 +43,16 @@ def test_the_read_ahead_of_a_subscriber(changes: dict[str, Any], client_bytes: f
     [
         ({}, 64, False),
         ({}, 24, True),
-        ({}, 8, True),
-        ({}, 5, False),  # the clients alone do not fit
+        ({}, 16, True),
+        ({}, 8, False),  # the clients and one fetch of each do not fit
         ({"kafka.read_ahead": 90_000}, 24, False),
         ({"kafka.properties": {"queued.min.messages": "90000"}}, 24, False),
-        ({"client_count": [10, 1000, 100_000]}, 24, True),  # the last row never fits
+        ({"sweep.clients": [10, 1000, 100_000]}, 24, True),  # the last row never fits
     ],
 )
 def test_a_run_that_would_not_fit_limits_all_rows_alike(changes: dict[str, Any], memory_gb: int, limited: bool) -> None:
     resolved = resolve("kafka-fixed", NATIVE | changes)
-    machine, cluster = replace(AMPLE, memory_available_bytes=memory_gb * GB), load_cluster(None, {})
+    machine, cluster = replace(AMPLE, memory_available_bytes=memory_gb * GB), load_cluster()
     limit = ahead_limit(resolved, cluster, machine)
     assert (limit is not None) is limited
     if limit is None:
