@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from hydra.kafkatest.properties import confluent_config
@@ -20,7 +19,7 @@ _MESSAGE_BYTES: Final = 250
 _LEAST: Final = 1000
 
 
-def ahead_config(messages: int | None) -> Mapping[str, str]:
+def ahead_config(messages: int | None) -> dict[str, str]:
     """The property for this limit; none for None."""
     return {} if messages is None else {_MESSAGES: str(messages)}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.connections.test_planted import SMALL, native
+from tests.connections.words import SMALL, native
 from tests.integration.command import Hydra, table
 from tests.mesos.namespaces import hosts
 

@@ -310,9 +310,9 @@ def test_every_warning_of_a_row_says_what_would_change_it() -> None:
 
 OF_DATABASES = """
     began client_error client_exit complete constraints_left_out done engine_waits evict fact failed
-    goes_on group_exit launch phases present
+    goes_on group_exit launch phases present read_ahead_limited
     refused resumed revive roles_pinned server_exit server_killed server_restarted servers servers_again servers_started
-    servers_starting start step stored warning window
+    servers_starting slowed_by_machine start step stored warning window
 """
 OF_PROGRAMS = """
     above_highest above_undisturbed batch_not_filled below_lowest by_form cannot_tell changing connections_lost

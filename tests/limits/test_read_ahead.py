@@ -13,7 +13,7 @@ from hydra.config.resource_needs import ahead_bytes
 from hydra.config.scenario import resolve
 from hydra.config.shortages import check_row
 from hydra.kafkatest.settings import spec_of
-from tests.limits.test_shortages import AMPLE, GB
+from tests.limits.machines import AMPLE, GB
 
 NATIVE = {"client": "native", "sweep.clients": [1000], "settings.rate": "max"}
 
@@ -43,7 +43,7 @@ def test_the_read_ahead_of_a_subscriber(changes: dict[str, Any], client_bytes: f
     [
         ({}, 64, False),
         ({}, 24, True),
-        ({}, 16, True),
+        ({}, 20, True),
         ({}, 8, False),  # the clients and one fetch of each do not fit
         ({"kafka.read_ahead": 90_000}, 24, False),
         ({"kafka.properties": {"queued.min.messages": "90000"}}, 24, False),
