@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from hydra.kafkatest.footprints import BROKER
 from hydra.kafkatest.properties import confluent_config
 from hydra.kafkatest.property_table import PROPERTIES
 from hydra.kafkatest.settings import TABLE, spec_of
@@ -44,7 +45,7 @@ def read_ahead_of(scenario: Scenario) -> ReadAhead:
         messages=min(int(config[_MESSAGES]), int(config[_KILOBYTES]) * 1024 // size),
         places=partitions * max(topics, 1),
         shared=all(scenario.values_of("group")),
-        more=-(-fetch // size),
+        more=-(-fetch // (size + BROKER.record_bytes)),
         message_bytes=size + _MESSAGE_BYTES,
         least=_LEAST,
         key="" if given.keys() & {_MESSAGES, _KILOBYTES} or spec.read_ahead is not None else READ_AHEAD,

@@ -20,6 +20,7 @@ from hydra.natstest.program import find_server
 from tests.connections.words import SMALL, native
 from tests.forwarder import TcpForwarder, hang_up
 from tests.integration.command import hydra, table
+from tests.suite.native_client import native_client
 from tests.suite.waiting import wait_until
 
 pytestmark = pytest.mark.tier("test")

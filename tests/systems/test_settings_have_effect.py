@@ -64,7 +64,7 @@ _LOGINS: Final = {
 }
 
 
-_KAFKA: Final = {"session_timeout_ms", "kafka.exact_group", "kafka.metrics", "kafka.read_ahead"}
+_KAFKA: Final = {"session_timeout_ms", "kafka.exact_group", "kafka.metrics"}
 _NO_KEYS: Final = _USUAL - {"keys"}
 _OF_USER: Final = {"kill_broker_at", "move_partition_at", "kafka.broker", "kafka.tls", "server.count"}
 _MQTT_BESIDE: Final = {"mqtt.key_file", "mqtt.password", "mqtt.password_file"}
@@ -128,7 +128,16 @@ MODES: Final = [
             "kafka.metrics",
             "kafka.read_ahead",
         }
-        | {"message_size_min", "message_sizes", "topics", "load.shape", "connect_rate", "connect_within_s", *_USUAL},
+        | {
+            "kafka.read_ahead",
+            "message_size_min",
+            "message_sizes",
+            "topics",
+            "load.shape",
+            "connect_rate",
+            "connect_within_s",
+            *_USUAL,
+        },
     ),
 ]
 """The unused settings are those that no client reads in that mode, found by reading the clients, or cannot obey."""
