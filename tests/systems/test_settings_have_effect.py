@@ -64,7 +64,7 @@ _LOGINS: Final = {
 }
 
 
-_KAFKA: Final = {"session_timeout_ms", "kafka.exact_group", "kafka.metrics"}
+_KAFKA: Final = {"session_timeout_ms", "kafka.exact_group", "kafka.metrics", "kafka.read_ahead"}
 _NO_KEYS: Final = _USUAL - {"keys"}
 _OF_USER: Final = {"kill_broker_at", "move_partition_at", "kafka.broker", "kafka.tls", "server.count"}
 _MQTT_BESIDE: Final = {"mqtt.key_file", "mqtt.password", "mqtt.password_file"}
