@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -378,3 +379,39 @@ def test_a_malformed_set_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="--set") as caught:
         parse_set(text)
     assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("key", "written", "value"),
+    [
+        ("settings.rate", "1k", 1000.0),
+        ("settings.rate", "max", "max"),
+        ("settings.message_size", "1kB", 1000),
+        ("settings.message_size", "1 KiB", 1024),
+        ("settings.message_sizes", "1kB-4kB:50", "1000-4000:50"),
+        ("sweep.duration_s", "1min", 60.0),
+        ("sweep.clients", ["1k", 2000], (1000, 2000)),
+        ("warmup_s", "500ms", 0.5),
+    ],
+)
+def test_a_text_with_a_unit_is_a_number_in_a_file_as_it_is_on_the_command_line(
+    key: str, written: object, value: object
+) -> None:
+    found: Any = load_scenario("zmqfixed", {key: written})
+    for part in key.split("."):
+        found = getattr(found, part)
+    assert found == value
+
+
+def test_the_values_of_rows_have_units_too() -> None:
+    scenario = load_scenario("zmqfixed", {"sweep.vary": {"message_size": ["1kB", "2KiB"], "rate": ["1k", "max"]}})
+    assert scenario.values_of("message_size") == (1000, 2048)
+    assert scenario.values_of("rate") == (1000.0, "max")
+
+
+@pytest.mark.parametrize(
+    ("key", "written"), [("settings.rate", "1kB"), ("settings.rate", "100"), ("sweep.duration_s", "1 k")]
+)
+def test_a_text_that_is_no_number_with_a_unit_of_its_key_is_rejected(key: str, written: str) -> None:
+    with pytest.raises(ConfigError, match=rf"{key}: must be a valid number"):
+        load_scenario("zmqfixed", {key: written})

@@ -30,7 +30,7 @@ FLOORS = [
     "serve",
     "cli",
 ]
-"""Lowest first. ``hydra/errors.py`` and ``hydra/__init__.py`` belong to the model."""
+"""Lowest first. ``hydra/amounts.py``, ``hydra/errors.py`` and ``hydra/__init__.py`` belong to the model."""
 
 
 def of(package: str, names: str) -> list[str]:
@@ -39,7 +39,7 @@ def of(package: str, names: str) -> list[str]:
 
 
 PURE = [
-    *of("hydra", "errors model events measure analysis sweep wire"),
+    *of("hydra", "amounts errors model events measure analysis sweep wire"),
     *of("hydra.engine", "placement group_sizing resources pinning"),
     *of("hydra.kubernetes", "affinity node_inventory owner_job object_names nodes pods api_errors settings"),
     *of("hydra.kubernetes", "settings run_health state pod_status"),
@@ -110,9 +110,9 @@ def within(module: str, package: str) -> bool:
 
 
 def package_of(module: str) -> str:
-    """The package right under hydra; of ``hydra/errors.py`` and of hydra itself, the model."""
+    """The package right under hydra; of ``hydra/amounts.py``, ``hydra/errors.py`` and of hydra itself, the model."""
     name = module.split(".")[1] if "." in module else ""
-    return "model" if name in {"", "errors"} else name
+    return "model" if name in {"", "amounts", "errors"} else name
 
 
 @cache

@@ -71,7 +71,7 @@ def installed(tmp_path: Path) -> Installed:
     return Installed(tmp_path)
 
 
-def test_the_command_is_linked_in_place_of_that_of_another_tree_and_the_link_is_removed(
+def test_the_command_is_linked_in_place_of_that_of_a_tree_that_is_gone_and_the_link_is_removed(
     installed: Installed, tmp_path: Path
 ) -> None:
     installed.link.parent.mkdir(parents=True)
@@ -82,12 +82,14 @@ def test_the_command_is_linked_in_place_of_that_of_another_tree_and_the_link_is_
     assert not installed.link.is_symlink()
 
 
-@pytest.mark.parametrize("kind", ["program", "link", "broken link", "later"])
+@pytest.mark.parametrize("kind", ["program", "link", "link to another tree", "broken link", "later"])
 def test_another_program_of_this_name_stays_and_the_path_of_the_command_is_printed(
     installed: Installed, tmp_path: Path, kind: str
 ) -> None:
     other = installed.later if kind == "later" else installed.link
-    target = tmp_path / "pipx/venvs/hydra/bin/hydra"
+    target = (
+        tmp_path / ("another" if "tree" in kind else "pipx/venvs/hydra") / (COMMAND if "tree" in kind else "bin/hydra")
+    )
     if "link" in kind:
         other.parent.mkdir(parents=True)
         other.symlink_to(target if kind == "broken link" else program(target))

@@ -57,6 +57,9 @@ def list_agents(
     if as_json:
         click.echo(json.dumps([{**row, "declared_in": file} for row in agent_rows(agents, required)], indent=2))
         return
+    if not agents:
+        click.echo(f"the cluster of --master {engine.master} has no agents")
+        return
     width = terminal_width()
     left_out = {} if whole else alike(agents, required.scenario if required else None)
     click.echo(tabled(agent_rows(agents, required, left_out), width))

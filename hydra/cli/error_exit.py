@@ -32,7 +32,8 @@ def error_text(error: click.ClickException, command: str) -> str:
         return text
     taker = error.ctx.command
     if isinstance(error, click.NoSuchOption):
-        return f"No such option {error.option_name!r}{_meant(error.option_name, taker.get_params(error.ctx))}"
+        meant = _meant(error.option_name, taker.get_params(error.ctx)) or _elsewhere(error.option_name, error.ctx)
+        return f"No such option {error.option_name!r}{meant}"
     if isinstance(error, click.MissingParameter) or "unexpected extra argument" in text:
         return f"{text.rstrip('.')}; write {' '.join([command, *taker.collect_usage_pieces(error.ctx)])}"
     if "No such command" in text and isinstance(taker, click.Group) and error.ctx.parent is not None:
@@ -59,6 +60,16 @@ def _meant(flag: str, params: Iterable[click.Parameter]) -> str:
     begun = [name for name in names if asked and name.startswith(asked)]
     near = begun or get_close_matches(asked, names, 1)
     return f"; did you mean {' or '.join(names[name] for name in near)}?" if near else ""
+
+
+def _elsewhere(flag: str, context: click.Context) -> str:
+    """Hydra's own commands that have a flag which this command lacks; "" if there are none."""
+    root = context.find_root().command
+    own = root.commands.items() if isinstance(root, click.Group) else ()
+    names = [
+        f"hydra {name}" for name, command in own if any(flag in param.opts for param in command.get_params(context))
+    ]
+    return f"; it is a flag of {' and '.join(names)}" if names else ""
 
 
 FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -21,9 +21,9 @@ from hydra.cli.machine_commands import check
 from hydra.cli.measurement_commands import RUNS, run_, slo
 from hydra.cli.result_commands import compare, fit, report, runs, serve
 from hydra.cli.setup_commands import install_completion, schema
-from hydra.errors import EXIT_INTERRUPTED, EXIT_UNREAD, EXIT_USAGE, HydraError, UsageError
+from hydra.errors import EXIT_INTERRUPTED, EXIT_UNREAD, EXIT_USAGE, INTERRUPTED_EARLY, HydraError, UsageError
 from hydra.options.help import MACHINE, MORE, RESULTS, GroupedHelpCommand
-from hydra.options.interrupts import hung_up, ignore_signals, interrupt_on_the_first, leave_at_once_on_the_next
+from hydra.options.interrupts import hung_up, ignore_signals, interrupt_on_the_first, present
 from hydra.options.plugin_commands import add_flags, commands
 from hydra.options.scenario_commands import MEASURE, ScenarioArgumentCommand
 
@@ -88,6 +88,8 @@ class HydraCommand(GroupedHelpCommand, click.Group):
         name, command, rest = super().resolve_command(ctx, args)
         if isinstance(command, ScenarioArgumentCommand):
             command.check_first(ctx, rest)
+        if getattr(command, "section", "") == MEASURE:
+            present().early = INTERRUPTED_EARLY
         if command is not None:
             add_flags(command, ctx)
         return name, command, rest
@@ -141,7 +143,7 @@ def main(command: click.Command = cli) -> None:
     except KeyboardInterrupt:  # Ctrl-C while another exception was handled
         sys.exit(EXIT_INTERRUPTED)
     finally:
-        leave_at_once_on_the_next()  # threads of libraries may still be ending
+        present().end()  # threads of libraries may still be ending
         # Otherwise Python would look for garbage among all that was imported, which takes 0.1 s after a run.
         gc.freeze()
 
@@ -174,6 +176,8 @@ def _obey(command: click.Command) -> None:
     except click.exceptions.Exit as e:
         sys.exit(e.exit_code)
     except click.Abort:
+        if present().early:
+            leave(f"hydra: {present().early}", EXIT_INTERRUPTED)
         sys.exit(EXIT_INTERRUPTED)
     except click.ClickException as e:
         # One line instead of click's usage block: what, where, what to try.
@@ -183,6 +187,7 @@ def _obey(command: click.Command) -> None:
             sys.exit(e.exit_code)
         leave(f"{where}: {error_text(e, where)} (see {where} --help)", e.exit_code)
     except HydraError as e:
+        _leave_at_a_limit(e)
         leave(f"hydra: {e}", e.exit_code)
     except _UnreadError:
         drop(sys.stdout)
@@ -190,18 +195,35 @@ def _obey(command: click.Command) -> None:
     except RuntimeError as e:
         # Python 3.11 reports an interrupt in __set_name__, while it makes a dataclass, as an error of that call.
         if not isinstance(e.__cause__, KeyboardInterrupt):
+            _leave_at_a_limit(e)
             raise
+        if present().early:
+            leave(f"hydra: {present().early}", EXIT_INTERRUPTED)
         sys.exit(EXIT_INTERRUPTED)
     except OSError as e:
         if e.errno == errno.EIO and hung_up():
             sys.exit(EXIT_INTERRUPTED)
         if e.errno is None or e.errno not in (REMEDIES if e.filename else FULL):
+            _leave_at_a_limit(e)
             raise
         what = f"{e.filename}: {e.strerror}"
         if not e.filename:
             drop(sys.stdout)
             what = f"cannot write: {e.strerror}"
         leave(f"hydra: {what}; {REMEDIES[e.errno]}", EXIT_USAGE)
+    except Exception as e:
+        _leave_at_a_limit(e)
+        raise
+
+
+def _leave_at_a_limit(error: Exception) -> None:
+    """Exits with one line if a limit of this process or machine caused an error."""
+    try:
+        from hydra.cli.process_limits import limit_behind
+    except (ImportError, OSError, MemoryError):  # no file can be opened any more, and so no module be read
+        return
+    if text := limit_behind(error):
+        leave(f"hydra: {text}", EXIT_USAGE)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -12,8 +13,9 @@ from typing import NoReturn
 
 import click
 
-from hydra.cli.error_exit import failed_if
-from hydra.errors import EXIT_FAILED, EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED
+from hydra.cli.error_exit import drop, failed_if
+from hydra.errors import EXIT_FAILED, EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, HydraError
+from hydra.events.stored_event import StoredEvent
 from hydra.measure.slo import shortest_s
 from hydra.model import ClusterSpec, Scenario
 from hydra.options.engine_choice import SelectedEngine
@@ -24,6 +26,7 @@ from hydra.report.table import fitted, terminal_width
 from hydra.run import launcher
 from hydra.run.launcher import RunRequest
 from hydra.run.remote_command import ResolvedCommand, run_elsewhere
+from hydra.run.runner import RunEnd
 from hydra.store.database import RunStore
 from hydra.store.redaction import typed
 from hydra.store.run_folders import check_folder, write_whole
@@ -94,13 +97,28 @@ def carry_out(
     request.exports.open(flags)
     done = measurement.measure(request)
     if done.text:
-        click.echo(done.text.rstrip("\n"))
+        _print(done.text.rstrip("\n"), out)
     code = failed_if(done.held, done.code)
     if flags.get("strict"):
         code = failed_if(done.not_clean, code, "--strict")
     if done.last:
         request.say(done.last)
     sys.exit(code)
+
+
+def _print(text: str, out: Path) -> None:
+    """Prints the results, which are stored already.
+
+    Raises:
+        HydraError: standard output takes no more.
+    """
+    try:
+        click.echo(text)
+    except BrokenPipeError:
+        raise
+    except OSError as e:
+        drop(sys.stdout)
+        raise HydraError(f"cannot write the results to standard output: {e.strerror}", f"they are in {out}") from e
 
 
 class ScenarioRun(Measurement):
@@ -113,7 +131,12 @@ class ScenarioRun(Measurement):
 
     def measure(self, request: RunRequest) -> Printout:
         """Runs the whole scenario."""
-        end = launcher.launch(self.command.first, request)
+        try:
+            end = launcher.launch(self.command.first, request)
+        except HydraError as e:
+            if not self.command.flags["as_json"] or e.exit_code != EXIT_FAILED:
+                raise
+            return self._failed(request.out, e)
         if self.command.flags["as_json"]:
             text = tables.json_text(self._scenario, end.rows, end.events)
         elif sys.stdout.isatty():
@@ -122,6 +145,16 @@ class ScenarioRun(Measurement):
         else:
             text = tables.markdown(self._scenario, end.rows, end.clients, end.results)
         return self._printout(text, end.code, end.rows)
+
+    def _failed(self, out: Path, error: HydraError) -> Printout:
+        """What a program reads about a run that could not continue: its rows so far, and the error."""
+        rows: Sequence[Row] = ()
+        events: Sequence[StoredEvent] = ()
+        with contextlib.suppress(HydraError), RunStore.open(out) as store:  # there may be no run yet
+            end = RunEnd.of(self.command.first, store, error.exit_code)
+            rows, events = end.rows, end.events
+        click.echo(f"hydra: {error}", err=True)
+        return Printout(tables.json_text(self._scenario, rows, events, str(error)), error.exit_code)
 
     def _printout(self, text: str, code: int, rows: Sequence[Row]) -> Printout:
         return Printout(text, code, conditions_met(self._conditions, rows), not_clean_lines(rows))
@@ -150,7 +183,10 @@ class SloStep(ScenarioRun):
         as_json = slo_text.json_text(answer, warnings, why_not_clean(end.rows[-1]))
         for name, text in (("slo.md", fitted(as_text)), ("slo.json", as_json)):
             write_whole(out / name, text, f"all results are in {out / 'run.db'}")
-        shown = as_json if self.command.flags["as_json"] else fitted(as_text, terminal_width())
+        shown = as_json
+        if not self.command.flags["as_json"]:
+            row = tables.rows_table(scenario, end.rows, end.results)
+            shown = fitted([*as_text[:2], row, *as_text[2:]], terminal_width())
         code = EXIT_GOOD if answer.holds else EXIT_INCOMPLETE
         return self._printout(shown, code, end.rows)
 

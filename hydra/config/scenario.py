@@ -32,6 +32,7 @@ from hydra.config.validation import (
     specs_of,
 )
 from hydra.config.workload import check_connections, check_workload, with_recorded
+from hydra.config.written_amounts import with_numbers
 from hydra.engine.placement import parse_constraint
 from hydra.errors import ConfigError, Key, RefusedError, RefusedKeyError
 from hydra.model import (
@@ -186,6 +187,7 @@ def _scenario(spec: SystemSpec, data: Toml) -> Scenario:
     _sweep(data)
     listed = data.get("events")
     tables = _tables(spec, len(listed) if isinstance(listed, list) else 0)
+    with_numbers(data, tables)
     try:
         written: Any = build(tables[()], data, tables)
     except UnknownKeyError as e:

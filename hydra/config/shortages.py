@@ -10,6 +10,7 @@ from typing import Final
 from hydra.config.machine_limits import MachineLimits
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.resource_needs import MachineNeeds, needs
+from hydra.events.value_formatting import bytes_text
 from hydra.model import ClusterSpec, Scenario
 
 GOOD_CLOCKS: Final = ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page")
@@ -77,19 +78,17 @@ def _all(machine: MachineLimits, needed: MachineNeeds, threads: int, memory_byte
     )  # fmt: skip
     yield from _network(machine, needed)
     if machine.memory_available_bytes < memory_bytes:
-        has, wants = machine.memory_available_bytes / 1e9, memory_bytes / 1e9
         yield Shortage(
             "memory",
-            f"{has:.1f} GB available",
-            f"{wants:.1f} GB",
+            f"{bytes_text(machine.memory_available_bytes)} available",
+            bytes_text(memory_bytes),
             "this process cannot raise the available memory; use a larger machine, more machines, or fewer clients",
         )
     if machine.disk_available_bytes < needed.disk_bytes:
-        has, wants = machine.disk_available_bytes / 1e9, needed.disk_bytes / 1e9
         yield Shortage(
             "disk for the servers' logs",
-            f"{has:.1f} GB available",
-            f"{'up to ' if needed.disk_guessed else ''}{wants:.1f} GB",
+            f"{bytes_text(machine.disk_available_bytes)} available",
+            f"{'up to ' if needed.disk_guessed else ''}{bytes_text(needed.disk_bytes)}",
             "make room, name a folder on another disk with --out, or take shorter steps",
             grave=not needed.disk_guessed,
         )

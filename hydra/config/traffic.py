@@ -8,7 +8,7 @@ from typing import Final
 from hydra.config.toml import Toml
 from hydra.errors import Key, RefusedError
 from hydra.model import HEADER_BYTES, Figure, Scenario, Settings, with_values
-from hydra.model.size_ranges import sizes_text
+from hydra.model.size_ranges import sizes_text, without_units
 from hydra.sweep import kind_of
 from hydra.system import Refusal, SystemSpec
 
@@ -20,18 +20,22 @@ _WITH_SIZES = ("zeros", "random")
 
 
 def with_texts(data: Toml) -> None:
-    """Converts lists of ranges of sizes to the texts of the model, in place."""
+    """Converts ranges of sizes, which are lists or have units, to the texts of the model, in place."""
     settings, sweep = data.get("settings"), data.get("sweep")
-    if isinstance(settings, dict) and isinstance(settings.get(_SIZES), list):
+    if isinstance(settings, dict) and isinstance(settings.get(_SIZES), list | str):
         data["settings"] = {**settings, _SIZES: _text(("settings", _SIZES), settings[_SIZES])}
     vary = sweep.get("vary") if isinstance(sweep, dict) else None
     if isinstance(vary, dict) and isinstance(vary.get(_SIZES), list):
         key: Key = ("sweep", "vary", _SIZES)
-        texts = [_text((*key, n), each) if isinstance(each, list) else each for n, each in enumerate(vary[_SIZES])]
+        texts = [
+            _text((*key, n), each) if isinstance(each, list | str) else each for n, each in enumerate(vary[_SIZES])
+        ]
         data["sweep"] = {**data["sweep"], "vary": {**vary, _SIZES: texts}}
 
 
-def _text(key: Key, ranges: list[object]) -> str:
+def _text(key: Key, ranges: list[object] | str) -> str:
+    if isinstance(ranges, str):
+        return without_units(ranges)
     try:
         return sizes_text(ranges)
     except ValueError as e:

@@ -120,3 +120,10 @@ def id_ranges(ids: Iterable[int]) -> str:
     found = ranges(sorted(ids))
     text = ", ".join(f"{r.start}" if len(r) == 1 else f"{r.start}–{r.stop - 1}" for r in found[:_RANGES])
     return f"ids {text}{', …' if len(found) > _RANGES else ''}"
+
+
+def bytes_text(count: float) -> str:
+    """An amount of memory or disk: ``1.5 GB``, ``12 MB``, ``0 MB``."""
+    return (
+        f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1g} MB" if count < 1e7 else f"{count / 1e6:.0f} MB"
+    )

@@ -23,20 +23,31 @@ class HydraWarning(Event):
 
 
 class Interrupted(HydraWarning):
-    """The user ended the run, with ``by_key`` after the current step; ``out`` is the run directory."""
+    """The user ended the run, with ``by_key`` after the current step.
 
-    template = "{how}: what was measured is kept"
-    out: str
+    ``out`` is the run directory, "" if there is none yet; ``steps`` is the number of steps that were measured.
+    """
+
+    template = "{how}: {kept}"
+    out: str = ""
+    steps: int = 0
     by_key: bool = False
 
     @property
     def how(self) -> str:
         """How the run ended."""
-        return "ended after this step, because the user pressed a key" if self.by_key else "interrupted"
+        if self.by_key:
+            return "ended after this step, because the user pressed a key"
+        return "interrupted" if self.steps else "interrupted before the first step"
+
+    @property
+    def kept(self) -> str:
+        """What is kept."""
+        return "what was measured is kept" if self.steps or self.by_key else "nothing was measured"
 
     @property
     def remedy(self) -> str:
-        return f"continue with --resume {quote(self.out)}"
+        return f"continue with --resume {quote(self.out)}" if self.out else ""
 
 
 class RunIncomplete(HydraWarning):

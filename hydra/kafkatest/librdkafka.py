@@ -26,6 +26,12 @@ _OF_CERTIFICATE: Final = re.compile(r"SSL routines.* alert .*(certificate|unknow
 ENDED: Final = "the broker ends Hydra's connections: are security.protocol, user and password right?"
 """The probable cause if the library reports no other."""
 
+_CAUSES: Final = {
+    KafkaError._ALL_BROKERS_DOWN: ENDED,
+    KafkaError._BAD_MSG: "what answers at this port does not speak Kafka",
+}
+"""The probable cause by the library's codes whose texts do not name it."""
+
 
 def common_config(
     client: int, kafka: KafkaConfigure, role: Role, defaults: Mapping[str, int] | None = None
@@ -75,10 +81,10 @@ class Complaint:
 
     def explain(self, answer: BaseException) -> str:
         """The cause of this error of a call."""
-        if self.error is None:
+        if self.error is None or is_refusal(answer):
             return text(answer)
         # A cluster that accepts no connections causes another error before this one.
-        told = ENDED if self.error.code() == KafkaError._ALL_BROKERS_DOWN else self.error.str()
+        told = _CAUSES.get(self.error.code()) or _said(self.error)
         layer = _layer(self.error)
         return f"{layer}: {told}" if layer else told
 
@@ -86,7 +92,20 @@ class Complaint:
 def text(answer: BaseException) -> str:
     """The text of a call's error."""
     error = answer.args[0] if answer.args else "no answer"
-    return error.str() if isinstance(error, KafkaError) else str(error)
+    return _said(error) if isinstance(error, KafkaError) else str(error)
+
+
+def _said(error: KafkaError) -> str:
+    """The error's text; the general one of its code if a broker gives no reason, or only the request's name."""
+    said = error.str().strip().rstrip(":; ")
+    if said and said == error.str().strip():
+        return said
+    return ": ".join(filter(None, (said, KafkaError(error.code()).str())))
+
+
+def is_refusal(answer: BaseException) -> bool:
+    """Whether a broker has answered with an error; otherwise the library found none that answers."""
+    return (code(answer) or 0) > 0
 
 
 def code(answer: BaseException) -> int | None:

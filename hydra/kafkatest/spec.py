@@ -138,6 +138,7 @@ class KafkaSystemSpec(SystemSpec):
     presets = PRESETS
     experiments = EXPERIMENTS
     differs = ("msg_batch", "linger_ms", "acks", "compression")
+    cannot = {"--topic": "Hydra measures with a topic of its own, and cannot use an existing one"}
     events = {
         KILL: why_no_kill,
         MOVE: why_no_move,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -110,7 +110,11 @@ class DataTopic:
                 self._records.add(OwnedTopic(name, self._cluster, self.topics.bootstrap, self._run, this_process()))
         self._made += 1
         placement = placed(config.partitions, config.replicas, self._brokers) if self._brokers else None
-        names = self.topics.create_all(parts, config.partitions, config.replicas, config.settings, placement)
+        try:
+            names = self.topics.create_all(parts, config.partitions, config.replicas, config.settings, placement)
+        except ServerError:
+            self._strike([self.topics.name(each) for each in parts])
+            raise
         self._retired += self.names
         self.name, self.names, self.config, self._began = self.topics.name(part), names, config, {}
         return True
@@ -152,10 +156,14 @@ class DataTopic:
     def close(self) -> tuple[str, ...]:
         """Deletes the topics of the run; returns those that it could not delete."""
         self.topics.close()
-        if self._records is not None:
-            for name in {*self.names, *self._retired} - {*self.topics.created}:
-                self._records.remove(name)
+        self._strike([*self.names, *self._retired])
         return self.topics.created
+
+    def _strike(self, names: Sequence[str]) -> None:
+        """Removes those of these topics that do not exist from the registry."""
+        if self._records is not None:
+            for name in {*names} - {*self.topics.created}:
+                self._records.remove(name)
 
     def _clear(self) -> None:
         """Removes topics of earlier steps; a later call repeats a removal that fails now."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import secrets
 from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
+from shlex import quote
 from typing import Any, Final, get_args
 
 from confluent_kafka import Consumer, KafkaException, Producer
@@ -18,13 +18,14 @@ from hydra.kafkatest.broker import KafkaCluster
 from hydra.kafkatest.broker_liveness import BrokerMonitor
 from hydra.kafkatest.broker_memory import shortage
 from hydra.kafkatest.faults import LEADERS_MOVE_WITHIN_S, Kill, Move, broker_settings
+from hydra.kafkatest.first_contact import examine, known_and_free, require_rights
 from hydra.kafkatest.jars import JARS, conf_folder, fetch, find_java
 from hydra.kafkatest.java_properties import java_config
 from hydra.kafkatest.metrics import ask, exporters, named, of_interfaces
 from hydra.kafkatest.program import KIND, KafkaProgram
 from hydra.kafkatest.properties import confluent_config, kafka_python_config, trusting
 from hydra.kafkatest.read_ahead import ahead_config
-from hydra.kafkatest.settings import TOOL, KafkaSettings, groups_of, spec_of
+from hydra.kafkatest.settings import TOOL, KafkaSettings, spec_of
 from hydra.kafkatest.step_topic import DataTopic, TopicConfig, first_settings, stored_bytes, topic_config_of
 from hydra.kafkatest.topic_registry import FOLDER, TopicRegistry, clean
 from hydra.kafkatest.topics import REACH_TIMEOUT_S, Topics, group_id, topic_part
@@ -35,7 +36,6 @@ from hydra.system.embedded_server import EmbeddedServer
 from hydra.system.server_system import ServerSystem
 from hydra.wire.protocol_constants import kind_of
 
-CLEAN: Final = "hydra kafka-clean --servers … removes this topic"
 _MODULES: Final = {
     "kafka-python": "hydra.kafkatest.kafka_python",
     "confluent-kafka": "hydra.kafkatest.confluent",
@@ -60,6 +60,7 @@ class KafkaSystem(ServerSystem):
         self._spec = spec_of(scenario)
         super().__init__(scenario, self._spec.bootstrap, deploy=deploy, is_local=is_local, tls=self._spec.tls)
         self._data: DataTopic | None = None
+        self._topics: Topics | None = None  # of the last cluster, also when they are being deleted
         self._kill: Kill | None = None
         self._move: Move | None = None
         self._returned = False  # whether the broker was started again in the present step
@@ -81,10 +82,6 @@ class KafkaSystem(ServerSystem):
         self.program("subscriber")
         if self._spec.bootstrap:
             self._in_time(self._reach)
-            if self._spec.exact_group:
-                with contextlib.closing(Topics(self._spec.bootstrap, properties, "")) as topics:
-                    for group in groups_of(self._scenario):
-                        _known_and_free(topics, group)
             if self._scenario.client != TOOL:
                 return
         if self._is_local:
@@ -165,7 +162,7 @@ class KafkaSystem(ServerSystem):
         group = group_id(self._topic, name, exact=exact)
         if group and group not in self._groups and self._data is not None:
             try:
-                self._groups[group] = exact and _known_and_free(self._data.topics, group)
+                self._groups[group] = exact and known_and_free(self._data.topics, group)
             except UsageError as e:
                 raise ServerError(e.what, e.remedy) from None
         return group
@@ -235,8 +232,7 @@ class KafkaSystem(ServerSystem):
         return f"{topic_part(run)}-{secrets.token_hex(4)}"
 
     def _reach(self) -> None:
-        with contextlib.closing(Topics(self._spec.bootstrap, self._spec.properties, "")) as topics:
-            topics.reach()
+        examine(self._scenario)
 
     def _server_program(self) -> KafkaProgram:
         return KafkaProgram()
@@ -250,10 +246,12 @@ class KafkaSystem(ServerSystem):
 
     def _connect(self) -> None:
         """Creates the run's topic; removes topics of an earlier, killed process of this run from the user's cluster."""
-        topics = Topics(self._address, self._properties, self._run, self._wait_for_brokers)
+        topics = self._topics = Topics(self._address, self._properties, self._run, self._wait_for_brokers)
         brokers, records = (self._scenario.server.count, None) if self._own else (0, self._records(topics))
         self._data = DataTopic(topics, brokers, records, str(self._folder.absolute()))
         self._use(self._data, topic_config_of(self._scenario, first_settings(self._scenario)))
+        if self._theirs:
+            require_rights(topics, self._data.names[0])
 
     def _use(self, data: DataTopic, config: TopicConfig) -> None:
         """Makes the topic of this configuration the present one, and watches its leaders."""
@@ -303,6 +301,12 @@ class KafkaSystem(ServerSystem):
         self._returned = True
         self._watch()
 
+    def left(self) -> list[CleanupFailed]:
+        """The topics that were created on the user's cluster and not deleted."""
+        topics = self._topics.created if self._theirs and self._topics is not None else ()
+        clean = f"hydra kafka-clean --servers {quote(self._address)} removes this topic"
+        return [CleanupFailed(topic, self._address, clean) for topic in topics]
+
     def _disconnect(self) -> None:
         """Deletes the topic, unless it is deleted with the data of brokers started by Hydra."""
         self._spare()
@@ -313,7 +317,8 @@ class KafkaSystem(ServerSystem):
             data.topics.end()
             return
         data.topics.remove_groups(group for group, known in self._groups.items() if not known)
-        self._warnings += [CleanupFailed(topic, self._address, CLEAN) for topic in data.close()]
+        data.close()
+        self._warnings += self.left()
 
 
 def _check_values(properties: Mapping[str, str]) -> None:
@@ -328,22 +333,6 @@ def _check_values(properties: Mapping[str, str]) -> None:
         Consumer({**confluent_config(properties, "subscriber"), **silent, "group.id": "hydra"}).close()
     except KafkaException as e:
         raise UsageError(e.args[0].str().strip(), "look at the Kafka properties") from None
-
-
-def _known_and_free(topics: Topics, group: str) -> bool:
-    """Whether the cluster has a consumer group already.
-
-    Raises:
-        UsageError: the group has members.
-        ServerError: the cluster does not answer.
-    """
-    known, members = topics.group(group)
-    if members:
-        raise UsageError(
-            f"the consumer group {group} at {topics.bootstrap} is in use: {len(members)} members, one is {members[0]}",
-            "name another group, or wait until these members have left",
-        )
-    return known
 
 
 def _kafka_itself() -> dict[str, Path]:

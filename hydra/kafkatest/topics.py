@@ -10,11 +10,11 @@ import re
 import time
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException, TopicCollection, TopicPartition
 
 # The stubs do not export the two, the documentation does.
 from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, OffsetSpec  # type: ignore[attr-defined]
@@ -22,7 +22,7 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, Offset
 from hydra.client.tls import ClientTls
 from hydra.errors import ServerError, UsageError
 from hydra.kafkatest.cluster_access import rejection
-from hydra.kafkatest.librdkafka import Complaint, code, text
+from hydra.kafkatest.librdkafka import Complaint, code, is_refusal, text
 from hydra.kafkatest.properties import confluent_config, kafka_python_arguments, kafka_python_config, trusting
 from hydra.system import Waiting, wait_alone
 from hydra.system.worker_thread import WorkerThread
@@ -71,11 +71,12 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A cluster's description of itself."""
+    """A cluster's description of itself; ``addresses`` are those that its brokers advertise, by their ids."""
 
     id: str
     brokers: int
     topics: frozenset[str]
+    addresses: Mapping[int, str] = field(default_factory=dict)
 
 
 class Topics:
@@ -97,7 +98,7 @@ class Topics:
         self._mine: list[str] = []
         self._complaint = Complaint()
         self._properties = properties
-        self._admin = _admin(bootstrap, properties, self._complaint)
+        self._admin = admin_client(bootstrap, properties, self._complaint)
         self._background = WorkerThread(wait)
 
     @property
@@ -132,8 +133,19 @@ class Topics:
         Raises:
             ServerError: the cluster did not answer within ``timeout_s``.
         """
-        found = self._ask(lambda: self._admin.list_topics(timeout=timeout_s), timeout_s, "does not answer")
-        return Cluster(found.cluster_id or "", len(found.brokers), frozenset(found.topics))
+        found = self._ask(lambda: self._admin.list_topics(timeout=timeout_s), timeout_s, "answer")
+        addresses = {number: f"{broker.host}:{broker.port}" for number, broker in found.brokers.items()}
+        return Cluster(found.cluster_id or "", len(found.brokers), frozenset(found.topics), addresses)
+
+    def lacks(self, topic: str, rights: Iterable[str]) -> list[str]:
+        """Those of these rights (names of ``AclOperation``) that this user does not have on a topic.
+
+        Raises:
+            ServerError: the cluster rejects the call or does not answer.
+        """
+        held = self._ask(lambda: self._rights(topic), QUESTION_TIMEOUT_S, f"describe {topic}")
+        # A cluster that does not state the rights is not doubted.
+        return [right for right in rights if held and right not in held]
 
     def name(self, name: str) -> str:
         """The full name of a topic of this run."""
@@ -179,7 +191,7 @@ class Topics:
         # Recorded now, so the topics are also deleted if this call is interrupted.
         self._mine += topics
         what = topics[0] if len(topics) == 1 else f"{topics[0]} and {len(topics) - 1} more"
-        self._ask(lambda: self._created(new), CHANGE_TIMEOUT_S, f"refuses to create {what}")
+        self._ask(lambda: self._created(new), CHANGE_TIMEOUT_S, f"create {what}")
         deadline = time.monotonic() + CHANGE_TIMEOUT_S
         # The leaders answer for their partitions some ms after the metadata names them.
         while any(len(each) < partitions for each in self._offsets(topics, _LATEST, _NEWBORN, deadline)):
@@ -248,7 +260,7 @@ class Topics:
         if not mine:
             return
         what = mine[0] if len(mine) == 1 else f"{mine[0]} and {len(mine) - 1} more"
-        self._ask(lambda: self._deleted(mine), DELETE_TIMEOUT_S, f"refuses to delete {what}")
+        self._ask(lambda: self._deleted(mine), DELETE_TIMEOUT_S, f"delete {what}")
         self._await_gone(mine)
         self._mine = [topic for topic in self._mine if topic not in mine]
 
@@ -262,7 +274,7 @@ class Topics:
         Raises:
             ServerError: the cluster rejects the call or does not answer.
         """
-        was_there = self._ask(lambda: self._deleted([topic]), DELETE_TIMEOUT_S, f"refuses to delete {topic}")
+        was_there = self._ask(lambda: self._deleted([topic]), DELETE_TIMEOUT_S, f"delete {topic}")
         self._await_gone([topic])
         return was_there
 
@@ -279,7 +291,7 @@ class Topics:
         Raises:
             ServerError: the cluster rejects the call or does not answer.
         """
-        what = f"does not describe the consumer group {group}"
+        what = f"describe the consumer group {group}"
         return self._ask(lambda: _group(self._admin, group), 2 * ASK_GROUP_FOR_S, what)
 
     def remove_groups(self, groups: Iterable[str]) -> None:
@@ -290,15 +302,13 @@ class Topics:
         """
         for group in groups:
             with contextlib.suppress(ServerError):
-                what = f"refuses to delete the consumer group {group}"
+                what = f"delete the consumer group {group}"
                 self._ask(partial(_delete_group, self._admin, group), 2 * ASK_GROUP_FOR_S, what)
 
     def groups_of(self, topic: str) -> list[str]:
         """The consumer groups that are named after a topic and that this user may see."""
         with contextlib.suppress(ServerError):
-            return self._ask(
-                lambda: _groups_of(self._admin, topic), 2 * ASK_GROUP_FOR_S, "does not list the consumer groups"
-            )
+            return self._ask(lambda: _groups_of(self._admin, topic), 2 * ASK_GROUP_FOR_S, "list the consumer groups")
         return []
 
     def close(self) -> None:
@@ -330,7 +340,7 @@ class Topics:
         The offsets are those of each topic, by partition.
         """
         deadline = time.monotonic() + QUESTION_TIMEOUT_S if deadline is None else deadline
-        what = f"does not return the offsets of {topics[0]}"
+        what = f"return the offsets of {topics[0]}"
         while True:
             try:
                 return self._background.ask(lambda: self._asked_offsets(topics, which, led=led), 2 * QUESTION_TIMEOUT_S)
@@ -348,7 +358,7 @@ class Topics:
         try:
             self._background.ask(lambda: self._admin.poll(POLL_S), POLL_S)
         except TimeoutError as e:
-            raise self._error("does not answer", e) from None
+            raise self._error("answer", e) from None
 
     def _ask(self, call: Callable[[], _T], within_s: float, what: str) -> _T:
         try:
@@ -360,8 +370,9 @@ class Topics:
 
     def _error(self, what: str, e: KafkaException | TimeoutError) -> ServerError:
         self._admin.poll(0)  # lets the library report its errors
+        verb = "refuses to" if is_refusal(e) else "does not"
         return ServerError(
-            f"Kafka at {self._bootstrap} {what}: {self._complaint.explain(e)}",
+            f"Kafka at {self._bootstrap} {verb} {what}: {self._complaint.explain(e)}",
             "look at --servers and the --kafka-prop settings",
         )
 
@@ -374,8 +385,9 @@ class Topics:
             try:
                 answer.result(CHANGE_TIMEOUT_S)
             except KafkaException as e:
-                if code(e) == KafkaError.TOPIC_ALREADY_EXISTS:
-                    self._mine.remove(topic)  # another process created it
+                # Such a topic was not created, or another process created it; after a timeout it may come.
+                if is_refusal(e) and code(e) != KafkaError.REQUEST_TIMED_OUT:
+                    self._mine.remove(topic)
                 failed = failed or e
         if failed is not None:
             raise failed
@@ -405,6 +417,14 @@ class Topics:
                     raise KafkaException(error)
         offsets = self._asked(found, topics, which, QUESTION_TIMEOUT_S, led=led)
         return [offsets[topic] for topic in topics]
+
+    def _rights(self, topic: str) -> frozenset[str]:
+        """The names of the operations on a topic that this user may do."""
+        topics = TopicCollection([topic])
+        asked = self._admin.describe_topics(
+            topics, include_authorized_operations=True, request_timeout=QUESTION_TIMEOUT_S
+        )
+        return frozenset(right.name for right in asked[topic].result(QUESTION_TIMEOUT_S).authorized_operations or ())
 
     def _metadata(self, topic: str, timeout_s: float) -> ClusterMetadata:
         found = self._admin.list_topics(topic, timeout=timeout_s)
@@ -503,7 +523,7 @@ def group_id(topic: str, name: str, *, exact: bool) -> str:
 def membership(bootstrap: str, timeout_s: float, properties: Mapping[str, str]) -> tuple[str | None, int]:
     """The id of the cluster at an address and its number of brokers; (None, 0) if it does not answer in time."""
     with contextlib.suppress(KafkaException):
-        answer = _admin(bootstrap, properties, lambda _: None).list_topics(timeout=timeout_s)
+        answer = admin_client(bootstrap, properties, lambda _: None).list_topics(timeout=timeout_s)
         return answer.cluster_id, len(answer.brokers)
     return None, 0
 
@@ -552,7 +572,8 @@ def _groups_of(admin: AdminClient, topic: str) -> list[str]:
     return sorted(group.group_id for group in found.valid if group.group_id.startswith(f"{topic}-"))
 
 
-def _admin(bootstrap: str, properties: Mapping[str, str], on_error: object) -> AdminClient:
+def admin_client(bootstrap: str, properties: Mapping[str, str], on_error: object) -> AdminClient:
+    """A client for requests about a cluster; raises UsageError if the library rejects a property."""
     config: dict[str, object] = {
         # The library's lines on stderr would break the progress display; its errors arrive as exceptions.
         "log_level": 0,

@@ -193,9 +193,9 @@ _COUNTED: Final = (
     PUBLISHERS_SLOW,
     PUBLISHERS_LOST,
     SUBSCRIBERS_LOST,
-    SUBSCRIBERS_LOST_WHY,
     LOST_WHY,
     LOST_REASON,
+    SUBSCRIBERS_LOST_WHY,
 )
 
 
@@ -223,8 +223,8 @@ def columns(
         PUBLISHERS_SLOW: None if found.rate_sent is None else found.slow,
         PUBLISHERS_LOST: None if explained else found.lost,
         SUBSCRIBERS_LOST: None if explained or cohort else losing[0],
-        SUBSCRIBERS_LOST_WHY: None if explained or cohort else losing[1] or None,
         LOST_WHY: None if explained else found.lost_why or None,
         LOST_REASON: None if explained else found.lost_reason or None,
+        SUBSCRIBERS_LOST_WHY: None if explained or cohort else losing[1] or None,
     }
     return {RATE_HELD: found.held, RATE_SENT: found.rate_sent} | some

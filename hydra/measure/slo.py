@@ -151,7 +151,8 @@ def objective_results(
     """
     copies = copies_of(figures, latency, facts, course)
     step = _Step(slo, latency, facts, copies, Lateness(facts, course, latency, copies, slo.stall_s), figures)
-    found = [_rate(figures, sum(interval.due for interval in course), publishers)]
+    due = sum(interval.due for interval in course)
+    found = [_rate(figures, due, publishers, facts.duration_s)]
     for name, target in slo.objectives().items():
         if name in PERCENTILES:
             found.append(step.percentile(name, target))
@@ -170,16 +171,18 @@ def _here(missed: ObjectiveResult, local: str) -> ObjectiveResult:
     return replace(missed, holds=None, local=local, why="")
 
 
-def _rate(figures: Mapping[str, Figure], due: float, publishers: int) -> ObjectiveResult:
+def _rate(figures: Mapping[str, Figure], due: float, publishers: int, duration_s: float) -> ObjectiveResult:
+    """The rate of all publishers in messages/s; whether it is held is decided by the numbers of messages."""
     # The load may change within the step, so the messages due are those of its time series.
     least = (1 - (number(figures.get(LOSS_TARGET)) or 0.0) / 100) * least_sent(due, publishers)
     sent, held = figures.get("total_tx"), figures.get(RATE_HELD)
     if not isinstance(sent, int | float) or held is None:
-        return ObjectiveResult(RATE, least, None, None, None, holds=None, why="the number of messages sent is unknown")
+        why = "the number of messages sent is unknown"
+        return ObjectiveResult(RATE, least / duration_s, None, None, None, holds=None, why=why)
     kept = held is True
     what = "sent" if figures.get(RATE_SENT) is False else "accepted"
     why = "" if kept else f"not all messages due were {what}; limited by: {figures.get('verdict') or 'unknown'}"
-    return ObjectiveResult(RATE, least, float(sent), None, None, kept, why)
+    return ObjectiveResult(RATE, least / duration_s, sent / duration_s, None, None, kept, why)
 
 
 @dataclass(frozen=True, slots=True)

@@ -566,8 +566,8 @@ _LAST: Final = (
     Column(
         LONE_LOSER,
         "",
-        "id of the subscriber that lost at least four times as much as every other subscriber, see *What a search "
-        "finds besides*. Only if there is such a subscriber",
+        "id of the subscriber that lost at least ten messages, and at least four times the share that every other "
+        "subscriber lost. Only if there is such a subscriber, and without a consumer group",
         repeats="common",
     ),
     Column(LONE_LOSS, "%", "loss of the subscriber in `lone_loser`", better="lower"),

@@ -72,7 +72,9 @@ class _LastError(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
-        self.text = f"{type(error).__name__}: {error}" if error else record.getMessage()
+        # A RuntimeError is pymesos' own: a call that the master has rejected.
+        kind = "" if error is None or isinstance(error, RuntimeError) else f"{type(error).__name__}: "
+        self.text = f"{kind}{error}" if error else record.getMessage()
 
 
 class _Scheduler(pymesos.Scheduler):  # type: ignore[misc]

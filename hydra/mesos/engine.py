@@ -12,6 +12,7 @@ import platform
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
@@ -20,9 +21,9 @@ from hydra.engine.artifacts.archive_server import ArtifactServer
 from hydra.engine.artifacts.start_script import RUNNER, rewritten
 from hydra.engine.controller_address import resolved
 from hydra.engine.driver_engine import DriverEngine, DriverProcess
-from hydra.errors import ClusterError, MissingDependencyError
+from hydra.errors import ClusterError, MissingDependencyError, UsageError
 from hydra.mesos import translate
-from hydra.mesos.master import INSTALL, hosts, route_to
+from hydra.mesos.master import CREDENTIALS, INSTALL, hosts, leftovers, route_to
 from hydra.mesos.settings import MesosSettings
 from hydra.mesos.state import MesosState, TaskProgram
 from hydra.model import Group, Launch
@@ -107,7 +108,7 @@ class MesosEngine(DriverEngine[MesosState]):
         while not self._state.offered_all():
             now = self._clock()
             if self._state.fatal:
-                raise ClusterError(f"Mesos at {self._master}: {self._state.fatal}", f"see {self._log}")
+                raise ClusterError(f"Mesos at {self._master}: {self._state.fatal}", self._remedy())
             if self._state.agents():
                 settled = settled or min(deadline, now + _SETTLE_S)
                 if now >= settled:
@@ -141,6 +142,22 @@ class MesosEngine(DriverEngine[MesosState]):
     def _program_is_ours(self) -> bool:
         return bool(self._state.program.uris)
 
+    def _remedy(self) -> str:
+        """What to do about a framework that the master does not accept."""
+        is_unknown = f"HTTP {int(HTTPStatus.UNAUTHORIZED)}" in self._state.fatal
+        return f"{CREDENTIALS}; see {self._log}" if is_unknown else f"see {self._log}"
+
+    def _holders(self) -> str:
+        """The runs of Hydra that have tasks on the cluster, as the end of a sentence."""
+        with contextlib.suppress(UsageError, ClusterError):  # what the user reads then names no run
+            runs = [
+                f"{row['run']} ({row['tasks']} tasks)"
+                for row in leftovers(self._master, self._settings)
+                if row["tasks"]
+            ]
+            return f"; runs of Hydra with tasks there: {', '.join(runs)}" if runs else ""
+        return ""
+
     def _nothing_offered(self, within_s: float) -> ClusterError:
         if not self._state.framework:
             return ClusterError(
@@ -151,8 +168,9 @@ class MesosEngine(DriverEngine[MesosState]):
         seen = "" if there is None else f", and it has {there} active agents"
         return ClusterError(
             f"the Mesos master at {self._master} offered nothing to role {self._settings.role} "
-            f"within {within_s:g} s{seen}",
-            "see hydra agents and hydra ps --master …: other frameworks, a quota or reservations may hold it all",
+            f"within {within_s:g} s{seen}{self._holders()}",
+            f"see hydra agents --master {self._master}; hydra kill RUN --master {self._master} ends a run; other "
+            "frameworks, a quota or reservations may hold it all, too",
         )
 
 

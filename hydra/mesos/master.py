@@ -24,6 +24,7 @@ from hydra.model import Agent
 
 DEFAULT_PORT: Final = 5050
 INSTALL: Final = "pip install ./shims/http-parser '.[mesos]'"
+CREDENTIALS: Final = "set principal and secret under [mesos], or HYDRA_MESOS_PRINCIPAL and HYDRA_MESOS_SECRET"
 _HOST: Final = re.compile(r"[\w-]{1,63}(\.[\w-]{1,63})*\.?")
 _GLOG: Final = re.compile(r"[IW]\d{4,8} \d\d:\d\d:\d\d\.\d+ .*?\] ")
 """A log line of glog: ``I20261120 15:58:59.997551 29086 exec.cpp:164] …``; older versions write no year."""
@@ -142,7 +143,8 @@ class OperatorApi:
         """The master's frameworks that have not ended."""
         found = []
         for row in self._get("/state").get("frameworks", ()):
-            tasks = tuple((t["id"], t["state"], t["slave_id"]) for t in row.get("tasks", ()))
+            its = [task for task in row.get("tasks", ()) if task["state"] in translate.LIVE]
+            tasks = tuple((t["id"], t["state"], t["slave_id"]) for t in its)
             found.append(Framework(row["id"], row["name"], bool(row.get("connected", True)), tasks))
         return found
 
@@ -159,11 +161,10 @@ class OperatorApi:
         folder = self._sandbox(framework, task)
         path = f"{folder}/stderr"
         size = self._get("/files/read", {"path": path, "offset": -1})["offset"]
-        query = {"path": path, "offset": max(0, size - _TAIL_BYTES), "length": _TAIL_BYTES}
-        text = str(self._get("/files/read", query)["data"])
-        # The executor and the fetcher write to stderr too; their lines are left out.
-        lines = [line.strip() for line in text.splitlines() if line.strip() and not _of_the_executor(line)]
-        return " | ".join(lines[-_TAIL_LINES:])
+        # One byte more: the first line is whole if that byte ends a line.
+        begin = max(0, size - _TAIL_BYTES - 1)
+        text = str(self._get("/files/read", {"path": path, "offset": begin, "length": _TAIL_BYTES + 1})["data"])
+        return last_lines(text, whole=begin == 0)
 
     def _sandbox(self, framework: str, task: str) -> str:
         state = self._get("/state")
@@ -178,7 +179,7 @@ class OperatorApi:
         target = f"{path}?{urlencode(query)}" if query else path
         status, headers, body = self.request("GET", target)
         if status == http.client.UNAUTHORIZED:
-            raise ClusterError(f"{self.address}{path} requires credentials", "set principal and secret under [mesos]")
+            raise ClusterError(f"{self.address}{path} requires credentials", CREDENTIALS)
         if status == http.client.TEMPORARY_REDIRECT:
             raise ClusterError(f"{self.address} does not lead; the leader is {urlsplit(headers['location']).netloc}")
         if status != http.client.OK:
@@ -205,6 +206,18 @@ class OperatorApi:
                     "check --master, and that the master runs",
                 ) from e
             return answer.status, {name.lower(): value for name, value in answer.getheaders()}, text
+
+
+def last_lines(text: str, *, whole: bool) -> str:
+    """The last lines of a task's stderr, joined into one, without those that executor and fetcher write there.
+
+    Args:
+        text: the end of stderr.
+        whole: whether it is all of stderr; otherwise it begins within a line, which may be theirs.
+    """
+    lines = text.split("\n")[0 if whole else 1 :]
+    own = [line.strip() for line in lines if line.strip() and not _of_the_executor(line)]
+    return " | ".join(own[-_TAIL_LINES:])
 
 
 def _of_the_executor(line: str) -> bool:

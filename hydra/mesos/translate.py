@@ -34,6 +34,9 @@ STATES: Final[Mapping[str, GroupState]] = {
 }
 """The group state for every task state. An unknown state of a later Mesos counts as lost: the group is placed again."""
 
+LIVE: Final = frozenset(state for state, means in STATES.items() if means in ("starting", "running"))
+"""The states of tasks that have not ended. A master keeps an ended one until its framework acknowledges the end."""
+
 NEVER_LAUNCHED: Final = frozenset({"REASON_INVALID_OFFERS", "REASON_RECONCILIATION"})
 """Reasons of a lost task without a fault of the agent: the offer was withdrawn, or the launch never arrived."""
 

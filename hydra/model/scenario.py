@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from hydra.model.base import DAY_S, Figure, Need, Setting, require, setting
@@ -151,6 +151,15 @@ class Scenario:
     def values_of(self, name: str) -> tuple[Figure, ...]:
         """Every value that a setting, shared or of the system, has in some row."""
         return self.sweep.values_of(name, value_of(self.settings, name))
+
+    @property
+    def largest_bytes(self) -> int:
+        """The size of the largest message of any row."""
+        return max(
+            replace(self.settings, message_size=size).largest_bytes
+            for size in self.values_of("message_size")
+            if isinstance(size, int)
+        )
 
     @property
     def loss_target(self) -> float:

@@ -7,11 +7,13 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from hydra.amounts import BYTES, whole_number
 from hydra.model.base import HEADER_BYTES, require
 
 MOST_BYTES: Final = 64 * 1024 * 1024
 _MOST_RANGES: Final = 64
-_RANGE: Final = re.compile(r"(\d{1,9})-(\d{1,9}):(\d{1,9}(?:\.\d{1,9})?)")
+_SIZE: Final = rf"(\d{{1,9}}(?:\.\d{{1,9}})?(?:{'|'.join(BYTES)})?)"
+_RANGE: Final = re.compile(rf"{_SIZE}-{_SIZE}:(\d{{1,9}}(?:\.\d{{1,9}})?)")
 
 
 class SizeRange(NamedTuple):
@@ -33,7 +35,8 @@ def size_ranges(text: str) -> list[SizeRange]:
         match = _RANGE.fullmatch(part.strip())
         require(match is not None, f"message_sizes must be like 24-256:70,256-4096:30, not {text!r}")
         if match is not None:
-            found.append(SizeRange(int(match[1]), int(match[2]), float(match[3])))
+            low, high = (whole_number(size, BYTES) for size in match.groups()[:2])
+            found.append(SizeRange(low, high, float(match[3])))
     require(len(found) <= _MOST_RANGES, f"message_sizes has {len(found)} ranges, above the limit of {_MOST_RANGES}")
     for low, high, weight in found:
         require(
@@ -43,6 +46,14 @@ def size_ranges(text: str) -> list[SizeRange]:
         )
         require(weight > 0, f"a weight in message_sizes must be above 0, not {weight:g}")
     return found
+
+
+def without_units(text: str) -> str:
+    """The text of ranges as clients read it, with sizes in bytes; the text itself if it is invalid."""
+    try:
+        return ",".join(f"{low}-{high}:{weight:g}" for low, high, weight in size_ranges(text))
+    except ValueError:
+        return text
 
 
 def sizes_text(ranges: Sequence[object]) -> str:

@@ -41,7 +41,12 @@ class SweepSpec:
     )
     clients: tuple[int, ...] = setting((), "Subscriber counts.", least=1, most=1_000_000)
     repeat: int = setting(
-        1, "Measure each row N times, and show means with 95 % intervals.", metavar="N", least=1, most=10_000
+        1,
+        "Measure each row N times. Rates and losses are means with 95 % intervals; percentiles are those of the "
+        "latencies of all repeats together.",
+        metavar="N",
+        least=1,
+        most=10_000,
     )
     seconds: bool = False
 

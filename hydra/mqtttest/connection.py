@@ -6,11 +6,13 @@ import contextlib
 import itertools
 import math
 import os
+import secrets
 import select
 import socket
 import ssl
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
 import paho.mqtt.client as mqtt
@@ -21,16 +23,20 @@ from paho.mqtt.properties import Properties
 from hydra.client.subscriber_connection import ConnectPhases
 from hydra.client.tls import AccessError, access_error, password_error, secured, speaks_tls
 from hydra.model.acceptance import CONNECTION_LOST, NO_DESTINATION, NOT_AUTHORIZED, OTHER, QUOTA, TOO_LARGE
+from hydra.mqtttest.settings import MqttAccess, MqttStep, Protocol
 
 if TYPE_CHECKING:
     from paho.mqtt.client import DisconnectFlags
     from paho.mqtt.enums import MQTTErrorCode
     from paho.mqtt.reasoncodes import ReasonCode
 
-    from hydra.mqtttest.settings import MqttStep
 
 CONNECT_TIMEOUT_S: Final = 10.0
 _PROBE_WITHIN_S: Final = 2.0
+_ASK_FOR_S: Final = 4.0
+"""How long the controller waits for an answer."""
+_KEEPALIVE_S: Final = 10
+"""The keepalive of the controller's connections."""
 SESSION_KEPT_S: Final = 3600
 """How long the server keeps the session of a disconnected client; only MQTT 5 can request it."""
 _MISC_EVERY_S: Final = 1.0
@@ -49,6 +55,9 @@ _REASONS: Final = {
     0x97: QUOTA,
 }
 """What the reason codes of MQTT 5 mean for a message that was rejected, or that ended the connection."""
+_OTHER_PROTOCOL: Final = 0x84
+"""The reason code for a version of MQTT that the server does not speak; paho translates that of MQTT 3.1.1."""
+_LIMITS: Final = ("MaximumPacketSize", "MaximumQoS", "RetainAvailable", "SharedSubscriptionAvailable")
 _LOGIN: Final = (0x86, 0x87, 0x8C)
 """Reason codes for a rejected login; paho translates those of MQTT 3.1.1."""
 
@@ -117,6 +126,7 @@ class MqttConnection:
         lost_reason: this reason as one of the words in :mod:`hydra.model.acceptance`.
         was_silent: whether it was lost because this client sent nothing for longer than the keepalive allows.
         phases: what is known of how the connection was made.
+        limits: what a server of MQTT 5 announced of its limits, by paho's names.
 
     Raises:
         AccessError: the server does not answer, or does not let the client in.
@@ -147,6 +157,7 @@ class MqttConnection:
         self._late_s = -math.inf  # when it last had it too late for the server
         self.lost_reason = CONNECTION_LOST
         self.phases = ConnectPhases()
+        self.limits: dict[str, int] = {}
         self._misc_at_s = 0.0
         self._client = client = mqtt.Client(
             CallbackAPIVersion.VERSION2,
@@ -176,6 +187,15 @@ class MqttConnection:
         except BaseException:
             self.close()
             raise
+
+    @classmethod
+    def of_controller(
+        cls, access: MqttAccess, protocol: Protocol, on_message: Callable[[mqtt.MQTTMessage], None] | None = None
+    ) -> MqttConnection:
+        """A connection of the controller, with a client id of its own; exceptions as above."""
+        how = {each.name: getattr(access, each.name) for each in fields(access)}
+        step = MqttStep(topic="hydra", keepalive=_KEEPALIVE_S, protocol=protocol, **how)
+        return cls(f"hydra-{secrets.token_hex(8)}", step, on_message=on_message, timeout_s=_ASK_FOR_S)
 
     def _connect(self) -> None:
         step = self._step
@@ -214,6 +234,9 @@ class MqttConnection:
             raise self._ended("the server closed the connection")
         if self._accepted.value in _LOGIN:
             raise password_error(step.username, step.password).at(self.server)
+        if self._accepted.value == _OTHER_PROTOCOL:
+            reason = f"the server does not speak MQTT {step.protocol}"
+            raise AccessError("login", reason, "choose another --protocol", self.server)
         if self._accepted.is_failure:
             raise OSError(f"{self.server} rejects this client: {self._accepted}")
         self.phases = _phases(began_ns, connected, opened_ns, is_plain=not (step.tls or step.websocket))
@@ -367,8 +390,9 @@ class MqttConnection:
         self.was_silent = told or now_s - self._late_s < self._step.keepalive
         self.lost = f"this client was silent for longer than its keepalive: {why}" if self.was_silent else why
 
-    def _on_connect(self, _client: object, _data: object, _flags: object, code: ReasonCode, _more: object) -> None:
+    def _on_connect(self, _client: object, _data: object, _flags: object, code: ReasonCode, more: object) -> None:
         self._accepted = code
+        self.limits = {name: value for name in _LIMITS if (value := getattr(more, name, None)) is not None}
 
     def _on_disconnect(
         self, _client: object, _data: object, flags: DisconnectFlags, code: ReasonCode, _more: object

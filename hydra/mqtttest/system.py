@@ -7,9 +7,9 @@ import re
 import secrets
 import threading
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import fields
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from shlex import quote
+from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
 
 import msgspec
 
@@ -19,8 +19,9 @@ from hydra.events.warnings import CleanupFailed
 from hydra.model import Role, Scenario, Settings
 from hydra.mqtttest.access import FORM, access_of, address, uses_tls
 from hydra.mqtttest.connection import MqttConnection
+from hydra.mqtttest.first_contact import examine
 from hydra.mqtttest.program import KIND, MosquittoJoin, MosquittoProgram
-from hydra.mqtttest.settings import MqttAccess, MqttSettings, MqttStep, most_in_flight, spec_of
+from hydra.mqtttest.settings import MqttAccess, MqttSettings, Protocol, most_in_flight, spec_of
 from hydra.native.client_command import command
 from hydra.system import Program
 from hydra.system.server_system import ServerSystem
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from hydra.system.run_certificates import RunAuthority
 
 _FORGET_WITHIN_S: Final = 5.0
-_ASK_FOR_S: Final = 4.0
-_KEEPALIVE_S: Final = 10
 _SERVED_EVERY_S: Final = 1.0
 
 
@@ -76,22 +75,22 @@ def access_to(endpoint: str, authority: RunAuthority | None = None) -> MqttAcces
     return MqttAccess(host=parts.host, port=parts.port, tls=authority.client if authority else None)
 
 
-def reach(access: MqttAccess) -> None:
-    """Connects to a server once.
+def reach(access: MqttAccess, protocol: Protocol = "3.1.1") -> None:
+    """Connects to a server once, with this version of MQTT.
 
     Raises:
         AccessError: the server does not answer, or does not let the client in.
         OSError: the server rejects the client for another reason.
     """
-    with contextlib.closing(_connection(access)):
+    with contextlib.closing(MqttConnection.of_controller(access, protocol)):
         pass
 
 
 class ConnectionMonitor:
     """A connection whose loss shows that the server is dead; arguments and exceptions are those of :func:`reach`."""
 
-    def __init__(self, access: MqttAccess) -> None:
-        self._connection = _connection(access)
+    def __init__(self, access: MqttAccess, protocol: Protocol = "3.1.1") -> None:
+        self._connection = MqttConnection.of_controller(access, protocol)
         self._serving = threading.Lock()
         self._background = WorkerThread(idle=self._serve, every_s=_SERVED_EVERY_S)
         self._background.start()
@@ -115,7 +114,7 @@ class ConnectionMonitor:
             self._connection.close()
 
 
-def forget(access: MqttAccess, topic: str) -> int:
+def forget(access: MqttAccess, topic: str, protocol: Protocol = "3.1.1") -> int:
     """Makes the server delete its retained messages under a topic; returns their number.
 
     Raises:
@@ -130,7 +129,7 @@ def forget(access: MqttAccess, topic: str) -> int:
         if message.retain and message.payload:
             retained.append(message.topic)
 
-    with contextlib.closing(_connection(access, note)) as connection:
+    with contextlib.closing(MqttConnection.of_controller(access, protocol, note)) as connection:
         connection.subscribe([f"{topic}/#"], 0)
         # The server sends the retained messages before the marker, and handles publications in order.
         connection.publish(marker, b"", 0)
@@ -142,13 +141,6 @@ def forget(access: MqttAccess, topic: str) -> int:
     return len(retained)
 
 
-def _connection(access: MqttAccess, on_message: Callable[[mqtt.MQTTMessage], None] | None = None) -> MqttConnection:
-    how = {each.name: getattr(access, each.name) for each in fields(access)}
-    step = MqttStep(topic="hydra", keepalive=_KEEPALIVE_S, **how)
-    return MqttConnection(f"hydra-{secrets.token_hex(8)}", step, on_message=on_message, timeout_s=_ASK_FOR_S)
-
-
-CLEAN: Final = "mosquitto_sub --remove-retained removes these messages"
 _ASK_WITHIN_S: Final = 10.0
 _MOST_NAME: Final = 60
 
@@ -199,7 +191,8 @@ class MqttSystem(ServerSystem):
 
     def _reach(self) -> None:
         try:
-            reach(self._access)
+            for protocol in self._protocols:
+                examine(self._access, self._scenario, protocol)
         except OSError as e:
             remedy = e.remedy if isinstance(e, AccessError) else ""
             raise UsageError(str(e), remedy or "check --servers, or leave it out: then Hydra starts a server") from e
@@ -225,17 +218,34 @@ class MqttSystem(ServerSystem):
     def _given(self) -> MqttAccess:
         return access_of(self._spec)
 
+    @property
+    def _protocols(self) -> Sequence[Protocol]:
+        """The versions of MQTT that the run speaks."""
+        found = self._scenario.values_of("protocol")
+        return [each for each in get_args(Protocol) if each in found]
+
     def _observed(self) -> ConnectionMonitor:
-        return self._on_a_thread(partial(ConnectionMonitor, self._access))
+        return self._on_a_thread(partial(ConnectionMonitor, self._access, self._protocols[0]))
+
+    def left(self) -> list[CleanupFailed]:
+        """The retained messages of this run on the user's server, if they are not deleted."""
+        if not (self._retained and self._theirs and self._address):
+            return []
+        host, _, port = self._address.rpartition(":")
+        topics, at = quote(f"{self._run}/#"), f"-h {quote(host.strip('[]'))} -p {port}"
+        clean = f"mosquitto_sub {at} -t {topics} --remove-retained --retained-only -W 5 removes them"
+        return [CleanupFailed(f"retained messages under {self._run}", self._address, clean)]
 
     def _disconnect(self) -> None:
         """Makes the user's server delete the retained messages of this run."""
-        if self._retained and self._theirs and self._address:
+        if not self.left():
+            return
+        try:
+            self._on_a_thread(partial(forget, self._access, self._run, self._protocols[0]))
+        except ServerError:
+            self._warnings += self.left()
+        finally:
             self._retained = False
-            try:
-                self._on_a_thread(partial(forget, self._access, self._run))
-            except ServerError:
-                self._warnings.append(CleanupFailed(f"retained messages under {self._run}", self._address, CLEAN))
 
     def _on_a_thread(self, question: Callable[[], _T]) -> _T:
         """Calls the server on a separate thread, and returns its answer.

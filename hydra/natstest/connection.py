@@ -103,6 +103,24 @@ class CheckedClient(Client):
 
 _CLIENT_SILENT: Final = "this client did not answer the server's pings"
 _SERVER_SILENT: Final = "the server did not answer pings"
+
+
+class ApiError(OSError):
+    """The servers rejected a request about streams, or none answers such requests.
+
+    Arguments:
+        code: the server's code of the error, 0 if no server answered.
+        description: the server's text.
+    """
+
+    def __init__(self, code: int, description: str) -> None:
+        super().__init__(f"{description} (error {code})" if code else description)
+        self.code, self.description = code, description
+
+
+_NO_RESPONDERS: Final = "no server answers requests for JetStream, which is off (nats-server -js turns it on)"
+_VIOLATION: Final = "permissions violation"
+"""The beginning of the server's error for a subject that the client may not use: it has no code."""
 _NOT_PERMITTED: Final = "permissions violation for publish"
 """The beginning of the server's error for a message that the client may not publish: it has no code."""
 
@@ -143,6 +161,8 @@ class NatsConnection:
         self._asked: tuple[int, asyncio.Future[bool]] | None = None
         self.not_permitted = ""
         """The server's text for a message that this client may not publish, "" if there was none in the step."""
+        self.forbidden: list[str] = []
+        """The server's texts for subjects that this client may not use, since the connection was made."""
         self._limit_s = 0.0  # the time limit of a single attempt; 0: the library may try again
         self.phases = ConnectPhases()
         # Of each disconnection: when it began and ended (0: not yet), CLOCK_MONOTONIC, and the attempts that failed.
@@ -182,6 +202,8 @@ class NatsConnection:
             # If the time was over, the library's last error is the reason.
             last = e if isinstance(e, AccessError) else self._error or e
             error = last if isinstance(last, OSError) else OSError(str(last))
+            if isinstance(error, ConnectionError) and not self._limit_s and (said := self._said_at_once()):
+                error = OSError(said)
             raise access_error(error, self._hosts, self.tls).at(f"NATS at {','.join(access.servers)}") from None
         finally:
             self._opening = False
@@ -256,6 +278,23 @@ class NatsConnection:
                     return info_of(await reader.readline())
         return {}
 
+    def _said_at_once(self) -> str:
+        """The error that a server sends to each new client before it ends the connection, "" if there is none.
+
+        The library may write to this connection before it reads the error, and then it knows only that it has ended.
+        """
+
+        async def second_line() -> bytes:
+            host, _, port = self._access.servers[-1].rpartition(":")
+            reader, writer = await asyncio.open_connection(host.strip("[]"), int(port), limit=_LONGEST_LINE)
+            with contextlib.closing(writer):
+                await reader.readline()
+                return await reader.readline()
+
+        with contextlib.suppress(OSError, ValueError):
+            return said_in(self.do(second_line(), _SECOND_LINE_WITHIN_S))
+        return ""
+
     @property
     def _hosts(self) -> str:
         return ", ".join(server.rpartition(":")[0] for server in self._access.servers)
@@ -282,6 +321,14 @@ class NatsConnection:
         if self._client is None:
             raise OSError("the NATS client is not configured")
         return self._client
+
+    @property
+    def info(self) -> Mapping[str, Any]:
+        """The INFO of the server that accepted this client; {} before.
+
+        The library's own version of a server is an object without a text.
+        """
+        return self._client._server_info if self._client is not None else {}
 
     @property
     def connected(self) -> bool:
@@ -343,7 +390,7 @@ class NatsConnection:
         except (TimeoutError, nats.errors.TimeoutError):
             raise OSError(f"no answer within {timeout_s:g} s") from None
         except nats.js.errors.APIError as e:
-            raise OSError(f"{e.description} (error {e.err_code})") from None
+            raise ApiError(e.err_code or 0, e.description or _NO_RESPONDERS) from None
         except (nats.errors.Error, nats.js.errors.Error) as e:
             raise OSError(str(e) or type(e).__name__) from None
 
@@ -474,6 +521,8 @@ class NatsConnection:
             self._slow = True
         else:
             self._error = error
+            if _VIOLATION in str(error).lower():
+                self.forbidden.append(str(error))
             if _NOT_PERMITTED in str(error).lower():
                 self.not_permitted = self.not_permitted or str(error)
             if self._losses and not self._losses[-1][1]:
@@ -511,6 +560,7 @@ class NatsConnection:
 # --- what a server demands --------------------------------------------------------------------------------------------
 
 _LONGEST_LINE: Final = 65_536
+_SECOND_LINE_WITHIN_S: Final = 0.5
 
 
 def info_of(line: bytes) -> dict[str, Any]:
@@ -520,6 +570,11 @@ def info_of(line: bytes) -> dict[str, Any]:
     except ValueError:
         return {}
     return info if isinstance(info, dict) else {}
+
+
+def said_in(line: bytes) -> str:
+    """The text of the line -ERR; "" if the line is another one."""
+    return line.decode(errors="replace").removeprefix("-ERR").strip().strip("'") if line.startswith(b"-ERR") else ""
 
 
 def tls_for(info: Mapping[str, Any], asked: ClientTls | None) -> ClientTls | None:

@@ -55,7 +55,7 @@ class NatsProgram:
         try:
             said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=True)
         except (OSError, subprocess.SubprocessError) as e:
-            raise ServerError(f"{program} does not run: {e}", "reinstall the package nats-server") from None
+            raise ServerError(f"{program} does not run: {e}", "reinstall the package nats-server") from e
         version = said.stdout.rpartition("v")[2].strip()
         numbers = tuple(int(n) for n in re.findall(r"\d+", version)[:2])
         if numbers < OLDEST:

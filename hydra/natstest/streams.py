@@ -5,14 +5,15 @@ A separate thread sends all requests to the servers, so the controller serves it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
+from nats.aio.client import Client
 from nats.js import JetStreamContext, api
 
 from hydra.errors import ServerError
-from hydra.natstest.connection import SERVED_EVERY_S, NatsConnection
+from hydra.natstest.connection import SERVED_EVERY_S, ApiError, NatsConnection
 from hydra.natstest.settings import NatsAccess
 from hydra.system import Waiting, wait_alone
 from hydra.system.worker_thread import WorkerThread
@@ -24,7 +25,14 @@ _STORAGE: Final = {"memory": api.StorageType.MEMORY, "file": api.StorageType.FIL
 FILE: Final = "nats-streams"
 """The file in a run's folder with a stream per line. The file exists as long as one of the streams may exist."""
 
+_PASSING: Final = frozenset({10008, 10009})
+"""The servers' codes for a cluster that has no leader yet."""
+
 _T = TypeVar("_T")
+
+
+class RefusedStreamError(ServerError):
+    """The servers answered a request about a stream, and rejected it; another try has the same answer."""
 
 
 class JetStreams:
@@ -59,7 +67,7 @@ class JetStreams:
             else:
                 self._stream()
                 self._connection.confirm(QUESTION_TIMEOUT_S)
-            return str(self._connection.client.connected_server_version)
+            return str(self._connection.info.get("version", ""))
 
         return self._ask(ask, "JetStream" if jetstream else "")
 
@@ -67,13 +75,54 @@ class JetStreams:
         """Makes a stream of one subject; an identical existing stream is used.
 
         Raises:
-            ServerError: the servers reject the stream.
+            RefusedStreamError: the servers reject the stream.
+            ServerError: the servers do not answer.
         """
         # The name is noted before the stream is made, so the stream is deleted after an interruption, too.
         if name not in self._ours:
             self._ours.append(name)
         config = api.StreamConfig(name=name, subjects=[subject], storage=_STORAGE[storage], num_replicas=replicas)
-        self._ask(lambda: self._connection.do(self._stream().add_stream(config), CHANGE_TIMEOUT_S), f"stream {name}")
+        about = f"a stream with {replicas} {'replica' if replicas == 1 else 'replicas'} in {storage}"
+        self._ask(lambda: self._connection.do(self._stream().add_stream(config), CHANGE_TIMEOUT_S), about)
+
+    def info(self) -> Mapping[str, Any]:
+        """The INFO of the server to which this object is connected."""
+        return self._connection.info
+
+    def usage(self) -> tuple[int, int]:
+        """The number of streams of this user's account, and the most that it may have; -1: there is no limit.
+
+        Raises:
+            ServerError: the servers do not answer.
+        """
+
+        def ask() -> tuple[int, int]:
+            account = self._connection.do(self._stream().account_info(), QUESTION_TIMEOUT_S)
+            return account.streams, account.limits.max_streams
+
+        return self._ask(ask, "JetStream")
+
+    def forbidden(self, publish: Sequence[str], subscribe: Sequence[str]) -> list[str]:
+        """Publishes an empty message on some subjects and subscribes to others; returns what the server rejects.
+
+        Raises:
+            ServerError: the servers do not answer.
+        """
+
+        async def use(client: Client) -> None:
+            for subject in subscribe:
+                await client.subscribe(subject)
+            for subject in publish:
+                # A request without a reply would make the server send to no subject.
+                await client.publish(subject, reply=f"{publish[0]}.reply")
+
+        def ask() -> list[str]:
+            self._stream()
+            self._connection.do(use(self._connection.client), QUESTION_TIMEOUT_S)
+            self._connection.confirm(QUESTION_TIMEOUT_S)
+            return list(self._connection.forbidden)
+
+        return self._ask(ask, "")
 
     def names(self) -> Sequence[str]:
         """The names of all streams of these servers.
@@ -139,6 +188,8 @@ class JetStreams:
             what = str(e) or "the server takes too long to answer"
             if where not in what:
                 what = f"{where}: {about + ': ' if about else ''}{what}"
+            if isinstance(e, ApiError) and e.code and e.code not in _PASSING:
+                raise RefusedStreamError(what, "see the servers' log") from None
             raise ServerError(what, "see the servers' log") from None
 
 

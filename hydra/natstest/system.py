@@ -11,21 +11,23 @@ import threading
 import time
 from collections.abc import Hashable, Sequence
 from dataclasses import astuple, replace
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from hydra.client.server_interface import may_be_there
 from hydra.client.tls import AccessError
-from hydra.errors import ServerError, UsageError
+from hydra.errors import ServerError, StepError, UsageError
 from hydra.events.warnings import CleanupFailed, EarlierCleanup
 from hydra.model import Role, Scenario, Settings
 from hydra.native.client_command import command
 from hydra.natstest.access import access_of, addresses, reached
 from hydra.natstest.connection import info_of
+from hydra.natstest.first_contact import examine
 from hydra.natstest.program import KIND, PROGRAM, NatsJoin, NatsProgram
 from hydra.natstest.settings import NatsAccess, NatsEnd, NatsSettings, spec_of
-from hydra.natstest.streams import JetStreams, StreamRegistry
+from hydra.natstest.streams import JetStreams, RefusedStreamError, StreamRegistry
 from hydra.system import Program
 from hydra.system.server_system import ServerSystem
 from hydra.system.worker_thread import WorkerThread
@@ -186,7 +188,12 @@ class NatsSystem(ServerSystem):
         if stream not in self._began:
             if self._registry is not None:
                 self._registry.add(stream)
-            self._asked(lambda: streams.create(stream, subject, storage, self._spec.replicas))
+            try:
+                self._asked(lambda: streams.create(stream, subject, storage, self._spec.replicas))
+            except StepError as e:
+                if self._theirs and isinstance(e.__cause__, RefusedStreamError):
+                    raise UsageError(e.what, "lower nats.replicas, or make room on the servers") from None
+                raise
         else:
             streams.forget(stream, self._began[stream])
         first = self._asked(lambda: streams.last(stream)) + 1
@@ -256,9 +263,10 @@ class NatsSystem(ServerSystem):
         with contextlib.closing(JetStreams(self._access)) as streams:
             try:
                 version = streams.reach(jetstream=self._needs_streams())
+                examine(streams, self._scenario, self._theirs, jetstream=self._needs_streams())
             except ServerError as e:
-                jetstream = ", and that JetStream is on" if self._needs_streams() else ""
-                raise UsageError(e.what, f"check the host and port of --servers{jetstream}") from None
+                remedy = "turn JetStream on, or use --mode core" if self._needs_streams() else "check --servers"
+                raise UsageError(e.what, remedy) from None
         self._check_filters(version)
 
     def _let_in(self) -> None:
@@ -337,6 +345,12 @@ class NatsSystem(ServerSystem):
             streams.close()
         self._streams.reach(jetstream=self._needs_streams())
         self._watch()
+
+    def left(self) -> list[CleanupFailed]:
+        """The streams on the user's servers that are not deleted."""
+        streams = self._registry.all() if self._registry is not None else ()
+        clean = f"nats --server {quote(self._address)} stream rm"
+        return [CleanupFailed(each, self._address, f"{clean} {each} removes it") for each in streams]
 
     def _disconnect(self) -> None:
         """Deletes the streams on the user's servers; those on Hydra's servers are deleted with the servers' data."""

@@ -13,7 +13,6 @@ from hydra.options.flag_types import (
     PATH,
     PERCENT,
     RATE,
-    UNITS,
     WORD,
     ByteCountRange,
     CountList,

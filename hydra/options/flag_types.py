@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from decimal import Decimal, InvalidOperation
 from importlib.util import find_spec
 from math import inf, isfinite, nan
 from pathlib import Path
@@ -12,19 +11,8 @@ from typing import Any, Final
 
 import click
 
+from hydra.amounts import AMOUNTS, BYTES, UNITS, amount, duration, whole_number
 from hydra.errors import MissingDependencyError, UsageError, pip_install
-
-AMOUNTS: Final[Mapping[str, int]] = {"k": 10**3, "M": 10**6, "G": 10**9}
-"""What the letters behind a number mean."""
-BYTES: Final[Mapping[str, int]] = {
-    **{f"{unit}B": size for unit, size in {"": 1, **AMOUNTS}.items()},
-    "KiB": 2**10,
-    "MiB": 2**20,
-    "GiB": 2**30,
-    **AMOUNTS,
-}
-"""What the letters behind a number of bytes mean."""
-_MOST: Final = 1e300
 
 
 class CountList(click.ParamType[list[int]]):
@@ -67,6 +55,8 @@ class WholeNumber(click.types.IntParamType):
         """The number; fails with one line where it is none."""
         with suppress(ValueError):
             value = whole_number(str(value), self.units)
+        if isinstance(value, str) and (several := _several(self, value, param)):
+            self.fail(f"{value!r} is no single number{several}", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -84,37 +74,18 @@ class ByteCountRange(ByteCount, click.IntRange):
     """A number of bytes in a range."""
 
 
-def whole_number(text: str, units: Mapping[str, int] = AMOUNTS) -> int:
-    """The whole number that a text is: in digits, like 1e5, or with a unit.
-
-    Raises:
-        ValueError: the text is no whole number.
-    """
+def _several(kind: click.ParamType[Any], value: object, param: click.Parameter | None) -> str:
+    """How a user varies a setting, if the value of its flag is a list of possible values; else ""."""
+    table, _, name = str(getattr(param, "key", "")).rpartition(".")
+    parts = str(value).split(",")
+    if table != "settings" or len(parts) < 2:
+        return ""
     try:
-        return int(text)
-    except ValueError:
-        # Of 1.1k the exact decimal fraction counts: 1.1 × 1,000 is 1100 and not 1100.0000000000002.
-        number = _amount(text, units)
-        if number != number.to_integral_value():
-            raise
-        return int(number)
-
-
-def _amount(text: str, units: Mapping[str, int]) -> Decimal:
-    """The number that a text is, with one of the units behind it.
-
-    Raises:
-        ValueError: the text is no finite number.
-    """
-    text = text.strip()
-    unit = next((each for each in sorted(units, key=len, reverse=True) if text.endswith(each)), "")
-    try:
-        number = Decimal(text.removesuffix(unit).strip()) * units.get(unit, 1)
-    except InvalidOperation:
-        raise ValueError(f"{text!r} is no number") from None
-    if not number.is_finite() or abs(number) > _MOST:
-        raise ValueError(f"{text!r} is no finite number")
-    return number
+        values = [kind.convert(part, None, None) for part in parts]
+    except click.UsageError:
+        return ""
+    shown = ",".join(f"{each:g}" if isinstance(each, float) else repr(each) for each in values)
+    return f"; for a row with each of these values use --set 'sweep.vary={{{name}=[{shown}]}}'"
 
 
 class ChoiceList(click.Choice[str]):
@@ -155,11 +126,11 @@ class RateType(click.ParamType[float | str]):
         if value == "max" or isinstance(value, float):
             return value
         try:
-            rate = float(_amount(str(value), AMOUNTS))
+            rate = float(amount(str(value), AMOUNTS))
         except ValueError:
             rate = nan
         if not isfinite(rate):
-            self.fail(f"{value!r} is neither messages per second nor max", param, ctx)
+            self.fail(f"{value!r} is neither messages per second nor max{_several(self, value, param)}", param, ctx)
         return rate
 
 
@@ -195,7 +166,7 @@ class FiniteFloat(click.types.FloatParamType):
         """The number; fails with one line if it is not finite."""
         if isinstance(value, str) and value.strip().endswith(tuple(AMOUNTS)):
             with suppress(ValueError):
-                value = float(_amount(value, AMOUNTS))
+                value = float(amount(value, AMOUNTS))
         number = super().convert(value, param, ctx)
         if not isfinite(number):
             self.fail(f"{value!r} is not a finite number", param, ctx)
@@ -229,14 +200,10 @@ class Duration(click.ParamType[float]):
         if isinstance(value, float):
             return value
         text = str(value).strip()
-        unit = next((u for u in sorted(UNITS, key=len, reverse=True) if text.endswith(u)), "")
         try:
-            number = float(text.removesuffix(unit))
+            time = duration(text, self._unit)
         except ValueError:
-            number = -1.0
-        if not isfinite(number) or number < 0:
             self.fail(f"{value!r} is no time like {' or '.join(f'20{u}' for u in UNITS)}", param, ctx)
-        time = number * UNITS[unit or self._unit] / UNITS[self._unit]
         if not self._least <= time <= self._most:
             self.fail(f"{value!r} is not {self._least:g}{self._unit} to {self._most:g}{self._unit}", param, ctx)
         return time
@@ -286,9 +253,6 @@ class OtlpUrl(click.ParamType[str]):
         refuse_missing("--otlp", "opentelemetry.sdk")
         return text
 
-
-UNITS: Final[Mapping[str, float]] = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
-"""Units of times, in seconds."""
 
 COUNTS = CountList()
 BYTE_COUNT = ByteCount()

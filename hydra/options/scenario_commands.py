@@ -403,8 +403,22 @@ def _unknown_flags(where: str, subject: Callable[[], _Subject | None]) -> Iterat
         its = subject()
         if its is None or not e.option_name.startswith("--"):
             raise
-        better = _key_without_flag(where, its, e.option_name) or _of_others(where, its, e.option_name)
+        better = (
+            _never(its, e.option_name)
+            or _key_without_flag(where, its, e.option_name)
+            or _of_others(where, its, e.option_name)
+        )
         raise (better or e) from e
+
+
+def _never(its: _Subject, flag: str) -> UsageError | None:
+    """The error for a flag that users of this system expect, of something that Hydra cannot do; None for another."""
+    from hydra.config import plugins
+
+    if its.system not in plugins.systems():
+        return None
+    what = plugins.system(its.system).cannot.get(flag)
+    return UsageError(f"{flag}: {what}", "leave it out") if what else None
 
 
 def _key_without_flag(where: str, its: _Subject, flag: str) -> UsageError | None:
@@ -427,7 +441,10 @@ def _key_without_flag(where: str, its: _Subject, flag: str) -> UsageError | None
     key = key_named(name, plugins.system(its.system), () if its.experiment else (f"sweep.{kind.key}",))
     if not key:
         return None
-    return UsageError(f"{flag}: {where} has no such flag, but the scenario has the key {key}", f"use --set {key}=VALUE")
+    use, file = f"--set {key}=VALUE", f"{flag}-file"
+    if any(file in param.opts for each in _commands() for param in params_of(each)):
+        use = f"{file} FILE, which no other user can read; or {use}"
+    return UsageError(f"{flag}: {where} has no such flag, but the scenario has the key {key}", f"use {use}")
 
 
 def _of_others(where: str, its: _Subject, flag: str) -> UsageError | None:

@@ -177,7 +177,9 @@ def _kind(it: _Found) -> Any:
 
 
 def _of_bytes(it: _Found) -> bool:
-    return it.about.metavar == "BYTES" or it.name.endswith("_bytes")
+    from hydra.config.written_amounts import is_of_bytes
+
+    return is_of_bytes(it.of)
 
 
 # --- of clients -------------------------------------------------------------------------------------------------------

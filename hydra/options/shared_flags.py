@@ -35,7 +35,10 @@ TYPED: Final = "HYDRA_TYPED"
 
 # --- of a run ---------------------------------------------------------------------------------------------------------
 
-config_flag = grouped(CLUSTER, click.option("--config", type=PATH, help="Cluster file (default: conf/hydra.toml)."))
+_CONFIG: Final = (
+    "Cluster file (default: conf/hydra.toml, in the source tree or, of an installed Hydra, in its package hydra)."
+)
+config_flag = grouped(CLUSTER, click.option("--config", type=PATH, help=_CONFIG))
 
 _MASTER: Final = ("--master", "--engine")
 

@@ -53,6 +53,7 @@ def rows_schema(columns: Iterable[Column], *, complete: bool) -> dict[str, Any]:
             "client": {"type": "string", "description": "implementation of the clients"},
             "rows": {"type": "array", "items": row},
             "warnings": {"type": "array", "items": _WARNING},
+            "error": {"type": "string", "description": "why the run could not continue (exit code 1); only then"},
         },
     }
 

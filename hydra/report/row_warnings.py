@@ -623,7 +623,9 @@ class NotLetIn(FigureWarning):
     @property
     def remedy(self) -> str:
         own, theirs = LOCAL_LIMITS.get(self.limit), self.refused or self.timed_out
-        more = "raise the server's limit of connections, lower --connect-rate, or raise --connect-within"
+        more = (
+            "raise the server's limits of connections and open files, lower --connect-rate, or raise --connect-within"
+        )
         return "; ".join(filter(None, (own and f"on that host, {own.remedy}", more if theirs or not own else "")))
 
     @classmethod

@@ -130,9 +130,13 @@ def objectives_table(objectives: Sequence[ObjectiveResult]) -> Table:
     return plain(headings, map(_objective_row, objectives))
 
 
+_UNITS: Final = {RATE: "messages/s", "ms": "ms", "pct": "%", "s": "s"}
+"""The units of objectives, by the last part of their names."""
+
+
 def _text(o: ObjectiveResult, value: float | None) -> str:
     """A figure in the unit of an objective."""
-    unit = {"ms": "ms", "pct": "%", "s": "s"}.get(o.name.rpartition("_")[2], "messages")
+    unit = _UNITS.get(o.name.rpartition("_")[2], "messages")
     return "—" if value is None else f"{number(value, 4)} {unit}"
 
 

@@ -77,7 +77,25 @@ def plain(heads: Sequence[str], body: Iterable[Sequence[str]]) -> Table:
 
 def markdown(document: Document) -> str:
     """A document as the text of a Markdown file."""
-    return "\n\n".join(part if isinstance(part, str) else _pipe(part) for part in document) + "\n"
+    return "\n\n".join(text for part in document for text in _as_markdown(part)) + "\n"
+
+
+def _as_markdown(part: str | Table) -> list[str]:
+    return [part] if isinstance(part, str) else [_pipe(part), *filter(None, [marks_line(part)])]
+
+
+MARKS: Final = {
+    MARK: "the row is not clean: read its lines below before you use its figures",
+    NOTED: "a line below is about the row, which is clean",
+}
+"""The meaning of each mark of a row."""
+
+
+def marks_line(table: Table) -> str:
+    """The line below a table that explains its marks; "" if no row has one."""
+    used = {row.mark for row in table.rows}
+    # A Markdown reader would take a star at the beginning of a line for a list.
+    return "; ".join(f"`{mark}` {meaning}" for mark, meaning in MARKS.items() if mark in used)
 
 
 def _pipe(table: Table) -> str:
@@ -137,7 +155,13 @@ def fitted(text: str | Document, width: int | None = None, *, colours: bool = Fa
         return text if width is None else _prose(text, width)
     if width is None:
         return markdown(text)
-    parts = (_prose(p, width) if isinstance(p, str) else "\n".join(_grid(p, width, colours=colours)) for p in text)
+    parts: list[str] = []
+    for part in text:
+        if isinstance(part, str):
+            parts.append(_prose(part, width))
+            continue
+        parts.append("\n".join(_grid(part, width, colours=colours)))
+        parts += [_prose(line.replace("`", ""), width) for line in filter(None, [marks_line(part)])]
     return "\n\n".join(parts) + "\n"
 
 

@@ -340,7 +340,12 @@ def csv_text(scenario: Scenario, rows: Sequence[Row]) -> str:
     return out.getvalue()
 
 
-def json_text(scenario: Scenario, rows: Sequence[Row], events: Iterable[StoredEvent] = ()) -> str:
+def rows_table(scenario: Scenario, rows: Sequence[Row], results: Sequence[StepResult]) -> Table:
+    """The table alone, for a text that has the warnings of the rows itself."""
+    return table(scenario, rows, warnings_of_rows(scenario, rows), results, _TERMINAL)
+
+
+def json_text(scenario: Scenario, rows: Sequence[Row], events: Iterable[StoredEvent] = (), error: str = "") -> str:
     """The text of ``rows.json``: every row as an object with all columns in order, and all warnings.
 
     ``report/json_schema.py`` describes the format.
@@ -349,6 +354,7 @@ def json_text(scenario: Scenario, rows: Sequence[Row], events: Iterable[StoredEv
         scenario: the scenario of the run.
         rows: the rows of the table.
         events: the stored events of the run.
+        error: why the run could not continue; "" if it did.
     """
     found = warnings(scenario, rows, events)
     rows = list(map(judged, rows))
@@ -359,6 +365,7 @@ def json_text(scenario: Scenario, rows: Sequence[Row], events: Iterable[StoredEv
         "client": scenario.client,
         "rows": [{c.name: row.get(c.name) for c in columns} for row in rows],
         "warnings": found,
+        **({"error": error} if error else {}),
     }
     return json.dumps(told, indent=1, allow_nan=False) + "\n"
 

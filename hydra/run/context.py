@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from pyroaring import BitMap
@@ -11,7 +11,7 @@ from pyroaring import BitMap
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.control.controller import Controller
 from hydra.engine.interface import Engine, GroupEvents
-from hydra.events.warnings import Journal
+from hydra.events.warnings import CleanupFailed, Journal
 from hydra.model import ClusterSpec, Scenario, StepPlan
 from hydra.monitor.metrics_exports import Exports
 from hydra.monitor.progress_view import Observer
@@ -53,6 +53,7 @@ class RunContext:
         observer: the display of the run.
         exports: the exports of its metrics during the run.
         machines: looks at the hosts of the run.
+        on_cluster: what the run leaves on the cluster if its process ends at once.
         clock_ns: reads CLOCK_MONOTONIC.
         epoch: the number of the present or last step. The epoch rises before each step, and each time a step has to be
             started again.
@@ -69,6 +70,7 @@ class RunContext:
     observer: Observer
     exports: Exports = field(default_factory=Exports)
     machines: MachineWatch = field(default_factory=MachineWatch)
+    on_cluster: Sequence[CleanupFailed] = ()
     clock_ns: Callable[[], int] = time.monotonic_ns
     epoch: int = 0
     controller: Controller = field(init=False)
@@ -100,6 +102,10 @@ class RunContext:
             stored=spec.stored(settings),
             log_acknowledges=spec.log_acknowledges(settings),
         )
+
+    def left(self) -> list[str]:
+        """A line for each thing that stays if this process ends at once, with what removes it; returns at once."""
+        return [self.store.redact(str(warning)) for warning in (*self.system.left(), *self.on_cluster)]
 
     def now_s(self) -> float:
         """The monotonic clock in seconds."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from shlex import quote
 from typing import Final
 
 import click
@@ -19,7 +20,7 @@ from hydra.config.read_ahead import ahead_limit
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.resource_needs import expected_start_s
 from hydra.config.shortages import check_row
-from hydra.errors import EXIT_GOOD, EXIT_INTERRUPTED, HydraError, RefusedKeyError
+from hydra.errors import EXIT_GOOD, EXIT_INTERRUPTED, HydraError, PlacementError, RefusedKeyError
 from hydra.events.run_events import (
     EngineWaits,
     ReadAheadLimited,
@@ -31,11 +32,12 @@ from hydra.events.run_events import (
     SlowedByMachine,
 )
 from hydra.events.value_formatting import duration
-from hydra.events.warnings import Interrupted
+from hydra.events.warnings import CleanupFailed, Interrupted
 from hydra.measure.column_names import STATUS
 from hydra.model import Agent, ClusterSpec, GroupRole, Scenario, format_cpus
 from hydra.monitor.metrics_exports import Exports
 from hydra.monitor.progress_view import Observer, servers_of
+from hydra.options import interrupts
 from hydra.options.engine_choice import SelectedEngine
 from hydra.report.tables import name_of, write
 from hydra.run.context import RunContext
@@ -129,17 +131,23 @@ def launch(resolved: ResolvedScenario, request: RunRequest) -> RunEnd:
         HydraError: the run could not begin or continue.
     """
     redactor = Redactor.of_runs([resolved, *request.beside], *request.engine.secrets())
-    with redactor.in_errors():
-        return _launch(resolved, request, redactor)
+    observer = Observer(quiet=request.quiet, plain=request.plain, redact=redactor.text, label=request.label)
+    interrupts.present().early = ""
+    try:
+        with redactor.in_errors():
+            return _launch(resolved, request, redactor, observer)
+    except KeyboardInterrupt:
+        if not (request.out / DATABASE).is_file():
+            observer.show(Interrupted())
+        raise
 
 
-def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor) -> RunEnd:
+def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor, observer: Observer) -> RunEnd:
     # What else uses the CPU is known from now on.
     machines = MachineWatch()
     request.exports.end(well=False)  # of the last turn, whose readers get no wait if this one fails
     if not request.resume:
         check_folder(request.out)
-    observer = Observer(quiet=request.quiet, plain=request.plain, redact=redactor.text, label=request.label)
     raise_open_files()
     with contextlib.ExitStack() as stack:
         if request.resume:
@@ -169,7 +177,8 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor)
         agents = its_engine.agents()
         # The run's directory keeps the scenario as the user named it, so it can be resumed.
         placed, left_out = without_unknown(pinned, agents)
-        check_placement(placed, request.cluster, agents, machine)
+        with _holders_named(request):
+            check_placement(placed, request.cluster, agents, machine)
         if request.turn is not None and request.resume:
             left_out = None  # the first turn has shown and stored it
         if left_out is not None:
@@ -182,6 +191,7 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor)
             if machine is not None and (slowed := _slowed(placed, request, machine)):
                 observer.show(slowed)
             request.confirm(began.expected_s)
+        on_cluster = _on_cluster(request)
         try:
             with _store(resolved, request, redactor) as store:
                 if not request.resume:
@@ -192,17 +202,18 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor)
                     store.add_event(RolesPinned({role: format_cpus(cpus) for role, cpus in pins.items()}))
                 within = "" if request.whole is None else f"{request.whole.name}/"
                 request.exports.begin(within + request.out.name, resolved.system.name)
-                end = run(
-                    RunContext(placed, request.cluster, its_engine, system, store, observer, request.exports, machines),
-                    request.turn,
+                context = RunContext(
+                    placed, request.cluster, its_engine, system, store, observer, request.exports, machines, on_cluster
                 )
+                end = run(context, request.turn)
         except KeyboardInterrupt:
             if not (request.out / DATABASE).is_file():
                 raise
             end = replace(_concluded(resolved, request, redactor, INTERRUPTED), code=EXIT_INTERRUPTED)
         # The last step of this run may not be the last one of the whole that it is a part of.
         if end.code == EXIT_INTERRUPTED or (observer.ends and request.whole):
-            observer.show(Interrupted(str(request.whole or request.out), by_key=observer.ends))
+            folder = str(request.whole or request.out)
+            observer.show(Interrupted(folder, len(end.results), by_key=observer.ends))
             end = replace(end, code=EXIT_INTERRUPTED)
             request.exports.end(well=False)
         return end
@@ -226,6 +237,31 @@ def _slowed(resolved: ResolvedScenario, request: RunRequest, machine: MachineLim
     found = check_row(resolved, request.cluster, machine, resolved.scenario.sizes[-1]).shortages
     lines = [str(shortage) for shortage in found if not shortage.grave]
     return SlowedByMachine(lines) if lines else None
+
+
+@contextlib.contextmanager
+def _holders_named(request: RunRequest) -> Iterator[None]:
+    """Adds the other runs on the cluster to the remedy of a placement that fails: they may hold the agents."""
+    engine = request.engine
+    try:
+        yield
+    except PlacementError as e:
+        rows: list[dict[str, object]] = []
+        with contextlib.suppress(HydraError):  # the placement's own error is enough
+            rows = engine.spec.leftovers(engine.master, engine.settings) if engine.spec.leftovers else []
+        if not (runs := sorted({str(row["run"]) for row in rows} - {request.run})):
+            raise
+        kill = f"hydra kill RUN --master {quote(engine.master)} ends one"
+        there = f"the cluster has other runs of Hydra, which may hold it ({', '.join(runs)}): {kill}"
+        raise PlacementError(e.what, "; ".join(filter(None, (e.remedy, there)))) from e
+
+
+def _on_cluster(request: RunRequest) -> list[CleanupFailed]:
+    """What a run leaves on a cluster if its process ends at once."""
+    master = f"--master {quote(request.engine.master)}"
+    if request.engine.spec.end_run is None:
+        return []
+    return [CleanupFailed(f"the run {request.run}", master, f"hydra kill {quote(request.run)} {master} removes it")]
 
 
 def _check_payload_files(scenario: Scenario) -> None:

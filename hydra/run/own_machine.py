@@ -55,7 +55,7 @@ class OwnMachine:
 
         Args:
             files: the patterns of the files.
-            groups: the relays and servers that say they run on this host, by process id, with the name of their
+            groups: the relays and servers that report this host as theirs, by process id, with the name of their
                 group. An engine may have started them, so they do not descend from the command.
         """
         if self._groups is None:

@@ -22,7 +22,7 @@ from hydra.events.warnings import SubscribersFailed
 from hydra.measure.column_names import CLIENTS, STATUS
 from hydra.model import Scenario, StepPlan, StepResult
 from hydra.monitor.progress_view import Observer, ServerStartup, servers_of
-from hydra.options.interrupts import leave_at_once_on_the_next
+from hydra.options import interrupts
 from hydra.report.tables import write
 from hydra.run.context import RunContext
 from hydra.run.deployed_servers import DeployedServers, required
@@ -100,6 +100,7 @@ def run(context: RunContext, turn: RepeatTurn | None = None) -> RunEnd:
         HydraError: the run could not continue; all results so far are stored.
         KeyboardInterrupt: an interrupt, or the user pressed the key to end the run; raised after the tear-down.
     """
+    interrupts.present().raise_waiting()  # it came when the run before this one was torn down
     began = time.monotonic()
     scenario, sweep = context.scenario, context.resolved.sweep
     store, observer, exports = context.store, context.observer, context.exports
@@ -131,8 +132,9 @@ def run(context: RunContext, turn: RepeatTurn | None = None) -> RunEnd:
                     write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []), results=results)
                     tables_due_s = time.monotonic() + _TABLES_APART * (time.monotonic() - writes_s)
         ended = FINISHED if sweep.next(results) is None else ""
+        interrupts.present().raise_waiting()
     except KeyboardInterrupt:
-        ended = INTERRUPTED
+        ended = ended if ended == FINISHED else INTERRUPTED
         raise
     except Exception as e:
         error = store.redact(str(e) if isinstance(e, HydraError) else f"{type(e).__name__}: {e}")
@@ -179,6 +181,7 @@ def _up(run: RunContext) -> Iterator[StepSequence]:
     engine, system = run.engine, run.system
     with contextlib.ExitStack() as stack:
         name = run.store.directory.name
+        stack.push(_release)
         controller = run.controller = Controller(name, host=engine.address)
         stack.callback(controller.close)
         stack.callback(engine.close)
@@ -191,7 +194,7 @@ def _up(run: RunContext) -> Iterator[StepSequence]:
         stack.callback(system.close)
         deployment = Deployment(run)
         stack.callback(deployment.close)
-        stack.push(partial(_brace, run.store))
+        stack.push(partial(_brace, run))
         # The terminal is restored before the tear-down, which a user may interrupt.
         stack.callback(run.observer.close)
         program, joined, spec = system.server(), system.cluster(), required(run.resolved, is_local=engine.is_local)
@@ -207,10 +210,17 @@ def _up(run: RunContext) -> Iterator[StepSequence]:
         steps.close()
 
 
-def _brace(store: RunStore, kind: type[BaseException] | None, *_: object) -> bool:
-    """Stores that the run was interrupted before the tear-down begins: a second interrupt ends the process at once."""
+def _brace(run: RunContext, kind: type[BaseException] | None, *_: object) -> bool:
+    """Stores before the tear-down that the run was interrupted: a further interrupt may end the process at once."""
+    interrupts.present().hold(run.left)
     if kind is not None and issubclass(kind, KeyboardInterrupt):
         with contextlib.suppress(HydraError):  # what is stored stays as it is, and the tear-down has to happen
-            store.set_meta(ENDED_KEY, INTERRUPTED)
-        leave_at_once_on_the_next()
+            run.store.set_meta(ENDED_KEY, INTERRUPTED)
+    return False
+
+
+def _release(kind: type[BaseException] | None, *_: object) -> bool:
+    """Ends the tear-down; after an interrupted run only its tables are still written."""
+    if kind is None or not issubclass(kind, KeyboardInterrupt):
+        interrupts.present().release()
     return False

@@ -214,7 +214,7 @@ class _Opening:
         return self._prepare(hosts, None)
 
     def _refuse(self, failures: Mapping[str, HostFailure]) -> None:
-        """Raises ClusterError if there are failures; the text names all of these hosts."""
+        """Raises UsageError if there are failures; the text names all of these hosts."""
         if failures:
             in_order = {name: failures[name] for name in self._hosts if name in failures}
             raise refusal(in_order, len(self._hosts))

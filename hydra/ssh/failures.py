@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from hydra.errors import ClusterError
+from hydra.errors import UsageError
 from hydra.ssh.hosts import listed
 
 CHANGED: Final = "REMOTE HOST IDENTIFICATION HAS CHANGED"
@@ -106,7 +106,7 @@ def reasons(failures: Mapping[str, HostFailure]) -> str:
     return "; ".join(f"{listed(names)}: {each.why}" for each, names in _alike(failures).items())
 
 
-def refusal(failures: Mapping[str, HostFailure], total: int, *, doing: str = "be used") -> ClusterError:
+def refusal(failures: Mapping[str, HostFailure], total: int, *, doing: str = "be used") -> UsageError:
     """The error about all hosts that failed.
 
     Args:
@@ -118,7 +118,7 @@ def refusal(failures: Mapping[str, HostFailure], total: int, *, doing: str = "be
         each.remedy.replace("HOST", names[0]) for each, names in _alike(failures).items() if each.remedy
     )
     hosts = "the host" if total == 1 else f"{len(failures)} of {total} hosts"
-    return ClusterError(f"{hosts} cannot {doing}: {reasons(failures)}", "; ".join(remedies))
+    return UsageError(f"{hosts} cannot {doing}: {reasons(failures)}", "; ".join(remedies))
 
 
 def _alike(failures: Mapping[str, HostFailure]) -> dict[HostFailure, list[str]]:

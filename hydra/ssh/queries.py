@@ -71,7 +71,7 @@ def ask_facts(hosts: Sequence[HostEntry], python: str) -> dict[str, HostFacts]:
     """The facts of every host.
 
     Raises:
-        ClusterError: some hosts did not reply; the text names all of them.
+        UsageError: some hosts did not reply; the text names all of them.
     """
     replies, failures = ask(hosts, supervisor.filled(supervisor.ASKED, digest="none", python=python))
     if failures:
@@ -87,7 +87,7 @@ def ask_texts(hosts: Sequence[HostEntry], readings: Sequence[Sequence[str]]) -> 
         readings: the files of each reading, as the patterns of a shell; the readings are half a second apart.
 
     Raises:
-        ClusterError: some hosts did not reply; the text names all of them.
+        UsageError: some hosts did not reply; the text names all of them.
     """
     replies, failures = ask(hosts, supervisor.reading(readings))
     if failures:
@@ -108,7 +108,7 @@ def leftovers(hosts: Sequence[HostEntry]) -> list[dict[str, object]]:
     """A row for each run that has processes or folders of this user on the hosts; runs of one name have their digits.
 
     Raises:
-        ClusterError: some hosts did not reply; the text names all of them.
+        UsageError: some hosts did not reply; the text names all of them.
     """
     replies, failures = ask(hosts, supervisor.LISTED)
     if failures:

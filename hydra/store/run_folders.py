@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -70,8 +71,13 @@ def check_folder(out: Path) -> None:
         there = next(folder for folder in (out.absolute(), *out.absolute().parents) if folder.exists())
     except OSError as e:
         raise RunDirectoryError(f"{out}: {e.strerror}", "choose another folder with --out") from e
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        raise RunDirectoryError(f"{out}: {there} is no folder that can be written", "choose another folder with --out")
+    try:
+        # Permissions are no proof: root has them in /proc and on a file system that is read-only.
+        Path(mkdtemp(prefix=".hydra-", dir=there)).rmdir()
+    except OSError as e:
+        raise RunDirectoryError(
+            f"{out}: {there} is no folder that can be written ({e.strerror})", "choose another folder with --out"
+        ) from e
 
 
 def refuse_unwritable(file: Path, flag: str) -> None:

@@ -13,7 +13,7 @@ from hydra.errors import StepError
 from hydra.model import Role, Settings
 
 if TYPE_CHECKING:
-    from hydra.events.warnings import HydraWarning
+    from hydra.events.warnings import CleanupFailed, HydraWarning
 
 Waiting = Callable[[Callable[[], bool], float], bool]
 """Waits until a condition holds, for at most the given seconds, and returns whether it does.
@@ -283,6 +283,10 @@ class System:
     def warnings(self) -> list[HydraWarning]:
         """Warnings about the system that were not returned yet; empties the list."""
         return []
+
+    def left(self) -> Sequence[CleanupFailed]:
+        """What stays on the user's servers if this process ends now, without :meth:`close`; returns at once."""
+        return ()
 
     def close(self) -> None:
         """Removes everything that :meth:`open` made; may be called twice."""

@@ -182,6 +182,7 @@ class SystemSpec:
         scenarios: a folder with further scenarios, which are found by name like those of ``conf/scenarios``.
         columns: columns that only this system's clients report.
         differs: settings that are compared between runs of this system.
+        cannot: flags that users may expect, and what Hydra does instead, as an error states it.
         has_topics: whether the clients obey ``configure.traffic``.
         has_keys: whether messages can have keys, which choose the partition.
         has_patterns: whether a subscriber can take all topics by one pattern.
@@ -221,6 +222,7 @@ class SystemSpec:
     scenarios: Path | None = None
     columns: Sequence[ReportColumn] = ()
     differs: Sequence[str] = ()
+    cannot: Mapping[str, str] = {}
     has_topics: bool = False
     has_keys: bool = False
     has_patterns: bool = True

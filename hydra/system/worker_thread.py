@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
+from concurrent.futures import wait as wait_for_all
 from contextlib import ExitStack, closing
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -122,3 +123,12 @@ def at_once(call: Callable[[_Item], _T], items: Iterable[_Item]) -> list[_T]:
         workers = ((stack.enter_context(closing(WorkerThread())), item) for item in items)
         results = [worker.submit(partial(call, item)) for worker, item in workers]
         return [result.result() for result in results]
+
+
+def in_time(call: Callable[[_Item], _T], items: Iterable[_Item], within_s: float) -> list[_T | None]:
+    """The results of a call for each item, all made at the same time; None for a call that has not ended in time."""
+    with ExitStack() as stack:
+        workers = ((stack.enter_context(closing(WorkerThread())), item) for item in items)
+        results = [worker.submit(partial(call, item)) for worker, item in workers]
+        wait_for_all(results, within_s)
+        return [result.result() if result.done() else None for result in results]

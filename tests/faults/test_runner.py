@@ -29,8 +29,10 @@ from hydra.jupyter.run_data import load
 from hydra.local.engine import LocalEngine
 from hydra.model import Scenario, StepResult
 from hydra.monitor.progress_view import Observer
+from hydra.options import interrupts
+from hydra.options.interrupts import Interrupts, Left
 from hydra.report.run_catalog import catalog
-from hydra.run import report_collection, runner
+from hydra.run import report_collection
 from hydra.run import step_sequence as taking
 from hydra.run.context import RunContext
 from hydra.run.runner import run
@@ -308,7 +310,7 @@ def test_a_run_that_could_not_go_on_keeps_why(tmp_path: Path, error: Exception, 
     assert (entry["ended"], entry["why"]) == ("failed", why)
 
 
-def test_a_second_interrupt_leaves_at_once_only_when_the_terminal_is_as_before_and_the_first_is_stored(
+def test_a_tear_down_is_held_only_when_the_terminal_is_as_before_and_the_interrupt_is_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     happened: list[str] = []
@@ -323,13 +325,17 @@ def test_a_second_interrupt_leaves_at_once_only_when_the_terminal_is_as_before_a
             happened.append("terminal")
             super().close()
 
-    def impatient() -> None:
-        (entry,) = catalog(tmp_path / "runs")
-        happened.append(str(entry["ended"]))
+    class Held(Interrupts):
+        def hold(self, left: Left) -> None:
+            happened.append("held")
+            super().hold(left)
 
-    monkeypatch.setattr(runner, "leave_at_once_on_the_next", impatient)
+    held = Held()
+    monkeypatch.setattr(interrupts, "present", lambda: held)
     broken_run(tmp_path, KeyboardInterrupt(), Interrupted, Seen)
-    assert happened == ["terminal", "interrupted", "torn down"]
+    assert happened == ["terminal", "held", "torn down"]
+    (entry,) = catalog(tmp_path / "runs")
+    assert entry["ended"] == "interrupted"
 
 
 def test_a_full_disk_does_not_hide_that_it_was_what_stopped_the_run(tmp_path: Path) -> None:

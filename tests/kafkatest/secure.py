@@ -22,8 +22,12 @@ from tests.suite.waiting import SOON_S
 HOST: Final = "127.0.0.1"
 USER: Final = "hydra"
 PASSWORD: Final = "right, and with a ; in it"
-DOORS: Final = {"tls": "SSL", "scram": "SASL_SSL", "expired": "SSL", "client": "SSL"}
-"""The listeners by name, with their protocols: the certificate of one has expired, another asks clients for theirs."""
+NOWHERE: Final = f"{HOST}:1"
+DOORS: Final = {"tls": "SSL", "scram": "SASL_SSL", "expired": "SSL", "client": "SSL", "stray": "PLAINTEXT"}
+"""The listeners by name, with their protocols.
+
+The certificate of one has expired, one asks clients for theirs, and one advertises an address without a server.
+"""
 _SCRAM: Final = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 
 
@@ -86,7 +90,7 @@ def _settings(folder: Path, doors: Mapping[str, str], port: int, controller_port
     protocols = {"PLAINTEXT": "PLAINTEXT", "CONTROLLER": "PLAINTEXT"} | {n.upper(): of for n, of in DOORS.items()}
     return {
         "listeners": f"{clients},CONTROLLER://{HOST}:{controller_port}",
-        "advertised.listeners": clients,
+        "advertised.listeners": clients.replace(doors["stray"], NOWHERE),
         "listener.security.protocol.map": ",".join(f"{name}:{of}" for name, of in protocols.items()),
         "ssl.keystore.type": "PEM",
         "ssl.keystore.location": str(folder / "server.pem"),

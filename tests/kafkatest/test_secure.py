@@ -99,6 +99,7 @@ UNKNOWN: Final = {
     "tls, no security": Case("tls", {}, "TLS: the server demands TLS; add --kafka-prop security.protocol=SSL"),
     "scram, only tls": Case("scram", TLS, "are security.protocol, user and password right"),
     "plain": Case("", TLS, "TLS: the server ended the handshake; check that it uses TLS at this port"),
+    "advertised elsewhere": Case("stray", {}, "advertises broker 1 at 127.0.0.1:1, but .* network: Connection refused"),
     "no server": Case("none", TLS, "does not answer: network: Connection refused"),
 }
 EITHER: Final = pytest.mark.parametrize("case", RIGHT.values(), ids=RIGHT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -84,6 +84,9 @@ class Pretended(Topics):
     ) -> list[str]:
         self.made = dict(config)
         return [self.name(name) for name in names]
+
+    def lacks(self, topic: str, rights: Iterable[str]) -> list[str]:
+        return []
 
     def leader(self, topic: str, partition: int, timeout_s: float) -> str:
         return "h:3"

@@ -76,6 +76,9 @@ def secure_servers(folder: Path, password: str = PASSWORD, only: Sequence[str] =
         "client": {"tls": {**tls, "ca_file": str(folder / "ca.pem"), "verify": True}},
         "plain": {"authorization": {"token": TOKEN}},
         "credentials": _operated(folder),
+        "limited": {
+            "authorization": {"users": [{"user": USER, "password": password, "permissions": {"publish": "orders.>"}}]},
+        },
     }
     (folder / "user.nk").write_text(f"{user.seed}\n")
     (folder / "other.nk").write_text(f"{Key('U').seed}\n")

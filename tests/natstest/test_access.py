@@ -39,6 +39,7 @@ starts("secure", "native")
 SEED: Final = "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY"
 
 
+WITHOUT_TLS: Final = {"username": USER, "password": PASSWORD}
 CASES: Final = {
     **COMMON,
     "NKEY": Case("user", "", {**CA, "nkey_file": "{user.nk}"}),
@@ -53,6 +54,9 @@ CASES: Final = {
 EACH: Final = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 OF_CONTROLLER: Final = {
     **CASES,
+    "a subject that is not allowed": Case(
+        "limited", "refuses this user: permissions violation for publish to", WITHOUT_TLS, "nats://{at}"
+    ),
     # Only Hydra's own check connects to each server.
     "two servers, one rejects": Case("user", "TLS: the server requires a client certificate", LOGIN, "{at},{client}"),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.report.table import Table, TableCell, TableRow, fitted, markdown, tabled
+from hydra.report.table import MARKS, Table, TableCell, TableRow, fitted, markdown, tabled
 
 ROWS = [
     {"name": "a_long_name_of_a_run", "steps": 1234, "memory": 0.25, "why": "no disk was there to write on " * 3},
@@ -62,6 +62,8 @@ def test_a_document_is_markdown_in_a_file_and_wrapped_at_a_terminal() -> None:
         "|--------:|:------------|",
         "|       1 | one [0 – 2] |",
         "| 1,000 ⚠ | two | three |",
+        "",
+        f"`⚠` {MARKS['⚠']}",
     ]
     assert fitted(DOCUMENT, 40).splitlines() == [
         "t2 against t1",
@@ -74,6 +76,9 @@ def test_a_document_is_markdown_in_a_file_and_wrapped_at_a_terminal() -> None:
         "      1  one",
         "         [0 – 2]",
         "1,000 ⚠  two | three",
+        "",
+        "⚠ the row is not clean: read its lines",
+        "below before you use its figures",
     ]
 
 

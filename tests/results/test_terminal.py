@@ -45,4 +45,4 @@ def test_figures_are_grouped_and_a_row_with_a_warning_is_marked_once() -> None:
     # Brackets are no markup.
     for said in ("5,781", "± 0.12", "[b] broke", "[/b]"):
         assert said in text
-    assert text.count(MARK) == 2  # its row, and its line
+    assert text.count(MARK) == 3  # its row, its line, and the meaning of the mark

@@ -204,7 +204,7 @@ def test_what_was_hidden_is_not_taken_for_a_value(tmp_path: Path) -> None:
 def test_no_run_of_a_comparison_stores_the_secret_of_another_one_and_it_is_given_again(
     password: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stored_only(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor) -> NoReturn:
+    def stored_only(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor, _: object) -> NoReturn:
         launcher._store(resolved, request, redactor).close()
         raise HydraError("stored")
 

@@ -44,7 +44,7 @@ def test_warnings_of_rows_and_of_the_run(scenario: str | None) -> None:
     jsonschema.validate(told, json.loads(schema_of(scenario)))
     found = [(each["row"], each["step"], each["level"], each["kind"], each["fields"]) for each in told["warnings"]]
     assert found == [
-        (None, None, "note", "interrupted", {"out": "runs/x", "by_key": False}),
+        (None, None, "note", "interrupted", {"out": "runs/x", "steps": 0, "by_key": False}),
         (None, 3, "note", "client_exit", {"client": 4, "pid": 99, "status": -9, "replaced": True}),
         (
             0,

@@ -1,0 +1,45 @@
+"""An error that a limit of this process caused names the limit, and nothing else."""
+
+from __future__ import annotations
+
+import errno
+import resource
+
+import pytest
+
+from hydra.cli.process_limits import limit_behind
+from hydra.errors import ServerError, UsageError
+
+
+def caused(error: Exception, by: BaseException) -> Exception:
+    error.__cause__ = by
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.EMFILE, "Too many open files"), "ulimit -n is"),
+        (caused(ServerError("nats-server does not run"), OSError(errno.EMFILE, "x")), "ulimit -n is"),
+        (OSError(errno.ENFILE, "x"), "fs.file-max"),
+        (BlockingIOError(errno.EAGAIN, "x"), "ulimit -u is"),
+        (MemoryError(), "no more memory"),
+        (caused(UsageError("wrong"), FileNotFoundError(errno.ENOENT, "x")), ""),
+        (ImportError("no such module"), ""),
+    ],
+)
+def test_the_limit_behind_an_error(error: Exception, said: str) -> None:
+    found = limit_behind(error)
+    assert said in found
+    assert bool(said) is bool(found)
+
+
+def test_too_little_virtual_memory_is_named_when_a_library_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (200_000 * 1024, 200_000 * 1024))
+    assert "ulimit -v is 200000" in limit_behind(ImportError("failed to map segment"))
+
+
+def test_a_chain_of_errors_may_be_a_circle() -> None:
+    first, second = UsageError("one"), UsageError("two")
+    first.__cause__, second.__cause__ = second, first
+    assert limit_behind(first) == ""

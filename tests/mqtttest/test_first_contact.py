@@ -1,0 +1,89 @@
+"""What the first contact with the user's server finds out: pure decisions, and a real server with limits and rights."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from hydra.config.scenario import load_scenario
+from hydra.errors import UsageError
+from hydra.mqtttest.first_contact import require_limits
+from hydra.mqtttest.system import MqttSystem
+from tests.integration.command import refusal
+
+SERVER = "the MQTT server at h:1"
+
+
+@pytest.mark.parametrize(
+    ("more", "limits", "refused"),
+    [
+        ({"settings.message_size": 100}, {"MaximumPacketSize": 115}, ""),
+        (
+            {"settings.message_size": 101},
+            {"MaximumPacketSize": 115},
+            "needs a packet of 116 bytes, .* 115 bytes",
+        ),
+        ({"settings.qos": 2}, {"MaximumQoS": 1}, "at most QoS 1, and not 2"),
+        ({"settings.qos": 2}, {}, ""),
+        ({"settings.retain": True}, {"RetainAvailable": 0}, "retains no messages"),
+        ({"settings.shared": True}, {"SharedSubscriptionAvailable": 0}, "has no shared subscriptions"),
+    ],
+)
+def test_what_the_server_has_announced_is_compared_with_the_run(
+    more: dict[str, Any], limits: dict[str, int], refused: str
+) -> None:
+    scenario = load_scenario("mqtt-fixed", {"mqtt.broker": "h:1", "settings.protocol": "5", **more})
+    if not refused:
+        require_limits(SERVER, limits, scenario, 10)
+        return
+    with pytest.raises(UsageError, match=refused):
+        require_limits(SERVER, limits, scenario, 10)
+
+
+def test_an_existing_topic_cannot_be_used_and_the_error_says_so() -> None:
+    assert "--topic: Hydra measures with topics of its own" in refusal("mqtt-fixed", "--topic", "orders")
+
+
+@pytest.fixture
+def first_packets() -> Iterator[tuple[str, list[bytes]]]:
+    """The address of a server that answers nothing and closes, and the first packet of each of its clients."""
+    packets: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            while True:
+                try:
+                    client, _ = listening.accept()
+                except OSError:
+                    return
+                with client:
+                    packets.append(client.recv(1000))
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"127.0.0.1:{listening.getsockname()[1]}", packets
+        listening.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+@pytest.mark.tier("test")
+@pytest.mark.parametrize(("protocol", "level"), [("3.1.1", 4), ("5", 5)])
+def test_the_first_contact_speaks_the_protocol_of_the_run(
+    first_packets: tuple[str, list[bytes]], protocol: str, level: int
+) -> None:
+    address, packets = first_packets
+    system = MqttSystem(load_scenario("mqtt-fixed", {"mqtt.broker": address, "settings.protocol": protocol}))
+    with pytest.raises(UsageError, match="network: the server closed the connection") as refused:
+        system.check()
+    assert "TLS" not in str(refused.value)
+    assert packets[0][2:9] == b"\x00\x04MQTT" + bytes([level])
+
+
+@pytest.mark.parametrize("protocol", ["3.1.1", "5"])
+def test_a_message_goes_to_the_server_and_back_before_a_run(server: str, protocol: str) -> None:
+    given = {"mqtt.broker": server, "settings.protocol": protocol, "settings.qos": 2, "settings.retain": True}
+    MqttSystem(load_scenario("mqtt-fixed", given)).check()

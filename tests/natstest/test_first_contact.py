@@ -1,0 +1,67 @@
+"""What the first contact with the user's servers finds out: pure decisions, and a real server that rejects a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hydra.config.scenario import load_scenario
+from hydra.errors import UsageError
+from hydra.natstest.connection import ApiError, said_in
+from hydra.natstest.first_contact import no_right, require_servers, require_size, subjects
+from hydra.natstest.system import NatsSystem
+from hydra.system.embedded_server import EmbeddedServer
+from tests.integration.command import refusal
+
+
+def test_what_the_servers_cannot_take_is_refused_with_both_numbers() -> None:
+    require_size({"max_payload": 4096}, 4096, "h:1")
+    require_size({}, 4096, "h:1")
+    with pytest.raises(UsageError, match=r"a message has 4097 bytes, and NATS at h:1 accepts 4096 \(max_payload\)"):
+        require_size({"max_payload": 4096}, 4097, "h:1")
+    require_servers({}, 1, "h:1")
+    require_servers({"cluster": "c"}, 3, "h:1")
+    with pytest.raises(UsageError, match="3 replicas needs 3 servers, and NATS at h:1 is 1 server"):
+        require_servers({}, 3, "h:1")
+
+
+@pytest.mark.parametrize(
+    ("more", "published", "subscribed", "granted"),
+    [
+        ({}, ["core"], ["core"], "*.core"),
+        ({"settings.mode": "jetstream"}, ["memory", *["memory"] * 4], [], "*.memory, and publish on $JS.API.STREAM.>"),
+    ],
+)
+def test_subjects_like_those_of_the_run_are_tried(
+    more: dict[str, Any], published: list[str], subscribed: list[str], granted: str
+) -> None:
+    scenario = load_scenario("nats-fixed", more)
+    publish, subscribe = subjects(scenario)
+    assert [each.rpartition(".")[2].rpartition("-")[2] for each in publish] == published
+    assert [each.rpartition(".")[2] for each in subscribe] == subscribed
+    refused = no_right("h:1", 'nats: permissions violation for publish to "x"', scenario)
+    assert refused.what == 'NATS at h:1 refuses this user: permissions violation for publish to "x"'
+    assert refused.remedy == f"grant publish and subscribe on {granted}"
+
+
+def test_no_error_has_an_empty_reason() -> None:
+    assert str(ApiError(0, "off")) == "off"
+    assert str(ApiError(10074, "no")) == "no (error 10074)"
+    assert said_in(b"-ERR 'maximum connections exceeded'\r\n") == "maximum connections exceeded"
+    assert said_in(b"PING\r\n") == ""
+
+
+@pytest.mark.parametrize("flag", ["--subject", "--stream"])
+def test_an_existing_subject_or_stream_cannot_be_used_and_the_error_says_so(flag: str) -> None:
+    assert f"{flag}: Hydra measures with a {flag[2:]} of its own" in refusal("nats-fixed", flag, "orders")
+
+
+def test_a_server_that_rejects_a_run_is_known_before_anything_is_made(server: EmbeddedServer) -> None:
+    def system(**more: object) -> NatsSystem:
+        return NatsSystem(load_scenario("nats-fixed", {"nats.servers": server.address, **more}))
+
+    streams = {"settings.mode": "jetstream"}
+    system(**streams).check()
+    with pytest.raises(UsageError, match=r"needs 3 servers, and NATS at .* is 1 server"):
+        system(**streams, **{"nats.replicas": 3}).check()
