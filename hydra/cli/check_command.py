@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import Any
 
@@ -130,11 +130,16 @@ def _here(resolved: ResolvedScenario, cluster: ClusterSpec) -> _Found:
     """Checks every row against the limits of this machine."""
     from hydra.client.linux_process import raise_open_files
     from hydra.config.machine_limits import read_limits
+    from hydra.config.read_ahead import ahead_limit
     from hydra.config.shortages import check_all, needs_line
+    from hydra.events.run_events import ReadAheadLimited
     from hydra.report.table import tabled
 
     raise_open_files()
-    rows = check_all(resolved, cluster, read_limits())
+    machine = read_limits()
+    limit = ahead_limit(resolved, cluster, machine)
+    rows = check_all(limit.set(resolved) if limit else resolved, cluster, machine)
+    told = [] if limit is None else [str(ReadAheadLimited(**asdict(limit)))]
     objects: list[Json] = [
         {
             "clients": row.clients,
@@ -156,7 +161,7 @@ def _here(resolved: ResolvedScenario, cluster: ClusterSpec) -> _Found:
         fits=all(row.fits for row in rows),
         tables=lambda width: [tabled([needs_line(row) for row in rows], width, floats=".1f")],
         # The largest row needs most: what removes its shortages removes those of the other rows, too.
-        lines=[str(shortage) for shortage in rows[-1].shortages],
+        lines=[*told, *(str(shortage) for shortage in rows[-1].shortages)],
         rows=objects,
         agents=None,
     )

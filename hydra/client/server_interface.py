@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from hydra.client.local_limits import local_limit
 from hydra.errors import MissingDependencyError
 
 SYSTEM_PROGRAMS: Final = "/usr/local/sbin:/usr/sbin:/sbin"
@@ -118,7 +119,18 @@ def endpoint_of(host: str, ports: Sequence[int]) -> str:
 
 def accepts(host: str, port: int, within_s: float = _CONNECT_WITHIN_S) -> bool:
     """Whether a process listens there; the kernel accepts the connection even if the process is busy."""
-    # UnicodeError: this cannot be the name of a host.
-    with contextlib.suppress(OSError, UnicodeError), socket.create_connection((host, port), within_s):
-        return True
-    return False
+    return _trouble(host, port, within_s) is None
+
+
+def may_be_there(host: str, port: int, within_s: float = _CONNECT_WITHIN_S) -> bool:
+    """Whether a process listens there, or a limit of this host prevents a connection, which proves nothing."""
+    trouble = _trouble(host, port, within_s)
+    return trouble is None or bool(local_limit(trouble))
+
+
+def _trouble(host: str, port: int, within_s: float) -> OSError | UnicodeError | None:
+    try:
+        with socket.create_connection((host, port), within_s):
+            return None
+    except (OSError, UnicodeError) as e:  # UnicodeError: this cannot be the name of a host
+        return e

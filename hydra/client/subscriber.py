@@ -109,9 +109,9 @@ class TransportSubscriber(SubscriberLoop["_Receiving"]):
         limit_s = connection.begin(now_ns)
         try:
             phases = self._opened(command, limit_s)
-        except (HydraError, OSError):
+        except (HydraError, OSError) as e:
             # The report counts the attempt.
-            connection.fail(time.monotonic_ns())
+            connection.fail(time.monotonic_ns(), e)
             self._transport.close()
         except ValueError as e:
             connection.next_ns = None

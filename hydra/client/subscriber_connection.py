@@ -5,9 +5,11 @@ All times are readings of CLOCK_MONOTONIC in ns, unless a name ends with another
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from hydra.client.local_limits import local_limit
 from hydra.model.connections import MOST_DISCONNECTIONS, ConnectionReport, Disconnection
 from hydra.wire.clock import StepClock
 from hydra.wire.messages import Connect
@@ -56,6 +58,8 @@ class SubscriberConnection:
         self.next_ns: int | None = None if self.connected else self._due_ns
         self._began_ns = self._limit_ns = 0
         self._attempts = self._refused = self._timed_out = 0
+        self._refused_why = ""
+        self._local: Counter[str] = Counter()
         self._lag_us: int | None = None
         self._ready_us: int | None = None
         self._first_us: int | None = None
@@ -75,15 +79,18 @@ class SubscriberConnection:
         self._limit_ns = max(min(ATTEMPT_NS, self._until_ns - now_ns), 1_000_000)
         return self._limit_ns / 1e9
 
-    def fail(self, now_ns: int) -> None:
-        """Ends an attempt without success."""
+    def fail(self, now_ns: int, error: BaseException) -> None:
+        """Ends an attempt with this error."""
         self.next_ns = now_ns + AGAIN_NS
         if self._disconnections:
             return
-        if now_ns - self._began_ns >= self._limit_ns:
+        if limit := local_limit(error):
+            self._local[limit] += 1
+        elif now_ns - self._began_ns >= self._limit_ns:
             self._timed_out += 1
         else:
             self._refused += 1
+            self._refused_why = self._refused_why or str(error)
         if self.next_ns >= self._until_ns:
             self.next_ns = None
 
@@ -124,7 +131,9 @@ class SubscriberConnection:
             due_ns=self._due_step_ns,
             attempts=self._attempts,
             refused=self._refused,
+            refused_why=self._refused_why,
             timed_out=self._timed_out,
+            local=dict(self._local),
             lag_us=self._lag_us,
             connected_us=self._since_due_us(connected_ns) if connected_ns else None,
             ready_us=self._ready_us,
@@ -134,7 +143,7 @@ class SubscriberConnection:
             login_us=self._phases.login_us,
             disconnections=[*((lost, back, n) for lost, back, n in self._disconnections), *told],
         )
-        return {name: value for name, value in asdict(found).items() if value not in (None, [])}
+        return {name: value for name, value in asdict(found).items() if value not in (None, [], {}, "")}
 
     def _since_due_us(self, now_ns: int) -> int:
         return max(now_ns - self._due_ns, 0) // 1000

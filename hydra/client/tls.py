@@ -6,18 +6,22 @@ Imported on agents: it uses the standard library alone.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from hydra.client.local_limits import local_limit
+from hydra.model.local_limits import LOCAL_LIMITS
+
 if TYPE_CHECKING:
     # They take long, and every command reads settings with the classes of this module.
     import socket
     import ssl
 
-Layer = Literal["TLS", "login", "network"]
+Layer = Literal["TLS", "login", "network", "this host"]
 """Where a connection failed."""
 
 
@@ -29,16 +33,17 @@ class AccessError(OSError):
         reason: why it failed.
         remedy: what to try; "": nothing in particular.
         server: the server, as the subject of a sentence; "": it is not known here.
+        code: the kernel's number of the error; None: not known.
     """
 
-    def __init__(self, layer: Layer, reason: str, remedy: str = "", server: str = "") -> None:
-        where = f"{server} does not answer" if layer == "network" else server
+    def __init__(self, layer: Layer, reason: str, remedy: str = "", server: str = "", code: int | None = None) -> None:
+        where = {"network": f"{server} does not answer", "this host": f"no connection with {server}"}.get(layer, server)
         super().__init__(f"{where}: {layer}: {reason}" if server else f"{layer}: {reason}")
-        self.layer, self.reason, self.remedy = layer, reason, remedy
+        self.layer, self.reason, self.remedy, self.errno = layer, reason, remedy, code
 
     def at(self, server: str) -> AccessError:
         """The same error, which names the server."""
-        return AccessError(self.layer, self.reason, self.remedy, server)
+        return AccessError(self.layer, self.reason, self.remedy, server, self.errno)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +142,9 @@ def access_error(error: OSError, host: str, tls: ClientTls | None) -> AccessErro
 
     if isinstance(error, AccessError):
         return error
+    if name := local_limit(error):
+        limit = LOCAL_LIMITS[name]
+        return AccessError("this host", f"{limit.what} ({name})", limit.remedy, code=getattr(errno, name))
     if isinstance(error, ssl.SSLCertVerificationError):
         if error.verify_code in _WRONG_HOST:
             reason = f"wrong host name: the server's certificate is not for {host}"
@@ -148,7 +156,8 @@ def access_error(error: OSError, host: str, tls: ClientTls | None) -> AccessErro
     if isinstance(error, TimeoutError):
         return AccessError("network", "no answer in time")
     code = error.errno or 0  # those of getaddrinfo are negative
-    return AccessError("network", os.strerror(code) if code > 0 else error.strerror or str(error))
+    reason = os.strerror(code) if code > 0 else error.strerror or str(error)
+    return AccessError("network", reason, code=code if code > 0 else None)
 
 
 def _of_handshake(name: str, tls: ClientTls | None) -> AccessError:

@@ -106,6 +106,7 @@ def needs(
         backlog=max(groups, min(fork_window, everyone)),
         memory_bytes=subscriber_processes * one.memory_bytes
         + clients * _account_bytes(scenario, alone, publishers, rate)
+        + ahead_bytes(resolved, publishers, clients, rate)
         + publishers * (alone.of(1, servers).memory_bytes + listeners * system.listener_bytes)
         + groups * _GROUP_MEMORY_BYTES
         + client_processes * _RELAY_BYTES_PER_PROCESS
@@ -159,7 +160,7 @@ def _server_files(resolved: ResolvedScenario, publishers: int, clients: int) -> 
 def _listeners(resolved: ResolvedScenario, publishers: int, clients: int) -> int:
     """The number of connections to one publisher, or to one server."""
     if resolved.system.servers is not None:
-        return clients + publishers
+        return resolved.system.servers.connections * (clients + publishers) + resolved.system.own_ports
     return -(-clients * resolved.system.connections_of(resolved.scenario) // max(publishers, 1))
 
 
@@ -198,6 +199,26 @@ def _account_bytes(scenario: Scenario, alone: Footprint, publishers: int, rate: 
         return 0
     due = math.inf if rate is None else rate * scenario.sweep.longest_s
     return round(publishers * (min(due, math.inf if messages is None else messages) + 8 * topics * keys))
+
+
+def ahead_bytes(resolved: ResolvedScenario, publishers: int, clients: int, rate: float | None = None) -> int:
+    """Memory of what all subscribers read ahead if they take messages more slowly than these are sent.
+
+    Args:
+        resolved: the scenario.
+        publishers: their number.
+        clients: the number of subscribers.
+        rate: messages/s of each publisher; None: the highest of the scenario.
+    """
+    scenario = resolved.scenario
+    if (ahead := resolved.system.read_ahead(scenario)) is None:
+        return 0
+    rate, messages = _highest_rate(scenario) if rate is None else rate, _messages(scenario)
+    due = math.inf if rate is None else rate * scenario.sweep.longest_s
+    due = publishers * min(due, math.inf if messages is None else messages)
+    return round((1 if ahead.shared else clients) * min(ahead.places * (ahead.messages + ahead.more), due)) * (
+        ahead.message_bytes
+    )
 
 
 def _highest_rate(scenario: Scenario) -> float | None:

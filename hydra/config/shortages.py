@@ -170,12 +170,13 @@ def check_row(
         stored_bytes: space that the run's servers use on the disk already; it is deleted before it is needed again.
     """
     machine = replace(machine, disk_available_bytes=machine.disk_available_bytes + stored_bytes)
-    needed = _needs(resolved, cluster, size)
-    taken = _needs(resolved, cluster, running) if running is not None else None
+    needed = needs_of_size(resolved, cluster, size)
+    taken = needs_of_size(resolved, cluster, running) if running is not None else None
     return RowCheck(*size, needed, shortages(machine, needed, taken))
 
 
-def _needs(resolved: ResolvedScenario, cluster: ClusterSpec, size: Size) -> MachineNeeds:
+def needs_of_size(resolved: ResolvedScenario, cluster: ClusterSpec, size: Size) -> MachineNeeds:
+    """What one size of the scenario's deployment needs."""
     scenario, (publishers, clients) = resolved.scenario, size
     # Each growth of the client count launches new groups, at least one on each agent.
     growths = sum(1 for count in scenario.sweep.counts if count <= clients) or 1

@@ -101,6 +101,53 @@ class RolesPinned(Event):
         return "; ".join(f"{role}s run on CPUs {cpus}" for role, cpus in self.cpus.items())
 
 
+class ReadAheadLimited(Event):
+    """A run limits what its subscribers read ahead, as they would not fit into the memory of this machine.
+
+    Attributes:
+        key: the key of the limit.
+        usual, messages: the most messages that a subscriber reads ahead (of a partition) without the limit and with it.
+        ahead_bytes: memory of what the subscribers of the largest row could read ahead without the limit.
+        available_bytes: the memory of this machine that is available.
+    """
+
+    template = (
+        "memory: subscribers could read {ahead_gb:.1f} GB ahead, and {available_gb:.1f} GB are available; so in all "
+        "rows they read at most {messages:,} messages ahead, not {usual:,} ({key})"
+    )
+    key: str
+    usual: int
+    messages: int
+    ahead_bytes: int
+    available_bytes: int
+
+    @property
+    def ahead_gb(self) -> float:
+        """``ahead_bytes`` in GB."""
+        return self.ahead_bytes / 1e9
+
+    @property
+    def available_gb(self) -> float:
+        """``available_bytes`` in GB."""
+        return self.available_bytes / 1e9
+
+
+class SlowedByMachine(Event):
+    """Limits of this machine with which a run begins, but is slower or less exact.
+
+    Attributes:
+        limits: each limit, what the run needs, and how to raise it.
+    """
+
+    template = "the run fits on this machine, but is slower or less exact: {lines}"
+    limits: Sequence[str]
+
+    @property
+    def lines(self) -> str:
+        """The limits in one line."""
+        return "; ".join(self.limits)
+
+
 class ConstraintsLeftOut(Event):
     """No agent has an attribute that default constraints of the scenario name, so these do not apply."""
 

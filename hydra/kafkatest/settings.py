@@ -29,6 +29,9 @@ MOVE: Final = "move_partition"
 """The event that moves the first partition to the next brokers in the order of their ids."""
 _AT_ONCE: Final = 1e-9
 _SETTING: Final = {KILL: "kill_broker_at", MOVE: "move_partition_at"}
+LIBRDKAFKA: Final = ("confluent-kafka", "native")
+"""The clients with librdkafka."""
+_LIBRDKAFKA: Final = Need("client", LIBRDKAFKA)
 _LIBRARY: Final = Need("client", ("kafka-python", "confluent-kafka", "native"))
 _OWN_CLUSTER: Final = Need(f"{TABLE}.bootstrap")
 _STARTED: Final = Need(_OWN_CLUSTER.key, ("",))
@@ -156,6 +159,8 @@ class KafkaSpec:
         broker: settings of the brokers started by Hydra, by Kafka's names; they override those of
             ``conf/kafka/server.properties``. Listeners, ids and folders, by which brokers find each other, cannot be
             set.
+        read_ahead: the most messages of each partition that librdkafka fetches before a subscriber takes them
+            (``queued.min.messages``); unset: 100,000, and fewer if these would not fit into the memory of this machine.
         exact_group: whether the setting ``group`` is the whole id of the consumer group on the cluster, for ACLs;
             otherwise the name of the run's topic stands before it.
         properties: client properties by the names of librdkafka or the Java client, TLS and SASL included. The
@@ -185,6 +190,7 @@ class KafkaSpec:
         needs=(Need("settings.replication_factor", (None,)),),
     )
     properties: Mapping[str, str] = field(default_factory=dict)
+    read_ahead: int | None = setting(None, least=1, most=10_000_000, needs=(_LIBRDKAFKA,))
     exact_group: bool = setting(False, needs=(Need(_GROUP),))
     topic: Mapping[str, str] = field(default_factory=dict)
     broker: Mapping[str, str] = field(default_factory=dict, metadata=Setting(needs=(_STARTED,)).metadata)

@@ -10,8 +10,10 @@ from hydra.kafkatest.experiments import EXPERIMENTS
 from hydra.kafkatest.footprints import BROKER, IMPLEMENTATIONS
 from hydra.kafkatest.presets import PRESETS
 from hydra.kafkatest.properties import confluent_config, is_secret, secret_values
+from hydra.kafkatest.read_ahead import read_ahead_of
 from hydra.kafkatest.settings import (
     KILL,
+    LIBRDKAFKA,
     MOVE,
     TABLE,
     TOOL,
@@ -34,7 +36,7 @@ from hydra.model import (
     with_values,
 )
 from hydra.options import setting_flag
-from hydra.system import Reference, Refusal, System, SystemSpec
+from hydra.system import ReadAhead, Reference, Refusal, System, SystemSpec
 
 _BATCH: Final = Reference("hydra_kafka_batch.csv", "kafka-batch", ("clients", "msg_batch"))
 _FIXED: Final = Reference("hydra_kafka_fixed_rate.csv", "kafka-fixed")
@@ -53,6 +55,7 @@ class KafkaSystemSpec(SystemSpec):
     has_patterns = False
     tables = {TABLE: KafkaSpec}
     address_key = f"{TABLE}.bootstrap"
+    own_ports = 16  # counted in a network namespace of its own
     implementations = IMPLEMENTATIONS
     tools = (TOOL,)
     servers = BROKER
@@ -179,6 +182,10 @@ class KafkaSystemSpec(SystemSpec):
             number(value_of(settings, name)) or 0.0 for name in ("linger_ms", "fetch_wait_max_ms")
         )
         return (producer_ms + (broker_ms if value_of(settings, "fetch_min_bytes") != 1 else 0.0)) / 1000
+
+    def read_ahead(self, scenario: Scenario) -> ReadAhead | None:
+        """That of librdkafka; other libraries keep one fetch, which is part of their footprint."""
+        return read_ahead_of(scenario) if scenario.client in LIBRDKAFKA else None
 
     def socket_buffers(self, scenario: Scenario) -> Mapping[str, int]:
         """Those of the user's properties; Hydra sets none."""

@@ -24,6 +24,7 @@ from hydra.kafkatest.java_properties import java_config
 from hydra.kafkatest.metrics import ask, exporters, named, of_interfaces
 from hydra.kafkatest.program import KIND, KafkaProgram
 from hydra.kafkatest.properties import confluent_config, kafka_python_config, trusting
+from hydra.kafkatest.read_ahead import ahead_config
 from hydra.kafkatest.settings import TOOL, KafkaSettings, spec_of
 from hydra.kafkatest.step_topic import DataTopic, TopicConfig, first_settings, stored_bytes, topic_config_of
 from hydra.kafkatest.topic_registry import FOLDER, TopicRegistry, clean
@@ -221,7 +222,11 @@ class KafkaSystem(ServerSystem):
     @property
     def _properties(self) -> dict[str, str]:
         """The user's properties, and what TLS with Hydra's brokers needs."""
-        return {**self._spec.properties, **(trusting(self._authority.client) if self._authority else {})}
+        return {
+            **ahead_config(self._spec.read_ahead),
+            **self._spec.properties,
+            **(trusting(self._authority.client) if self._authority else {}),
+        }
 
     def _unique(self, run: str) -> str:
         return f"{topic_part(run)}-{secrets.token_hex(4)}"

@@ -6,16 +6,18 @@ percentile whose rank falls on such a subscriber is unknown, never that of the o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 
-from hydra.measure.column import SUBSCRIBERS, Column
+from hydra.measure.column import SUBSCRIBERS, Column, text_column
 from hydra.model import PERCENTILES as KEPT
 from hydra.model import Figure, Rate
 from hydra.model.connections import CONNECTION, ConnectionReport
+from hydra.model.local_limits import LOCAL_LIMITS
 from hydra.wire.buckets import rank_of
 
 PERCENTILES: Final = {name: KEPT[name] for name in ("p50", "p99", "max")}
@@ -24,6 +26,11 @@ LET_IN: Final = "connected_clients"
 ACHIEVED: Final = "connect_rate_achieved"
 NEVER: Final = "never_connected"
 NEVER_BACK: Final = "never_back"
+REFUSED: Final = "connect_refused"
+REFUSED_WHY: Final = "connect_refused_why"
+TIMED_OUT: Final = "connect_timed_out"
+LOCAL: Final = "connect_local"
+LOCAL_WHY: Final = "connect_local_why"
 _DISCONNECTIONS: Final = "disconnections"
 _PHASES: Final = ("tcp", "tls", "login")
 _MOMENTS: Final = {
@@ -114,18 +121,33 @@ OF_CONNECTING: Final = (
         "Attempts",
     ),
     Column(
-        "connect_refused",
+        REFUSED,
         "",
         "those of `connect_attempts` that failed before their time limit: the server, or the network, refused them",
         "Refused",
         better="lower",
     ),
+    text_column(REFUSED_WHY, "why the first of them was refused, as the server states it", repeats="first"),
     Column(
-        "connect_timed_out",
+        TIMED_OUT,
         "",
         "those of `connect_attempts` that failed at their time limit: 5 s, or less before `connect_within_s` is over",
         "Timed out",
         better="lower",
+    ),
+    Column(
+        LOCAL,
+        "",
+        "those of `connect_attempts` that failed because the subscriber's host had reached a limit of its own, such as "
+        "its local ports or open files; they are neither refused nor timed out",
+        "Local",
+        better="lower",
+    ),
+    text_column(
+        LOCAL_WHY,
+        "the limit that most of them reached: the name of the kernel's error, "
+        + ", ".join(f"`{name}` ({limit.what})" for name, limit in LOCAL_LIMITS.items()),
+        repeats="first",
     ),
     Column(
         "connect_lag_p99_ms",
@@ -185,8 +207,9 @@ IN_TABLE: Final = (
     ACHIEVED,
     LET_IN,
     *(f"ready_{suffix}_ms" for suffix in PERCENTILES),
-    "connect_refused",
-    "connect_timed_out",
+    REFUSED,
+    TIMED_OUT,
+    LOCAL,
     "connect_lag_p99_ms",
 )
 """The columns in the table of a scenario of connections, after the client count and what varies."""
@@ -254,6 +277,9 @@ def _connecting(facts: ConnectFacts, reports: Sequence[ConnectionReport], asked:
         "ready": [r.ready_us for r in ready],
         "first_message": [r.first_us for r in ready],
     }
+    local: Counter[str] = Counter()
+    for each in reports:
+        local.update(each.local)
     figures: dict[str, Figure] = {
         CONNECT_RATE: facts.rate,
         ACHIEVED: _achieved(reports, ready),
@@ -264,8 +290,11 @@ def _connecting(facts: ConnectFacts, reports: Sequence[ConnectionReport], asked:
         figures |= _in_ms(name, values, asked)
     figures |= {
         "connect_attempts": sum(r.attempts for r in reports),
-        "connect_refused": sum(r.refused for r in reports),
-        "connect_timed_out": sum(r.timed_out for r in reports),
+        REFUSED: sum(r.refused for r in reports),
+        REFUSED_WHY: next((r.refused_why for r in reports if r.refused_why), None),
+        TIMED_OUT: sum(r.timed_out for r in reports),
+        LOCAL: sum(local.values()),
+        LOCAL_WHY: max(local, key=lambda name: local[name], default=None),
         "connect_lag_p99_ms": _ms(ranked((r.lag_us for r in reports if r.lag_us is not None), asked, KEPT["p99"])),
         "other_connections": facts.others,
         "connect_server_cpu_s": facts.server_cpu_s,

@@ -25,7 +25,10 @@ class ConnectionReport:
         due_ns: when it was due to connect, ns on the step's clock; 0: it kept its connection.
         attempts: attempts to connect until it was ready.
         refused: attempts that failed before their time limit.
+        refused_why: why the first of them failed, as the server or the library states it; "": none did.
         timed_out: attempts that failed at their time limit.
+        local: attempts that failed at a limit of the subscriber's host, by its name in :data:`LOCAL_LIMITS`; they are
+            in neither of both.
         lag_us: when its first attempt began.
         connected_us: when the server had accepted it, login included.
         ready_us: when the server had accepted its subscription.
@@ -37,7 +40,9 @@ class ConnectionReport:
     due_ns: int = 0
     attempts: int = 0
     refused: int = 0
+    refused_why: str = ""
     timed_out: int = 0
+    local: dict[str, int] = field(default_factory=dict)
     lag_us: int | None = None
     connected_us: int | None = None
     ready_us: int | None = None

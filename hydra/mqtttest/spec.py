@@ -24,6 +24,7 @@ class MqttSystemSpec(SystemSpec):
     shows_disconnections = ("paho-mqtt", "native")
     tables = {TABLE: MqttSpec}
     address_key = f"{TABLE}.broker"
+    own_ports = 3  # counted in a network namespace of its own
     # Counted in /proc on one machine (method: docs/mqtt.md), and rounded up.
     implementations = {
         "paho-mqtt": Footprint(threads=3, files=17, memory_bytes=10_500_000),

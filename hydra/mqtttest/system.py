@@ -257,4 +257,5 @@ class MqttSystem(ServerSystem):
             try:
                 return background.ask(question, _ASK_WITHIN_S)
             except OSError as e:
-                raise ServerError(str(e) or f"the MQTT server at {self._address} does not answer") from e
+                remedy = e.remedy if isinstance(e, AccessError) else ""
+                raise ServerError(str(e) or f"the MQTT server at {self._address} does not answer", remedy) from e

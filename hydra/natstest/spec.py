@@ -57,6 +57,7 @@ class NatsSystemSpec(SystemSpec):
     implementations = IMPLEMENTATIONS
     servers = SERVER
     address_key = f"{TABLE}.servers"
+    own_ports = 6  # counted in a network namespace of its own
     server_spec = ServerSpec(demand=Demand(base_cpus=1.0, base_mem=512.0, ports=2))
     elsewhere = (setting_flag(f"{TABLE}.servers", of=NatsSpec),)
     columns = (

@@ -17,7 +17,7 @@ from hydra.events.warnings import GO_ON, HydraWarning
 from hydra.measure import column_names
 from hydra.measure.acceptance import STALLED_S
 from hydra.measure.column import COUNT, REPEATS
-from hydra.measure.connections import NEVER, NEVER_BACK
+from hydra.measure.connections import LOCAL, LOCAL_WHY, NEVER, NEVER_BACK, REFUSED, REFUSED_WHY, TIMED_OUT
 from hydra.measure.disturbance import Disturbance, decode_disturbances
 from hydra.measure.loss import BACKLOG_S
 from hydra.measure.steadiness import Unsteadiness, decode_unsteadiness
@@ -26,6 +26,7 @@ from hydra.measure.verdict import REQUESTED as NOT_LIMITED
 from hydra.model import SHARED, SKIPPED_BY, USER, Figure, Scenario, value_of
 from hydra.model import number as number_of
 from hydra.model.acceptance import BY_SERVER, CONNECTION_LOST, QUOTA
+from hydra.model.local_limits import LOCAL_LIMITS
 from hydra.report.remedies import (
     FEWER,
     LET_IN,
@@ -644,27 +645,39 @@ class NotLetIn(FigureWarning):
 
     Attributes:
         subscribers: their number; a mean of repeats.
-        refused, timed_out: attempts of all subscribers that failed; means of repeats.
+        refused, timed_out, local: attempts of all subscribers that failed; means of repeats.
+        why: why the first attempt was refused, as the server states it; "": none was.
+        limit: the limit of the subscribers' host at which the local ones failed, as in ``connect_local_why``; "": none.
     """
 
     level = Level.LOSS
-    template = (
-        "{subscribers_text} not let in before the window: {refused:g} attempts were refused, {timed_out:g} timed out"
-    )
-    remedy = LET_IN
     subscribers: float
     refused: float
     timed_out: float
+    local: float = 0.0
+    why: str = ""
+    limit: str = ""
 
     @property
-    def subscribers_text(self) -> str:
-        """``1 subscriber was``, ``20 subscribers were``."""
-        return counted(self.subscribers, "subscriber was", "subscribers were")
+    def text(self) -> str:
+        who = counted(self.subscribers, "subscriber was", "subscribers were")
+        why = f" ({self.why})" if self.why else ""
+        parts = [f"{self.refused:g} attempts were refused{why}", f"{self.timed_out:g} timed out"]
+        if own := LOCAL_LIMITS.get(self.limit):
+            parts.append(f"{self.local:g} failed because the subscribers' host had {own.what} ({self.limit})")
+        return f"{who} not let in before the window: {', '.join(parts)}"
+
+    @property
+    def remedy(self) -> str:
+        own, theirs = LOCAL_LIMITS.get(self.limit), self.refused or self.timed_out
+        return "; ".join(filter(None, (own and f"on that host, {own.remedy}", LET_IN if theirs or not own else "")))
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        never = about.number(NEVER)
-        return [cls(never, about.number("connect_refused"), about.number("connect_timed_out"))] if never else []
+        if never := about.number(NEVER):
+            refused, timed_out, local = (about.number(name) for name in (REFUSED, TIMED_OUT, LOCAL))
+            why, limit = (str(about.row.get(name) or "") for name in (REFUSED_WHY, LOCAL_WHY))
+            yield cls(never, refused, timed_out, local, why, limit)
 
 
 class NeverBack(FigureWarning):

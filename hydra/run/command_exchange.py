@@ -8,9 +8,11 @@ from typing import Final
 
 from pyroaring import BitMap
 
+from hydra.client.local_limits import local_limit_in
 from hydra.control.epoch_replies import CommandRetry
 from hydra.errors import StepError
 from hydra.events.value_formatting import id_ranges
+from hydra.model.local_limits import LOCAL_LIMITS
 from hydra.run.context import RunContext
 from hydra.run.deployment import Deployment
 from hydra.wire.messages import FromController, encode
@@ -107,7 +109,8 @@ class CommandExchange:
         def look() -> None:
             for client, text in self._run.controller.roster.answers.errors.items():
                 if client in asked:
-                    raise StepError(f"client {client}: {text}")
+                    limit = LOCAL_LIMITS.get(local_limit_in(text))
+                    raise StepError(f"client {client}: {text}", f"on its host, {limit.remedy}" if limit else "")
             self.check_system()
 
         self.evict_unanswered(self.ask(shares, answered, timeout_s, look, told=told), len(asked), who, what, timeout_s)

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from shlex import quote
 from typing import Final
@@ -16,10 +16,21 @@ import click
 from hydra.client.linux_process import raise_open_files, running_on
 from hydra.client.payload import beginning
 from hydra.config.machine_limits import MachineLimits, read_limits
+from hydra.config.read_ahead import ahead_limit
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.resource_needs import expected_start_s
+from hydra.config.shortages import check_row
 from hydra.errors import EXIT_GOOD, EXIT_INTERRUPTED, HydraError, PlacementError, RefusedKeyError
-from hydra.events.run_events import EngineWaits, RolesPinned, RunBegan, RunComplete, RunResumed, RunResumeSummary
+from hydra.events.run_events import (
+    EngineWaits,
+    ReadAheadLimited,
+    RolesPinned,
+    RunBegan,
+    RunComplete,
+    RunResumed,
+    RunResumeSummary,
+    SlowedByMachine,
+)
 from hydra.events.value_formatting import duration
 from hydra.events.warnings import CleanupFailed, Interrupted
 from hydra.measure.column_names import STATUS
@@ -149,6 +160,9 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor,
             pinned, pins = pinned_scenario(resolved, machines.own)
             # The command itself disturbs the subscribers at most, whose threads are the most.
             stack.enter_context(running_on(pins["subscriber"] if is_apart(resolved) and "subscriber" in pins else ()))
+            resolved, pinned, limited = _within_memory(resolved, pinned, request)
+            if limited is not None:
+                observer.show(limited)
         system = system_for(pinned, is_local=request.engine.spec.is_local)
         system.check()
 
@@ -174,6 +188,8 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor,
         elif request.turn is None:
             began = _began(placed, request, agents, machine)
             observer.show(began)
+            if machine is not None and (slowed := _slowed(placed, request, machine)):
+                observer.show(slowed)
             request.confirm(began.expected_s)
         on_cluster = _on_cluster(request)
         try:
@@ -201,6 +217,26 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor,
             end = replace(end, code=EXIT_INTERRUPTED)
             request.exports.end(well=False)
         return end
+
+
+def _within_memory(
+    resolved: ResolvedScenario, pinned: ResolvedScenario, request: RunRequest
+) -> tuple[ResolvedScenario, ResolvedScenario, ReadAheadLimited | None]:
+    """Both scenarios with the limit of the read-ahead that this machine needs, and the line about it, if there is one.
+
+    A resumed run keeps the limit of its first rows, which its scenario contains.
+    """
+    limit = None if request.resume else ahead_limit(pinned, request.cluster, read_limits(request.out))
+    if limit is None:
+        return resolved, pinned, None
+    return limit.set(resolved), limit.set(pinned), ReadAheadLimited(**asdict(limit))
+
+
+def _slowed(resolved: ResolvedScenario, request: RunRequest, machine: MachineLimits) -> SlowedByMachine | None:
+    """The line about the limits that slow down the largest row; None: there are none."""
+    found = check_row(resolved, request.cluster, machine, resolved.scenario.sizes[-1]).shortages
+    lines = [str(shortage) for shortage in found if not shortage.grave]
+    return SlowedByMachine(lines) if lines else None
 
 
 @contextlib.contextmanager

@@ -13,4 +13,12 @@ from hydra.system.experiment import (
     with_published,
 )
 from hydra.system.interface import Program, ServerCluster, Servers, System, Waiting, programs, wait_alone
-from hydra.system.specification import Footprint, QueueCapacity, Reference, Refusal, ServerFootprint, SystemSpec
+from hydra.system.specification import (
+    Footprint,
+    QueueCapacity,
+    ReadAhead,
+    Reference,
+    Refusal,
+    ServerFootprint,
+    SystemSpec,
+)

@@ -110,6 +110,29 @@ class QueueCapacity:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadAhead:
+    """The messages that a subscriber's library fetches before the subscriber takes them.
+
+    Attributes:
+        messages: the most that it keeps of each place, such as a partition.
+        places: the places of a subscriber, or of all subscribers of a group.
+        shared: whether the subscribers are a group in every row, whose places are divided among them.
+        more: further messages of a place, of the fetch under way.
+        message_bytes: memory of each message.
+        least: the fewest messages with which a subscriber still works as usual.
+        key: the dotted key that limits ``messages``; "": the user has set a limit, and Hydra sets none.
+    """
+
+    messages: int
+    places: int
+    shared: bool
+    more: int
+    message_bytes: int
+    least: int
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Reference:
     """The published table of an experiment.
 
@@ -165,6 +188,8 @@ class SystemSpec:
         has_patterns: whether a subscriber can take all topics by one pattern.
         shows_disconnections: the implementations whose subscribers report when a connection was lost, and when it was
             there again.
+        own_ports: the local ports that Hydra itself occupies, beside its clients: those of its connections with a
+            server, of those that ended less than a minute ago, and those at which a server that it starts listens.
         connects_to_all: whether a client has a connection to each of several servers, so it may continue without one.
         has_log: whether servers store what is sent, so a step may have no subscribers.
         presets: presets for design goals by name, for ``--preset`` and the key ``preset`` of scenarios.
@@ -202,6 +227,7 @@ class SystemSpec:
     has_keys: bool = False
     has_patterns: bool = True
     shows_disconnections: Collection[str] = ()
+    own_ports: int = 0
     connects_to_all: bool = False
     has_log: bool = False
     presets: Mapping[str, Preset] = {}
@@ -241,6 +267,10 @@ class SystemSpec:
 
     def held(self, scenario: Scenario) -> QueueCapacity | None:
         """How many messages can wait for a slow subscriber before messages are lost; None: unknown."""
+        return None
+
+    def read_ahead(self, scenario: Scenario) -> ReadAhead | None:
+        """The largest read-ahead of its rows; None: there is none, or the footprint has it."""
         return None
 
     def socket_buffers(self, scenario: Scenario) -> Mapping[str, int]:

@@ -67,16 +67,31 @@ TEST_CASE("attempts end before the client gives up") {
     SubscriberConnection it(connect, 3);
     CHECK(attempt_limit_ns(kDue, it.until_ns()) == SubscriberConnection::kAttemptNs);
     it.begin(kDue);
-    it.fail(kDue + SubscriberConnection::kAttemptNs);
+    it.fail(kDue + SubscriberConnection::kAttemptNs, "Connection refused");
     CHECK(it.next_ns() == 56 * kSecondNs);
     CHECK(attempt_limit_ns(56 * kSecondNs, it.until_ns()) == kSecondNs);
     it.begin(56 * kSecondNs);
-    it.fail(56 * kSecondNs + 300 * kMillisecondNs);
+    it.fail(56 * kSecondNs + 300 * kMillisecondNs, "Connection refused");
     CHECK(it.next_ns() == kNeverNs);
     const nlohmann::json told = it.report({});
     CHECK(told["attempts"] == 2);
     CHECK(told["timed_out"] == 1);
     CHECK(told["refused"] == 1);
+    CHECK(told["refused_why"] == "Connection refused");
+    CHECK_FALSE(told.contains("local"));
+}
+
+TEST_CASE("a limit of this host is no refusal") {
+    SubscriberConnection it(connect_at(kAt), 3);
+    it.begin(kDue);
+    it.fail(kDue + kMillisecondNs, "Connect to ipv4#1.2.3.4:5 failed: Cannot assign requested address");
+    it.begin(it.next_ns());
+    it.fail(it.next_ns() + SubscriberConnection::kAttemptNs, "Too many open files in system");
+    const nlohmann::json told = it.report({});
+    CHECK(told["attempts"] == 2);
+    CHECK(told["refused"] == 0);
+    CHECK(told["timed_out"] == 0);
+    CHECK(told["local"] == nlohmann::json{{"EADDRNOTAVAIL", 1}, {"ENFILE", 1}});
 }
 
 TEST_CASE("an attempt that has not ended when the client gives up has timed out") {
@@ -93,7 +108,7 @@ TEST_CASE("a lost connection is opened at once and then every second") {
     it.lose(60 * kSecondNs);
     CHECK(it.next_ns() == 60 * kSecondNs);
     it.begin(60 * kSecondNs);
-    it.fail(60 * kSecondNs + kMillisecondNs);
+    it.fail(60 * kSecondNs + kMillisecondNs, "Connection refused");
     CHECK(it.next_ns() == 61 * kSecondNs + kMillisecondNs);
     it.begin(it.next_ns());
     it.succeed(61 * kSecondNs + 2 * kMillisecondNs, {.subscribed = true});

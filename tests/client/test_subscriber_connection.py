@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
+import pytest
+
 from hydra.client.subscriber_connection import AGAIN_NS, ATTEMPT_NS, ConnectPhases, SubscriberConnection
+from hydra.client.tls import AccessError, access_error
 from hydra.model.connections import MOST_DISCONNECTIONS
 from hydra.wire.messages import Connect, HostClock
 
@@ -67,14 +71,36 @@ def test_a_first_message_after_the_time_limit_shows_no_readiness() -> None:
 def test_attempts_end_before_the_client_gives_up() -> None:
     it = due(within_s=7.0)
     assert it.begin(50 * S) == 5.0
-    it.fail(50 * S + ATTEMPT_NS)
+    it.fail(50 * S + ATTEMPT_NS, OSError("closed"))
     assert it.next_ns == 50 * S + ATTEMPT_NS + AGAIN_NS
     assert it.begin(56 * S) == 1.0
-    it.fail(56 * S + 300 * MS)
+    it.fail(56 * S + 300 * MS, OSError("closed"))
     assert [it.next_ns, it.connected] == [None, False]
     told = it.report([])
     assert (told["attempts"], told["timed_out"], told["refused"]) == (2, 1, 1)
     assert "ready_us" not in told
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError(errno.EADDRNOTAVAIL, "x"), {"local": {"EADDRNOTAVAIL": 1}}),
+        (OSError(errno.EMFILE, "x"), {"local": {"EMFILE": 1}}),
+        (OSError("Kafka: Too many open files in system"), {"local": {"ENFILE": 1}}),
+        (OSError(errno.ENOBUFS, "x"), {"local": {"ENOBUFS": 1}}),
+        (AccessError("this host", "no memory left (ENOMEM)", server="NATS"), {"local": {"ENOMEM": 1}}),
+        (access_error(OSError(errno.EMFILE, "x"), "h", None).at("NATS"), {"local": {"EMFILE": 1}}),
+        (access_error(OSError(errno.ECONNREFUSED, "x"), "h", None), {"refused_why": "network: Connection refused"}),
+        (OSError("the server's limit of connections"), {"refused_why": "the server's limit of connections"}),
+    ],
+)
+def test_only_another_end_refuses(error: OSError, told: dict[str, Any]) -> None:
+    it = due()
+    it.begin(50 * S)
+    it.fail(50 * S + MS, error)
+    report = it.report([])
+    assert {name: report[name] for name in ("local", "refused_why") if name in report} == told
+    assert (report["attempts"], report["refused"], report["timed_out"]) == (1, int("local" not in told), 0)
 
 
 def test_a_lost_connection_is_opened_at_once_and_then_every_second() -> None:
@@ -83,7 +109,7 @@ def test_a_lost_connection_is_opened_at_once_and_then_every_second() -> None:
     it.lose(60 * S)
     assert it.next_ns == 60 * S
     it.begin(60 * S)
-    it.fail(60 * S + MS)
+    it.fail(60 * S + MS, OSError("closed"))
     assert it.next_ns == 61 * S + MS
     it.begin(61 * S + MS)
     it.succeed(61 * S + 2 * MS, ConnectPhases(subscribed=True))

@@ -17,6 +17,7 @@ from hydra.client.server_interface import accepts, free_ports
 from hydra.client.supervised_process import SupervisedProcess
 from hydra.mqtttest.program import find
 from hydra.natstest.program import find_server
+from tests.connections.words import SMALL, native
 from tests.forwarder import TcpForwarder, hang_up
 from tests.integration.command import hydra, table
 from tests.suite.native_client import native_client
@@ -28,13 +29,7 @@ HOST = "127.0.0.1"
 ALL = pytest.mark.tier("all")
 MOST = 5
 """The connections that a full server takes."""
-SMALL = ("--set", "sweep.duration_s=0.3", "--connect-rate", "max")
 HELD_S = 0.05
-
-
-def native(system: str) -> tuple[str, ...]:
-    """Native clients, all in one process, if the program has this system."""
-    return ("--implementation", "native", "--clients-per-process", "8") if native_client(f"{system}-sub") else ()
 
 
 @contextlib.contextmanager

@@ -203,6 +203,11 @@ SLOW = (
         (rows.LostBySilence("2 connections"), "keep-alive: 2 connections of subscribers ended, because the subscribers sent nothing for longer than the server waits: their processes did not run in time"),  # noqa: E501
         (rows.NotLetIn(1, 2, 0), "1 subscriber was not let in before the window: 2 attempts were refused, 0 timed out"),
         (rows.NotLetIn(20, 60, 3), "20 subscribers were not let in before the window: 60 attempts were refused, 3 timed out"),  # noqa: E501
+        (
+            rows.NotLetIn(20, 60, 0, 5, "full", "EMFILE"),
+            "20 subscribers were not let in before the window: 60 attempts were refused (full), 0 timed out, 5 failed "
+            "because the subscribers' host had too few open files for a process (EMFILE)",
+        ),
         (rows.NeverBack(2), "2 of the subscribers that were disconnected never came back"),
         (rows.RateMissed(9e4, 8.5e4), "a publisher did not reach the requested rate of 90,000/s; the mean rate was 85,000/s"),  # noqa: E501
         (rows.RateMissed(9e4, 8.5e4, 3), "in at least one of 3 repeats a publisher did not reach the requested rate of 90,000/s; the mean rate over all repeats was 85,000/s"),  # noqa: E501
@@ -318,9 +323,9 @@ def test_every_warning_of_a_row_says_what_would_change_it() -> None:
 
 OF_DATABASES = """
     began client_error client_exit complete constraints_left_out done engine_waits evict fact failed
-    goes_on group_exit launch phases present
+    goes_on group_exit launch phases present read_ahead_limited
     refused resumed revive roles_pinned server_exit server_killed server_restarted servers servers_again servers_started
-    servers_starting start step stored warning window
+    servers_starting slowed_by_machine start step stored warning window
 """
 OF_PROGRAMS = """
     above_highest above_undisturbed batch_not_filled below_lowest by_form cannot_tell changing connections_lost

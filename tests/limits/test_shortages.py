@@ -8,18 +8,13 @@ import pytest
 
 from hydra.client.linux_process import raise_open_files
 from hydra.config.cluster import load_cluster
-from hydra.config.machine_limits import MachineLimits, read_limits
+from hydra.config.machine_limits import read_limits
 from hydra.config.resource_needs import MachineNeeds, needs
 from hydra.config.scenario import resolve
 from hydra.config.shortages import check_all, check_row, shortages
 from hydra.run.placement_preview import unfit_rows
+from tests.limits.machines import AMPLE, GB
 
-GB = 10**9
-AMPLE = MachineLimits(
-    nofile_soft=100_000, nofile_hard=100_000, nproc_soft=0, file_max=10**7, pid_max=4_194_304, threads_max=1_000_000,
-    cgroup_pids_max=0, threads=200, somaxconn=4096, ports_first=32768, ports_last=60999,
-    memory_available_bytes=64 * GB, disk_available_bytes=64 * GB, clock_source="tsc", privileged=True,
-)  # fmt: skip
 NEEDS = MachineNeeds(
     processes=2000, threads=6000, files=2100, all_files=40_000, ports=2000, backlog=400, memory_bytes=16 * GB,
     disk_bytes=3 * GB,

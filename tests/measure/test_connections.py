@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -37,11 +38,14 @@ def test_a_missing_value_ranks_above_all_others(
 
 def test_of_twenty_clients_two_were_never_let_in() -> None:
     reports = [let_in(n, 1000 * (n + 1)) for n in range(18)]
-    reports += [ConnectionReport(due_ns=AT, attempts=3, refused=2, timed_out=1, lag_us=10)] * 2
+    failed = ConnectionReport(due_ns=AT, attempts=5, refused=2, timed_out=1, lag_us=10, refused_why="full")
+    reports += [replace(failed, local={"EMFILE": 1, "ENOMEM": 1}), replace(failed, local={"EMFILE": 2})]
     figures = connection_figures(ConnectFacts(rate="max", others=2, server_cpu_s=0.5), reports, 20)
     assert (figures["connected_clients"], figures["never_connected"]) == (18, 2)
     assert (figures["ready_p50_ms"], figures["ready_p99_ms"], figures["ready_max_ms"]) == (10.0, None, None)
-    assert (figures["connect_attempts"], figures["connect_refused"], figures["connect_timed_out"]) == (24, 4, 2)
+    assert (figures["connect_attempts"], figures["connect_refused"], figures["connect_timed_out"]) == (28, 4, 2)
+    assert (figures["connect_local"], figures["connect_local_why"]) == (4, "EMFILE")
+    assert figures["connect_refused_why"] == "full"
     assert (figures["connected_p50_ms"], figures["connect_tcp_p50_ms"]) == (None, None)  # the library does not tell
     assert (figures["other_connections"], figures["connect_server_cpu_s"]) == (2, 0.5)
 

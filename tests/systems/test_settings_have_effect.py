@@ -64,7 +64,7 @@ _LOGINS: Final = {
 }
 
 
-_KAFKA: Final = {"session_timeout_ms", "kafka.exact_group", "kafka.metrics"}
+_KAFKA: Final = {"session_timeout_ms", "kafka.exact_group", "kafka.metrics", "kafka.read_ahead"}
 _NO_KEYS: Final = _USUAL - {"keys"}
 _OF_USER: Final = {"kill_broker_at", "move_partition_at", "kafka.broker", "kafka.tls", "server.count"}
 _MQTT_BESIDE: Final = {"mqtt.key_file", "mqtt.password", "mqtt.password_file"}
@@ -109,18 +109,35 @@ MODES: Final = [
         {*_USUAL, "mqtt.key_file", "mqtt.tls", "mqtt.max_queued_messages"},
     ),
     Mode("kafka", {}, _KAFKA | _NO_KEYS),
-    Mode("kafka", {"client": "native"}, _KAFKA | _NO_KEYS - _NATIVE),
+    Mode("kafka", {"client": "native"}, _KAFKA - {"kafka.read_ahead"} | _NO_KEYS - _NATIVE),
     Mode("kafka", {"settings.topics": 3}, _KAFKA | _NO_KEYS - {"topic_skew", "topics_per_client", "payload_seed"}),
     Mode("kafka", {"settings.keys": 3}, _KAFKA | _NO_KEYS - {"key_skew", "payload_seed"}),
-    Mode("kafka", {"settings.group": "g"}, {"kafka.metrics", "topics"} | _NO_KEYS),
+    Mode("kafka", {"settings.group": "g"}, {"kafka.metrics", "kafka.read_ahead", "topics"} | _NO_KEYS),
     Mode("kafka", {"settings.partitions": 2}, {*_KAFKA, "kafka.partitions"} | _NO_KEYS),
     Mode("kafka", {"settings.replication_factor": 1}, {*_KAFKA, "kafka.replication_factor"} | _NO_KEYS),
     Mode("kafka", {"kafka.bootstrap": "h:1"}, _KAFKA - {"kafka.metrics"} | _OF_USER | _NO_KEYS),
     Mode(
         "kafka",
         {"client": "kafka-tool", "settings.messages": 9},
-        {"check_crcs", "receive_rate", "reconnect_rate", "burst", "kafka.exact_group", "kafka.metrics"}
-        | {"message_size_min", "message_sizes", "topics", "load.shape", "connect_rate", "connect_within_s", *_USUAL},
+        {
+            "check_crcs",
+            "receive_rate",
+            "reconnect_rate",
+            "burst",
+            "kafka.exact_group",
+            "kafka.metrics",
+            "kafka.read_ahead",
+        }
+        | {
+            "kafka.read_ahead",
+            "message_size_min",
+            "message_sizes",
+            "topics",
+            "load.shape",
+            "connect_rate",
+            "connect_within_s",
+            *_USUAL,
+        },
     ),
 ]
 """The unused settings are those that no client reads in that mode, found by reading the clients, or cannot obey."""

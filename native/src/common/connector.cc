@@ -24,8 +24,8 @@ void make(Connector::Attempt& attempt) {
         try {
             attempt.transport->connect(*attempt.command, attempt_limit_ns(now_ns, attempt.until_ns));
             attempt.failed = false;
-        } catch (const std::exception&) {
-            // The report counts it.
+        } catch (const std::exception& e) {
+            attempt.why = e.what();  // the report counts it
         }
     }
     attempt.ended_ns = monotonic_ns();

@@ -26,6 +26,7 @@ class Connector {
         std::int64_t began_ns = 0;
         std::int64_t ended_ns = 0;
         bool failed = false;
+        std::string why{};  // it failed
     };
 
     Connector();

@@ -327,8 +327,8 @@ void Subscriber::connect(Client& client, std::int64_t now_ns) {
         client.transport->connect(*client.command, SubscriberConnection::kAttemptNs);
         client.transport->settle();
         connected(client, monotonic_ns());
-    } catch (const TransportError&) {
-        client.connection->fail(monotonic_ns());
+    } catch (const TransportError& e) {
+        client.connection->fail(monotonic_ns(), e.what());
     }
 }
 
@@ -345,7 +345,7 @@ void Subscriber::take_connections() {
         }
         client.connection->begin(attempt.began_ns);
         if (attempt.failed) {
-            client.connection->fail(attempt.ended_ns);
+            client.connection->fail(attempt.ended_ns, attempt.why);
             connect_at_ns_ = std::min(connect_at_ns_, client.connection->next_ns());
             continue;
         }

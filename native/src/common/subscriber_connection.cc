@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "common/local_limits.h"
 
 namespace hydra {
 namespace {
@@ -38,12 +41,18 @@ void SubscriberConnection::begin(std::int64_t now_ns) {
     }
 }
 
-void SubscriberConnection::fail(std::int64_t now_ns) {
+void SubscriberConnection::fail(std::int64_t now_ns, const std::string& why) {
     next_ns_ = now_ns + kAgainNs;
     if (!disconnections_.empty()) {
         return;
     }
-    ++(now_ns - began_ns_ >= limit_ns_ ? timed_out_ : refused_);
+    if (const std::string_view limit = local_limit_in(why); !limit.empty()) {
+        ++local_[std::string(limit)];
+    } else if (now_ns - began_ns_ >= limit_ns_) {
+        ++timed_out_;
+    } else if (refused_++ == 0) {
+        refused_why_ = why;
+    }
     if (next_ns_ >= until_ns_) {
         next_ns_ = kNeverNs;
     }
@@ -93,6 +102,12 @@ void SubscriberConnection::lose(std::int64_t now_ns) {
 nlohmann::json SubscriberConnection::report(const std::vector<Disconnection>& by_library) const {
     nlohmann::json object{
         {"due_ns", due_step_ns_}, {"attempts", attempts_}, {"refused", refused_}, {"timed_out", timed_out_}};
+    if (!refused_why_.empty()) {
+        object["refused_why"] = refused_why_;
+    }
+    if (!local_.empty()) {
+        object["local"] = local_;
+    }
     const auto add = [&](const char* name, const std::optional<std::int64_t>& value) {
         if (value) {
             object[name] = *value;

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "common/clock.h"
@@ -42,7 +44,8 @@ class SubscriberConnection {
 
     // Begins an attempt.
     void begin(std::int64_t now_ns);
-    void fail(std::int64_t now_ns);
+    // Ends an attempt with an error of this text.
+    void fail(std::int64_t now_ns, const std::string& why);
     void succeed(std::int64_t now_ns, const ConnectPhases& phases);
     // Gives up; `trying`: during an attempt, which counts as timed out.
     void give_up(bool trying);
@@ -66,7 +69,9 @@ class SubscriberConnection {
     std::int64_t limit_ns_ = kAttemptNs;
     std::uint64_t attempts_ = 0;
     std::uint64_t refused_ = 0;
+    std::string refused_why_;
     std::uint64_t timed_out_ = 0;
+    std::map<std::string, std::uint64_t> local_;  // by the name of the limit
     std::optional<std::int64_t> lag_us_;
     std::optional<std::int64_t> ready_us_;
     std::optional<std::int64_t> first_us_;

@@ -8,13 +8,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <mutex>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "common/clock.h"
+#include "common/local_limits.h"
 #include "common/transport.h"
 #include "mqtt/access.h"
 
@@ -45,7 +45,10 @@ std::string words(int code) {
     if (code == MOSQ_ERR_KEEPALIVE) {
         return "the server did not answer a ping";  // libmosquitto 2.0.11 has no text for it
     }
-    return code == MOSQ_ERR_ERRNO ? std::strerror(errno) : mosquitto_strerror(code);
+    if (code == MOSQ_ERR_ERRNO || code == MOSQ_ERR_NOMEM) {
+        return kernel_words(code == MOSQ_ERR_NOMEM ? ENOMEM : errno);
+    }
+    return mosquitto_strerror(code);
 }
 
 }  // namespace
@@ -290,6 +293,9 @@ void Session::await(const std::function<bool()>& condition, const char* what) {
 
 // The layer at which the server failed, as Python clients name it (hydra/client/tls.py).
 std::string Session::failure(const char* layer, const std::string& why) const {
+    if (!local_limit_in(why).empty()) {
+        return "no connection with " + server_ + ": this host: " + why;
+    }
     return server_ + (layer == std::string_view("network") ? " does not answer: " : ": ") + layer + ": " +
            why;
 }

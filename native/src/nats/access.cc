@@ -1,9 +1,12 @@
 #include "nats/access.h"
 
+#include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
+
+#include "common/local_limits.h"
 
 namespace hydra {
 namespace {
@@ -99,7 +102,13 @@ NatsAccess::NatsAccess(const NatsStep& step) {
     }
 }
 
-std::string nats_failure(natsStatus status, bool tls) {
+std::string nats_failure(natsStatus status, int error, bool tls) {
+    if (status == NATS_NO_MEMORY) {
+        error = ENOMEM;
+    }
+    if (!local_limit(error).empty()) {
+        return ": this host: " + kernel_words(error);
+    }
     const std::string words = nats_words(status);
     // With TLS 1.3 a server rejects a client certificate after the handshake: it answers nothing any more.
     const bool ended = tls && (status == NATS_PROTOCOL_ERROR || words.find("SSL") != std::string::npos);

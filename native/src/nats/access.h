@@ -33,6 +33,6 @@ class NatsAccess {
 };
 
 // Why libnats could not connect: at TLS, at the login, or at the network.
-std::string nats_failure(natsStatus status, bool tls);
+std::string nats_failure(natsStatus status, int error, bool tls);
 
 }  // namespace hydra

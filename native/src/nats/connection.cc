@@ -1,6 +1,7 @@
 #include "nats/connection.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 
 #include "common/clock.h"
@@ -133,11 +134,14 @@ bool NatsConnection::open(const NatsStep& step, bool one_thread, std::int64_t wi
     // The last callback of a connection.
     natsOptions_SetClosedCB(
         made, [](natsConnection*, void* closure) { delete static_cast<Shared*>(closure); }, events);
+    errno = 0;
     const natsStatus status = natsConnection_Connect(&connection_, made);
+    const int error = errno;  // the library passes on neither its number nor its text
     if (status != NATS_OK) {
         connection_ = nullptr;
         delete events;
-        throw TransportError("NATS at " + joined(servers) + nats_failure(status, step.tls.has_value()));
+        throw TransportError("NATS at " + joined(servers) +
+                             nats_failure(status, error, step.tls.has_value()));
     }
     connected_ns_ = monotonic_ns();
     return true;

@@ -1,9 +1,8 @@
 #include "zmq/sockets.h"
 
-#include <cerrno>
-
 #include "common/clock.h"
 #include "common/environment.h"
+#include "common/local_limits.h"
 
 namespace hydra {
 namespace {
@@ -60,8 +59,7 @@ void open_data_socket(zmq::socket_t& socket, zmq::context_t& context, zmq::socke
 }
 
 TransportError no_data_socket(const zmq::error_t& error) {
-    return TransportError(std::string("cannot make a data socket: ") + error.what() +
-                          (error.num() == EMFILE ? "; raise the limit of open files (ulimit -n)" : ""));
+    return TransportError("cannot make a data socket: " + kernel_words(error.num()));
 }
 
 }  // namespace hydra

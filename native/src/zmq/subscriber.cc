@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 
+#include "common/local_limits.h"
 #include "common/system_object.h"
 #include "zmq/settings.h"
 #include "zmq/sockets.h"
@@ -58,7 +59,8 @@ void ZmqSubscriber::connect() {
             try {
                 socket_.connect(publisher.endpoint);
             } catch (const zmq::error_t& e) {
-                throw TransportError("cannot connect to '" + publisher.endpoint + "': " + e.what());
+                throw TransportError("cannot connect to '" + publisher.endpoint +
+                                     "': " + kernel_words(e.num()));
             }
         }
         fd_ = socket_.get(zmq::sockopt::fd);

@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
+#include "common/local_limits.h"
 #include "common/transport.h"
 
 namespace hydra {
@@ -22,31 +22,7 @@ constexpr std::size_t kMostUnsent = 64 * 1024;
 
 // Whether the error is this host's, not the other end's.
 bool ours(int error) {
-    switch (error) {
-        case EADDRNOTAVAIL:
-        case EACCES:
-        case EPERM:
-        case ENOBUFS:
-        case ENOMEM:
-        case EMFILE:
-        case ENFILE:
-            return true;
-        default:
-            return false;
-    }
-}
-
-std::string remedy(int error) {
-    switch (error) {
-        case EADDRNOTAVAIL:
-            return "; this host has no free local port for another connection: widen "
-                   "net.ipv4.ip_local_port_range";
-        case EMFILE:
-        case ENFILE:
-            return "; raise the limit of open files (ulimit -n)";
-        default:
-            return "";
-    }
+    return error == EACCES || error == EPERM || !local_limit(error).empty();
 }
 
 }  // namespace
@@ -57,8 +33,7 @@ void ZmtpConnection::open() {
     if (fd_ < 0) {
         const int error = errno;
         set_due(monotonic_ns() + kRetryNs);
-        throw TransportError(std::string("cannot make a data socket: ") + std::strerror(error) +
-                             remedy(error));
+        throw TransportError("cannot make a data socket: " + kernel_words(error));
     }
     if (rcvbuf_bytes_ > 0) {
         setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &rcvbuf_bytes_, sizeof rcvbuf_bytes_);
@@ -143,8 +118,7 @@ void ZmtpConnection::watch(Waiter* waiter, std::uint64_t token) {
 void ZmtpConnection::tend(std::int64_t now_ns) {
     if (failed_ != 0) {
         const int error = std::exchange(failed_, 0);
-        throw TransportError("cannot connect to '" + to_.endpoint() + "': " + std::strerror(error) +
-                             remedy(error));
+        throw TransportError("cannot connect to '" + to_.endpoint() + "': " + kernel_words(error));
     }
     if (now_ns < due_ns_) {
         return;

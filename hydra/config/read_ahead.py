@@ -1,0 +1,68 @@
+"""Limits what subscribers read ahead, so that a run fits into the memory of its machine. Pure."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Final
+
+from hydra.config.machine_limits import MachineLimits
+from hydra.config.resolved_scenario import ResolvedScenario
+from hydra.config.resource_needs import ahead_bytes
+from hydra.config.shortages import needs_of_size
+from hydra.model import ClusterSpec
+
+_SPARE: Final = 0.1
+"""The share of the available memory that is left to what the footprints do not count, such as the page cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class AheadLimit:
+    """The limit that a run sets.
+
+    Attributes:
+        key: the dotted key.
+        usual, messages: the messages without the limit and with it.
+        ahead_bytes: the memory of the read-ahead of the largest row without the limit.
+        available_bytes: the memory of the machine that is available.
+    """
+
+    key: str
+    usual: int
+    messages: int
+    ahead_bytes: int
+    available_bytes: int
+
+    def set(self, resolved: ResolvedScenario) -> ResolvedScenario:
+        """The scenario with the limit in all rows."""
+        table, _, name = self.key.rpartition(".")
+        scenario = resolved.scenario
+        own = scenario.tables.get(table, resolved.system.tables[table]())
+        tables = {**scenario.tables, table: replace(own, **{name: self.messages})}
+        return replace(resolved, scenario=replace(scenario, tables=tables))
+
+
+def ahead_limit(resolved: ResolvedScenario, cluster: ClusterSpec, machine: MachineLimits) -> AheadLimit | None:
+    """The limit with which every row fits that can fit; None: none is needed, or the user has set one.
+
+    Args:
+        resolved: the scenario.
+        cluster: the settings of the cluster file.
+        machine: the machine's current limits.
+    """
+    ahead = resolved.system.read_ahead(resolved.scenario)
+    if ahead is None or not ahead.key:
+        return None
+    room = machine.memory_available_bytes * (1 - _SPARE)
+    found, most = ahead.messages, 0
+    for publishers, clients in resolved.scenario.sizes:
+        taken = ahead_bytes(resolved, publishers, clients)
+        needed = needs_of_size(resolved, cluster, (publishers, clients)).memory_bytes
+        places = ahead.places * (1 if ahead.shared else clients)
+        fits = math.floor((room - needed + taken) / (places * ahead.message_bytes)) - ahead.more
+        if needed > room and fits >= ahead.least:
+            found = min(found, fits)
+        most = max(most, taken)
+    if found >= ahead.messages:
+        return None
+    return AheadLimit(ahead.key, ahead.messages, found, most, machine.memory_available_bytes)
