@@ -40,8 +40,11 @@ class BusyWorker:
 
     @property
     def crowded(self) -> bool:
-        """Whether it waited for a core that others used; the rest of its waits was for its own quota."""
-        return self.wait_pct - self.quota_pct >= CROWDED_PCT
+        """Whether it waited for a core that others used, and more than for its own quota.
+
+        The kernel counts less time without quota than a thread waits for it (about four fifths).
+        """
+        return self.wait_pct - self.quota_pct >= max(CROWDED_PCT, self.quota_pct)
 
     @property
     def busy(self) -> bool:

@@ -32,7 +32,7 @@ QUIET: Final = "end the other processes on that host, or measure when they do no
 FEWER: Final = "use fewer clients on this host, or more hosts"
 LOWER_RATE: Final = "use a lower rate"
 
-REFUSED: Final[Mapping[str, str]] = {
+OF_REFUSAL: Final[Mapping[str, str]] = {
     TOO_LARGE: "send smaller messages or batches, or raise the server's limit of a message's size",
     QUOTA: "raise the quota of this user or client at the server, or remove the quota",
     NOT_AUTHORIZED: "allow the user to write there, or use another user",
@@ -84,7 +84,7 @@ def against(limit: RowLimit, otherwise: str) -> str:
         limit: what limited the row.
         otherwise: the remedy if none of these did.
     """
-    if remedy := REFUSED.get(limit.refused, ""):
+    if remedy := OF_REFUSAL.get(limit.refused, ""):
         return remedy
     if planned := [PLANNED[cause] for cause in limit.causes if cause in PLANNED]:
         return "; ".join(planned)

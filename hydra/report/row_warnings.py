@@ -32,8 +32,8 @@ from hydra.report.remedies import (
     LET_IN,
     LOWER_RATE,
     NETWORK_OR_SERVER,
+    OF_REFUSAL,
     QUIET,
-    REFUSED,
     RowLimit,
     against,
 )
@@ -864,7 +864,7 @@ class SendsRefused(FigureWarning):
 
     @property
     def remedy(self) -> str:
-        return REFUSED.get(self.reason, _BY_TEXT)
+        return OF_REFUSAL.get(self.reason, _BY_TEXT)
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
@@ -893,7 +893,7 @@ class PublisherThrottled(FigureWarning):
     """A server that delayed a publisher because of a quota, without rejecting a message for it."""
 
     template = "{said}: the quota limits what the publishers can send"
-    remedy = REFUSED[QUOTA]
+    remedy = OF_REFUSAL[QUOTA]
     said: str
 
     @classmethod
@@ -940,7 +940,7 @@ class ConnectionsLost(FigureWarning):
     def remedy(self) -> str:
         if self.reason == CONNECTION_LOST:
             return NETWORK_OR_SERVER
-        return REFUSED.get(self.reason, NETWORK_OR_SERVER)
+        return OF_REFUSAL.get(self.reason, NETWORK_OR_SERVER)
 
     @property
     def text(self) -> str:

@@ -123,6 +123,7 @@ TOO_SLOW = replace(ZMQ, held=False, behind=False)
         (replace(KAFKA, held=False, behind=False, publisher=IDLE, server=CROWDED), "host CPU"),
         (replace(KAFKA, server=THROTTLED), "server"),
         (replace(KAFKA, server=BusyWorker("mosquitto", 20, 0, 79)), "server"),
+        (replace(KAFKA, server=BusyWorker("mosquitto", 5, 95, 75), server_host_pct=12), "server"),
         (replace(KAFKA, server=THROTTLED, server_host_pct=99, server_others_pct=80), "host CPU"),
         (replace(KAFKA, server=BusyWorker("mosquitto", 95, 4), server_host_pct=99, server_others_pct=40), "server"),
         (replace(KAFKA, server=CROWDED, subscribers=RUNS), "undecided: host CPU or subscriber hosts"),
