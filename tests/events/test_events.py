@@ -333,7 +333,8 @@ OF_PROGRAMS = """
     interrupted lagged late_messages left_behind left_earlier loses_alone loses_at_start loss loss_between
     lossy_between lost_by_silence metrics_refused never_back no_rate_holds not_judged not_let_in not_steady
     nothing_received publisher_stalled publisher_throttled rate_missed row_disturbed row_failed row_partial row_skipped
-    run_ended_badly run_incomplete search_interrupted search_note second_try sends_refused sends_unanswered settings_skipped slow_not_felt
+    run_ended_badly run_incomplete search_interrupted search_note second_try sends_refused sends_unanswered
+    settings_skipped slow_not_felt
     step_not_measured still_rising stopped_early subscribers_failed subscribers_gone too_few_clients too_short
     undrained
 """
