@@ -27,6 +27,8 @@ FILE: Final = "nats-streams"
 
 _PASSING: Final = frozenset({10008, 10009})
 """The servers' codes for a cluster that has no leader yet."""
+_OFF: Final = frozenset({0, 10039, 10076})
+"""No server answers requests for JetStream; the codes for an account, and for a server, without it."""
 
 _T = TypeVar("_T")
 
@@ -188,9 +190,11 @@ class JetStreams:
             what = str(e) or "the server takes too long to answer"
             if where not in what:
                 what = f"{where}: {about + ': ' if about else ''}{what}"
-            if isinstance(e, ApiError) and e.code and e.code not in _PASSING:
-                raise RefusedStreamError(what, "see the servers' log") from None
-            raise ServerError(what, "see the servers' log") from None
+            code = e.code if isinstance(e, ApiError) else None
+            if code in _PASSING:
+                raise ServerError(what, "start more servers of the cluster: it has no leader; see their logs") from None
+            remedy = "turn JetStream on, or use --mode core" if code in _OFF else "check --servers, and see their logs"
+            raise (RefusedStreamError if code else ServerError)(what, remedy) from None
 
 
 class StreamRegistry:

@@ -265,8 +265,7 @@ class NatsSystem(ServerSystem):
                 version = streams.reach(jetstream=self._needs_streams())
                 examine(streams, self._scenario, self._theirs, jetstream=self._needs_streams())
             except ServerError as e:
-                remedy = "turn JetStream on, or use --mode core" if self._needs_streams() else "check --servers"
-                raise UsageError(e.what, remedy) from None
+                raise UsageError(e.what, e.remedy) from None
         self._check_filters(version)
 
     def _let_in(self) -> None:
