@@ -22,7 +22,7 @@ _HIGHEST_PORT: Final = 65535
 
 @dataclass(frozen=True, slots=True)
 class ResourceNeed:
-    """The resources that one group takes from an agent: CPUs, memory in MB, and a number of ports."""
+    """The resources that one group takes from an agent: CPUs, memory in MiB, and a number of ports."""
 
     cpus: float = 0.0
     mem: float = 0.0
@@ -33,8 +33,8 @@ class ResourceNeed:
 
 
 def amounts(cpus: float, mem: float, ports: int | None = None) -> str:
-    """An amount as text for people, ``cpus 3.2, mem 5000 MB``; without ``ports`` if it is None."""
-    text = f"cpus {_number(cpus)}, mem {_number(mem)} MB"
+    """An amount as text for people, ``cpus 3.2, mem 5000 MiB``; without ``ports`` if it is None."""
+    text = f"cpus {_number(cpus)}, mem {_number(mem)} MiB"
     return text if ports is None else f"{text}, ports {ports}"
 
 
@@ -55,7 +55,7 @@ def parse_attributes(text: str) -> dict[str, str]:
 
 
 def parse_resources(text: str) -> Resources:
-    """The resources in ``cpus:4;mem:15000;disk:1000;ports:[31000-32000,33000-33100]``; memory and disk in MB.
+    """The resources in ``cpus:4;mem:15000;disk:1000;ports:[31000-32000,33000-33100]``; memory and disk in MiB.
 
     Raises:
         ValueError: an unknown resource, one given twice, or a malformed amount; the text shows the right form.

@@ -36,6 +36,6 @@ def shortage(brokers: int, available_bytes: int) -> str:
     if needed <= available_bytes:
         return ""
     return (
-        f"{brokers} brokers × ({heap_mb(brokers)} MB heap + {OVERHEAD_MB} MB) = {needed / 1e9:.1f} GB and the page"
+        f"{brokers} brokers × ({heap_mb(brokers)} MiB heap + {OVERHEAD_MB} MiB) = {needed / 1e9:.1f} GB and the page"
         f" cache on top, and {available_bytes / 1e9:.1f} GB of memory are free"
     )

@@ -22,7 +22,7 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """An amount of an agent's resources: CPUs, memory and disk in MB, and port ranges (first, last included)."""
+    """An amount of an agent's resources: CPUs, memory and disk in MiB, and port ranges (first, last included)."""
 
     cpus: float = 0.0
     mem: float = 0.0

@@ -137,7 +137,7 @@ def test_cluster_without_a_value_keeps_a_role_together() -> None:
         (
             [agent("a1", cpus=1, mem=2000), agent("a2", cpus=0.5, mem=2000)],
             group("g", demand=Demand(base_cpus=3.2, base_mem=5000)),
-            "needs cpus 3.2, mem 5000 MB: the most that is free on a matching agent is cpus 1, mem 2000 MB (a1)",
+            "needs cpus 3.2, mem 5000 MiB: the most that is free on a matching agent is cpus 1, mem 2000 MiB (a1)",
         ),
     ],
 )

@@ -116,7 +116,7 @@ def test_nine_brokers_fit_into_six_gigabytes() -> None:
 
 def test_brokers_that_do_not_fit_are_told_with_the_arithmetic() -> None:
     text = shortage(9, 4_000_000_000)
-    assert "9 brokers × (320 MB heap + 260 MB) = 5.5 GB" in text
+    assert "9 brokers × (320 MiB heap + 260 MiB) = 5.5 GB" in text
     assert "page cache" in text
     assert "4.0 GB of memory are free" in text
 
