@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal, InvalidOperation, Overflow
 from math import isfinite
 from typing import Any, Final
 
@@ -32,7 +32,7 @@ def amount(text: str, units: Mapping[str, int]) -> Decimal:
     unit = unit_of(text, units)
     try:
         number = Decimal(text.removesuffix(unit).strip()) * units.get(unit, 1)
-    except InvalidOperation:
+    except (InvalidOperation, Overflow):
         raise ValueError(f"{text!r} is no number") from None
     if not number.is_finite() or abs(number) > _MOST:
         raise ValueError(f"{text!r} is no finite number")

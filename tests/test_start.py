@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from hydra.errors import EXIT_INTERRUPTED, EXIT_USAGE
+from hydra.errors import EXIT_INTERRUPTED, EXIT_USAGE, INTERRUPTED_EARLY
 from tests.suite.waiting import LONG_S
 
 pytestmark = pytest.mark.tier("test")
@@ -84,6 +84,7 @@ def imported(arguments: list[str], code: int) -> set[str]:
     return set(done.stdout.rpartition("\nimported:")[2].split())
 
 
-def test_an_interrupt_during_imports_prints_nothing() -> None:
+def test_an_interrupt_during_imports_is_told_in_one_line() -> None:
+    line = f"hydra: {INTERRUPTED_EARLY}\n".encode()
     done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, check=False, timeout=LONG_S)
-    assert (done.returncode, done.stdout, done.stderr) == (EXIT_INTERRUPTED, b"", b"")
+    assert (done.returncode, done.stdout, done.stderr) == (EXIT_INTERRUPTED, b"", line)

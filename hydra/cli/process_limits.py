@@ -8,6 +8,8 @@ import subprocess
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from hydra.errors import HydraError
+
 
 class _Limit(NamedTuple):
     """A limit of a process: its number, what it limits, and the shell's flag that raises it, with its unit."""
@@ -26,6 +28,7 @@ _HOST_FILES: Final = (
     "this machine has no more open files (fs.file-max); end other processes, or raise it: sysctl fs.file-max"
 )
 _NO_MEMORY: Final = "this machine has no more memory; end other processes, or use fewer clients"
+_UNRELATED: Final = (ModuleNotFoundError, subprocess.CalledProcessError, subprocess.TimeoutExpired)
 _LACKS_MEMORY: Final = (MemoryError, ImportError, subprocess.SubprocessError)
 """Errors that too little virtual memory causes, in addition to its own: a library or a program cannot be loaded."""
 
@@ -38,14 +41,16 @@ def limit_behind(error: BaseException) -> str:
         if number == errno.ENFILE:
             return _HOST_FILES
         limit = _BY_ERROR.get(number) if isinstance(number, int) else None
-        if isinstance(each, _LACKS_MEMORY):
+        if limit is _PROCESSES and isinstance(error, HydraError):
+            continue  # a lock that another command holds has this number, too
+        if isinstance(each, _LACKS_MEMORY) and not isinstance(each, _UNRELATED):
             limit = _MEMORY if _of(_MEMORY) is not None else None
             if limit is None and isinstance(each, MemoryError):
                 return _NO_MEMORY
         if limit is not None:
             most = _of(limit)
-            if limit is _MEMORY and most is None:
-                return _NO_MEMORY
+            if most is None:
+                return _NO_MEMORY if limit is _MEMORY else ""
             return f"ulimit {limit.flag} is {most} ({limit.what}), which is too little for this command; raise it"
     return ""
 
@@ -63,4 +68,4 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
     while each is not None and id(each) not in seen:
         yield each
         seen.add(id(each))
-        each = each.__cause__ or each.__context__
+        each = each.__cause__ or (None if each.__suppress_context__ else each.__context__)

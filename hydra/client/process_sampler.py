@@ -100,7 +100,7 @@ class ThreadSampler:
         pct = 100 / (begin_ns - before_ns)
         stopped_ns = {pid: self._quota.stopped_ns(pid) for pid in {now[tid].pid for tid in busiest}}
         quota_pct = {pid: min((ns - self._stopped_ns.get(pid, ns)) * pct, 100.0) for pid, ns in stopped_ns.items()}
-        self._stopped_ns |= stopped_ns
+        self._stopped_ns = stopped_ns
         return [
             BusyThread(pid, name, round(run_ns * pct, 2), round(wait_ns * pct, 2), tid, quota_pct[pid])
             for tid in busiest

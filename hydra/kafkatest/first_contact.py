@@ -24,9 +24,9 @@ _BROKERS_WITHIN_S: Final = 3.0
 """How long all brokers together may take for their first answers."""
 _ANSWER_WITHIN_S: Final = 1.5
 _NO_RIGHT: Final = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED})
-_NO_TOPIC: Final = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART})
-RIGHTS: Final = ("READ", "WRITE", "DELETE")
-"""The rights on a topic that Kafka states only of one that exists."""
+_NO_TOPIC: Final = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.TOPIC_DELETION_DISABLED})
+RIGHTS: Final = ("READ", "WRITE")
+"""The rights on a topic that a run needs, and that Kafka states only of one that exists."""
 _IN_SYNC: Final = "min.insync.replicas"
 _LIMIT: Final = "message.max.bytes"
 _LIMIT_OF_TOPIC: Final = "max.message.bytes"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from hydra.kafkatest.footprints import BROKER
@@ -42,7 +43,7 @@ def read_ahead_of(scenario: Scenario) -> ReadAhead:
     partitions = max(_whole(value) or spec.partitions for value in scenario.values_of("partitions"))
     fetch = max(map(_whole, scenario.values_of("max_partition_fetch_bytes")))
     return ReadAhead(
-        messages=min(int(config[_MESSAGES]), int(config[_KILOBYTES]) * 1024 // size),
+        messages=min(_given(config, _MESSAGES), _given(config, _KILOBYTES) * 1024 // size),
         places=partitions * max(topics, 1),
         shared=all(scenario.values_of("group")),
         more=-(-fetch // (size + BROKER.record_bytes)),
@@ -50,6 +51,12 @@ def read_ahead_of(scenario: Scenario) -> ReadAhead:
         least=_LEAST,
         key="" if given.keys() & {_MESSAGES, _KILOBYTES} or spec.read_ahead is not None else READ_AHEAD,
     )
+
+
+def _given(config: Mapping[str, str], name: str) -> int:
+    """The number of a property; its default for a text that librdkafka rejects later."""
+    text = str(config[name])
+    return int(text) if text.isdecimal() else int(PROPERTIES[name].told)
 
 
 def _whole(value: Figure) -> int:

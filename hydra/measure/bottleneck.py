@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from hydra.measure import observation
 from hydra.measure.acceptance import Acceptance
 from hydra.measure.column_names import (
+    AVG_RX,
     BLOCKED,
     DISTURBED,
     GENERATOR_LIMITED,
@@ -39,6 +41,9 @@ from hydra.measure.verdict import (
     verdict,
 )
 from hydra.model import BusyThread, Figure, ThreadSample, number
+
+_AT_LIMIT: Final = 0.9
+"""Subscribers that receive at least this share of ``receive_rate`` are held back by it."""
 
 
 def bottleneck(
@@ -97,7 +102,9 @@ def _planned(o: Observation, columns: Mapping[str, Figure], taken: Acceptance | 
         yield EVENTS
     limit, rate = o.plan.settings.receive_rate, o.plan.settings.rate
     due = None if rate == "max" else rate * (1 if o.one_publisher else len(o.publishers))
-    if limit is not None and (due is None or limit < due):
+    received = number(columns.get(AVG_RX))
+    at_limit = limit is not None and (received is None or received >= _AT_LIMIT * limit)
+    if limit is not None and at_limit and (due is None or limit < due):
         yield READ_LIMIT
     if number(columns.get(NEVER)):
         yield NOT_LET_IN
@@ -191,6 +198,7 @@ def _evidence(
         server=_worker(threads["server"]),
         server_host_pct=summaries[serving].cpu_mean_pct if serving in summaries else None,
         server_others_pct=others.get(serving),
+        server_beside_pct=_beside_pct(o, serving, summaries, others),
         server_idle=observation.idle(o.servers),
         out_of_publishers=flow(_told(o, "publisher"), o.window_ns),
         out_of_servers=flow(_told(o, "server"), o.window_ns),
@@ -214,6 +222,16 @@ def _server_host(o: Observation) -> str:
     agent = max(wanted, key=lambda each: wanted[each], default="")
     # The controller watches servers without a process group, under the name of its host.
     return o.host_of.get(agent, agent)
+
+
+def _beside_pct(
+    o: Observation, host: str, summaries: Mapping[str, HostSummary], others: Mapping[str, float | None]
+) -> float | None:
+    """The share of a host's CPU (%) that clients and other processes used; None: not known."""
+    by_others = others.get(host)
+    return (
+        None if by_others is None or host not in summaries else by_others + 100 * _cpu_share(o, host, summaries[host])
+    )
 
 
 def _told(o: Observation, role: str) -> list[ThreadSample]:

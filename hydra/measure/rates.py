@@ -53,7 +53,7 @@ def own_tx_rates_pps(reports: Sequence[PublisherReport], intervals: int = 1) -> 
     """
     if not reports or any(r.last_ns <= r.first_ns for r in reports):
         return None
-    return [(r.acknowledged - intervals) * SECOND_NS / (r.last_ns - r.first_ns) for r in reports]
+    return [max(r.acknowledged - intervals, 0) * SECOND_NS / (r.last_ns - r.first_ns) for r in reports]
 
 
 def tool_tx_rate_pps(report: PublisherReport, requested_pps: float, window_ns: tuple[int, int]) -> float:

@@ -690,7 +690,7 @@ _LAST: Final = (
         LOCAL_LIMIT,
         "what limited or delayed the row at the hosts of the run: `publisher`, `subscriber hosts` or `host CPU`, see "
         "*Trouble of this machine*. Empty if nothing there is known to have done so, or if a server did",
-        repeats="noted",
+        repeats="first",
     ),
 )
 

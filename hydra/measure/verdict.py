@@ -79,6 +79,7 @@ class BottleneckEvidence:
         subscribers_library: the busiest of these threads except the first of each process.
         server: the busiest thread of the servers' processes.
         server_host_pct, server_others_pct: the mean CPU use of its host, and the part by other processes.
+        server_beside_pct: the part by clients and other processes.
         server_idle: the share of the time in which the request threads of the busiest server were idle.
         out_of_publishers, out_of_servers: the waits of their outgoing connections.
         subscriber_host_pct: mean CPU use of the busiest host with subscribers, steal included.
@@ -108,6 +109,7 @@ class BottleneckEvidence:
     server: BusyWorker | None = None
     server_host_pct: float | None = None
     server_others_pct: float | None = None
+    server_beside_pct: float | None = None
     server_idle: float | None = None
     out_of_publishers: TcpWaits | None = None
     out_of_servers: TcpWaits | None = None
@@ -140,7 +142,9 @@ class BottleneckEvidence:
             return False
         waits = max(self.server.wait_pct, self.server.quota_pct) >= CROWDED_PCT
         full = (self.server_host_pct or 0.0) >= BUSY_HOST_PCT and (self.server_others_pct or 0.0) >= OTHERS_SHARE
-        return self.server.crowded or (waits and full)
+        # On a host of its own, threads of a server wait for each other.
+        alone = self.server_beside_pct is not None and self.server_beside_pct < CROWDED_PCT
+        return (self.server.crowded and not alone) or (waits and full)
 
     @property
     def full(self) -> bool:
@@ -206,7 +210,9 @@ def _causes(e: BottleneckEvidence) -> list[str]:
     if e.held and not e.behind and not e.losing:
         return [REQUESTED]
     if e.planned and (e.held is False or e.behind or e.losing):
-        return list(e.planned)
+        # What the run does on purpose is the cause; clients without a connection may have one themselves.
+        on_purpose = not set(e.planned) <= {NOT_LET_IN, LOST_CONNECTIONS}
+        return [*e.planned, *([] if on_purpose else _of_connections(e) or _suspects(e))]
     if e.held and not e.behind:
         # A loss within the target has the same cause as a larger one, if a cause is visible.
         return _of_connections(e) or list(_suspects(e)) or [REQUESTED]

@@ -51,9 +51,12 @@ def size_ranges(text: str) -> list[SizeRange]:
 def without_units(text: str) -> str:
     """The text of ranges as clients read it, with sizes in bytes; the text itself if it is invalid."""
     try:
-        return ",".join(f"{low}-{high}:{weight:g}" for low, high, weight in size_ranges(text))
+        ranges = size_ranges(text)
     except ValueError:
         return text
+    # A weight stays as it was written.
+    weights = (part.rpartition(":")[2].strip() for part in text.split(","))
+    return ",".join(f"{low}-{high}:{weight}" for (low, high, _), weight in zip(ranges, weights, strict=True))
 
 
 def sizes_text(ranges: Sequence[object]) -> str:

@@ -34,7 +34,7 @@ def examine(streams: JetStreams, scenario: Scenario, servers: str, *, jetstream:
     if jetstream:
         require_servers(info, spec_of(scenario).replicas, servers)
         used, most = streams.usage()
-        if 0 <= most <= used:
+        if 0 < most <= used:
             raise UsageError(
                 f"the account at NATS at {servers} has {used} streams, and {most} are allowed (max_streams)",
                 "delete a stream, raise max_streams, or use --mode core",

@@ -191,7 +191,7 @@ def test_without_a_socket_it_says_so_and_tries_again(subscriber: Bench, plain: P
     subscriber.configure_subscribers([CLIENT], 1, SETTINGS, publishers={OTHER: other.endpoint})
     with no_more_files(subscriber.peer.process(CLIENT).pid):
         subscriber.tell_configure([CLIENT], 2, SETTINGS, publishers={ONE: plain.endpoint})
-        subscriber.hears_why_not(CLIENT, 2, "ulimit")
+        subscriber.hears_why_not(CLIENT, 2, "(EMFILE)")
     connected(subscriber, plain, 3)
     other.close()
 

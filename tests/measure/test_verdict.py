@@ -127,10 +127,21 @@ TOO_SLOW = replace(ZMQ, held=False, behind=False)
         (replace(KAFKA, server=THROTTLED, server_host_pct=99, server_others_pct=80), "host CPU"),
         (replace(KAFKA, server=BusyWorker("mosquitto", 95, 4), server_host_pct=99, server_others_pct=40), "server"),
         (replace(KAFKA, server=CROWDED, subscribers=RUNS), "undecided: host CPU or subscriber hosts"),
+        (replace(KAFKA, server=BusyWorker("io", 75, 20), server_host_pct=99, server_beside_pct=2), "server"),
+        (
+            replace(KAFKA, server=BusyWorker("io", 75, 20), server_host_pct=99, server_beside_pct=40),
+            "host CPU",
+        ),
         # What the run itself did, and clients without a connection, come before any queue or stage.
         *(
-            (replace(MQTT, planned=(planned,), server=RUNS), planned)
-            for planned in ("planned events", "receive_rate", "clients not let in", "lost connections")
+            (replace(MQTT, planned=(planned,), server=server), cause)
+            for planned, server, cause in (
+                ("planned events", RUNS, "planned events"),
+                ("receive_rate", RUNS, "receive_rate"),
+                ("clients not let in", IDLE, "clients not let in"),
+                ("lost connections", IDLE, "lost connections"),
+                ("lost connections", RUNS, "undecided: lost connections or server"),
+            )
         ),
         (replace(MQTT, planned=("receive_rate", "lost connections")), "undecided: receive_rate or lost connections"),
         (replace(MQTT, behind=False, planned=("planned events",)), "requested rate"),
