@@ -389,6 +389,7 @@ def test_a_malformed_set_is_refused(text: str) -> None:
         ("settings.message_size", "1kB", 1000),
         ("settings.message_size", "1 KiB", 1024),
         ("settings.message_sizes", "1kB-4kB:50", "1000-4000:50"),
+        ("settings.message_sizes", "24-256:1234567,256-300:0.00001", "24-256:1234567,256-300:0.00001"),
         ("sweep.duration_s", "1min", 60.0),
         ("sweep.clients", ["1k", 2000], (1000, 2000)),
         ("warmup_s", "500ms", 0.5),
@@ -410,7 +411,8 @@ def test_the_values_of_rows_have_units_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "written"), [("settings.rate", "1kB"), ("settings.rate", "100"), ("sweep.duration_s", "1 k")]
+    ("key", "written"),
+    [("settings.rate", "1kB"), ("settings.rate", "1e9999999k"), ("settings.rate", "100"), ("sweep.duration_s", "1 k")],
 )
 def test_a_text_that_is_no_number_with_a_unit_of_its_key_is_rejected(key: str, written: str) -> None:
     with pytest.raises(ConfigError, match=rf"{key}: must be a valid number"):

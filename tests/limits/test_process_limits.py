@@ -16,6 +16,12 @@ def caused(error: Exception, by: BaseException) -> Exception:
     return error
 
 
+def hidden(error: Exception, by: BaseException) -> Exception:
+    """As after ``raise … from None``."""
+    error.__context__, error.__suppress_context__ = by, True
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "said"),
     [
@@ -26,6 +32,9 @@ def caused(error: Exception, by: BaseException) -> Exception:
         (MemoryError(), "no more memory"),
         (caused(UsageError("wrong"), FileNotFoundError(errno.ENOENT, "x")), ""),
         (ImportError("no such module"), ""),
+        # The lock of a run folder that another command has.
+        (caused(UsageError("another command is writing the run"), BlockingIOError(errno.EAGAIN, "x")), ""),
+        (hidden(UsageError("wrong"), OSError(errno.EMFILE, "x")), ""),
     ],
 )
 def test_the_limit_behind_an_error(error: Exception, said: str) -> None:
@@ -37,6 +46,7 @@ def test_the_limit_behind_an_error(error: Exception, said: str) -> None:
 def test_too_little_virtual_memory_is_named_when_a_library_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (200_000 * 1024, 200_000 * 1024))
     assert "ulimit -v is 200000" in limit_behind(ImportError("failed to map segment"))
+    assert limit_behind(caused(UsageError("install it"), ModuleNotFoundError("kubernetes"))) == ""
 
 
 def test_a_chain_of_errors_may_be_a_circle() -> None:

@@ -48,6 +48,8 @@ def test_the_read_ahead_of_a_subscriber(changes: dict[str, Any], client_bytes: f
         ({"kafka.read_ahead": 90_000}, 24, False),
         ({"kafka.properties": {"queued.min.messages": "90000"}}, 24, False),
         ({"sweep.clients": [10, 1000, 100_000]}, 24, True),  # the last row never fits
+        ({"kafka.properties": {"queued.min.messages": "many"}}, 24, False),  # rejected later, with its name
+        ({"sweep.clients": None, "sweep.points": [{"name": "a", "clients": 0}]}, 24, False),
     ],
 )
 def test_a_run_that_would_not_fit_limits_all_rows_alike(changes: dict[str, Any], memory_gb: int, limited: bool) -> None:
