@@ -60,7 +60,7 @@ def ahead_limit(resolved: ResolvedScenario, cluster: ClusterSpec, machine: Machi
         needed = needs_of_size(resolved, cluster, (publishers, clients)).memory_bytes
         places = ahead.places * (1 if ahead.shared else clients)
         if not clients:
-            continue  # nobody reads ahead
+            continue  # a row without subscribers
         fits = math.floor((room - needed + taken) / (places * ahead.message_bytes)) - ahead.more
         if needed > room and fits >= ahead.least:
             found = min(found, fits)
