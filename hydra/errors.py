@@ -21,7 +21,7 @@ EXIT_USAGE: Final = 2
 EXIT_INCOMPLETE: Final = 3
 EXIT_INTERRUPTED: Final = 130
 EXIT_UNREAD: Final = 141
-INTERRUPTED_EARLY: Final = "interrupted before the first step: nothing was measured"
+INTERRUPTED_EARLY: Final = "interrupted before the first step ended: nothing was measured"
 """What a user reads about an interrupt before a run has a directory."""
 EXIT_CODES: Final[Mapping[int, str]] = {
     EXIT_GOOD: "good",

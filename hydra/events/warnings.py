@@ -38,7 +38,7 @@ class Interrupted(HydraWarning):
         """How the run ended."""
         if self.by_key:
             return "ended after this step, because the user pressed a key"
-        return "interrupted" if self.steps else "interrupted before the first step"
+        return "interrupted" if self.steps else "interrupted before the first step ended"
 
     @property
     def kept(self) -> str:

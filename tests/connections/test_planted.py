@@ -357,8 +357,9 @@ class Dropping(TcpForwarder):
 
     def _to_client(self, server: socket.socket, client: socket.socket) -> None:
         while data := server.recv(65_536):
-            # A message ends with the header, whose epoch is 0 in a probe, and the end of a line.
-            if data.startswith(b"MSG ") and data[-26:-22] != bytes(4):
+            # A message ends with the header, whose epoch is 0 in a probe, and the end of a line; those of the first
+            # contact are empty.
+            if data.startswith(b"MSG ") and b" 0\r\n\r\n" not in data and data[-26:-22] != bytes(4):
                 with self._lock:
                     self._left -= 1
                     drops = self._left >= 0

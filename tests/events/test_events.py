@@ -127,10 +127,10 @@ def launch(role: str, host: str) -> Launch:
             "subscribers died or fell silent by themselves, so the exit code is 3: row 1 (6 clients): 1 died; "
             "row 3 (8 clients): 2 never answered",
         ),
-        (warnings.Interrupted(), "interrupted before the first step: nothing was measured"),
+        (warnings.Interrupted(), "interrupted before the first step ended: nothing was measured"),
         (
             warnings.Interrupted("runs/x"),
-            "interrupted before the first step: nothing was measured; continue with --resume runs/x",
+            "interrupted before the first step ended: nothing was measured; continue with --resume runs/x",
         ),
         (warnings.Interrupted("runs/x", 2), "interrupted: what was measured is kept; continue with --resume runs/x"),
         (

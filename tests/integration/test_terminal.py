@@ -55,7 +55,7 @@ def test_the_terminal_is_as_before_however_a_run_ends(run: Path, end: Callable[[
         assert not screen.is_as_before
         end(screen)
         assert screen.wait() == 130
-        assert "interrupted: what was measured is kept" in screen.text
+        assert "interrupted before the first step ended: nothing was measured" in screen.text
         assert screen.is_as_before
 
 
