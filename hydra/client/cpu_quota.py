@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 CONTROL_GROUPS: Final = Path("/sys/fs/cgroup")
 _NS_PER_US: Final = 1000
+_MOST_KEPT: Final = 1024
+"""The most processes whose groups are kept; groups of others are read again."""
 
 
 class QuotaReader:
@@ -21,14 +24,16 @@ class QuotaReader:
     def __init__(self, proc: Path, groups: Path = CONTROL_GROUPS) -> None:
         self._proc = proc
         self._groups = groups
-        self._folders = cache(self._folders_of)
+        self._folders = lru_cache(_MOST_KEPT)(self._folders_of)
 
-    def stopped_ns(self, pid: int) -> int:
-        """The time since the groups of a process exist (ns): the sum over its group and those above it.
+    def stopped_ns(self, pids: Iterable[int]) -> dict[int, int]:
+        """The time since the groups of each process exist (ns): the sum over its group and those above it.
 
-        The kernel adds up the times of all cores. 0 if there is no quota.
+        The kernel adds up the times of all cores. 0 if there is no quota. Processes of one group cost one reading.
         """
-        return sum(map(_stopped_ns, self._folders(pid)))
+        folders = {pid: self._folders(pid) for pid in pids}
+        times_ns = {folder: _stopped_ns(folder) for folder in {each for its in folders.values() for each in its}}
+        return {pid: sum(times_ns[folder] for folder in its) for pid, its in folders.items()}
 
     def _folders_of(self, pid: int) -> tuple[Path, ...]:
         try:

@@ -98,7 +98,7 @@ class ThreadSampler:
         ran = (tid for tid, (run_ns, _) in done.items() if run_ns > 0)
         busiest = heapq.nlargest(MAX_THREADS, ran, lambda tid: sum(done[tid]))
         pct = 100 / (begin_ns - before_ns)
-        stopped_ns = {pid: self._quota.stopped_ns(pid) for pid in {now[tid].pid for tid in busiest}}
+        stopped_ns = self._quota.stopped_ns({now[tid].pid for tid in busiest})
         quota_pct = {pid: min((ns - self._stopped_ns.get(pid, ns)) * pct, 100.0) for pid, ns in stopped_ns.items()}
         self._stopped_ns = stopped_ns
         return [

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, get_args
 
 from hydra.events.event import Event, Level
-from hydra.events.value_formatting import MARK, counted, duration, number
+from hydra.events.value_formatting import MARK, between, counted, duration, number
 from hydra.model import Figure, Launch, Role, StepPlan
 from hydra.wire.protocol_constants import EXIT_STRANDED
 
@@ -567,8 +567,5 @@ class SearchStepMeasured(Event):
     @property
     def _so_far(self) -> str:
         """The rates between which the answer is."""
-        if self.low is not None and self.high is not None:
-            return f"; the answer is between {number(self.low)} and {number(self.high)}/s so far"
-        if self.high is not None:
-            return f"; the answer is below {number(self.high)}/s so far"
-        return "" if self.low is None else f"; the answer is above {number(self.low)}/s so far"
+        known = between(self.low, self.high, "/s")
+        return f"; the answer is {known} so far" if known else ""

@@ -64,6 +64,15 @@ def known_digits(value: float, half: float) -> float:
     return round(value, 1 - min(floor(log10(half)), floor(log10(abs(value)))))
 
 
+def between(low: float | None, high: float | None, unit: str) -> str:
+    """Where a value is by its limits: ``between 1,000 and 2,000/s``, ``above 1,000/s``; "" without a limit."""
+    if low is not None and high is not None:
+        return f"between {number(low)} and {number(high)}{unit}"
+    if high is not None:
+        return f"below {number(high)}{unit}"
+    return "" if low is None else f"above {number(low)}{unit}"
+
+
 def counted(count: Figure, one: str, several: str = "") -> str:
     """A number with what it counts: ``1 client``, ``1,200 clients``, ``2 copies``.
 

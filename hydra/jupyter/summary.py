@@ -34,7 +34,7 @@ def summary(run: RunData) -> Html:
 
 
 def label(figure: HeadlineFigure) -> str:
-    """The label, behind the mark of its row."""
+    """The label of a figure; the mark of its row stands before it."""
     return f"{mark(figure)} {figure.label}".strip()
 
 

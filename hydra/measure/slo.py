@@ -167,7 +167,7 @@ def objective_results(
 
 
 def _here(missed: ObjectiveResult, local: str) -> ObjectiveResult:
-    """A missed objective that the hosts of the run may have missed, not the system: unknown."""
+    """A missed objective as unknown: the hosts of the run, not the system, may be the cause."""
     return replace(missed, holds=None, local=local, why="")
 
 

@@ -105,7 +105,7 @@ _CLIENT_SILENT: Final = "this client did not answer the server's pings"
 _SERVER_SILENT: Final = "the server did not answer pings"
 
 
-class ApiError(OSError):
+class JetStreamError(OSError):
     """The servers rejected a request about streams, or none answers such requests.
 
     Arguments:
@@ -390,7 +390,7 @@ class NatsConnection:
         except (TimeoutError, nats.errors.TimeoutError):
             raise OSError(f"no answer within {timeout_s:g} s") from None
         except nats.js.errors.APIError as e:
-            raise ApiError(e.err_code or 0, e.description or _NO_RESPONDERS) from None
+            raise JetStreamError(e.err_code or 0, e.description or _NO_RESPONDERS) from None
         except (nats.errors.Error, nats.js.errors.Error) as e:
             raise OSError(str(e) or type(e).__name__) from None
 

@@ -64,7 +64,7 @@ def require_servers(info: Mapping[str, Any], replicas: int, servers: str) -> Non
 
 
 def subjects(scenario: Scenario) -> tuple[list[str], list[str]]:
-    """Unused subjects like those of the run: those to which clients publish, and those to which they subscribe."""
+    """The subjects to publish to, and those to subscribe to: like those of the run, but no client uses them."""
     run = f"hydra-check-{secrets.token_hex(8)}"
     data = [f"{run}.{kind}" for kind in _kinds(scenario)]
     streams = [kind for kind in _kinds(scenario) if kind != "core"]

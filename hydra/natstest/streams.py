@@ -13,7 +13,7 @@ from nats.aio.client import Client
 from nats.js import JetStreamContext, api
 
 from hydra.errors import ServerError
-from hydra.natstest.connection import SERVED_EVERY_S, ApiError, NatsConnection
+from hydra.natstest.connection import SERVED_EVERY_S, JetStreamError, NatsConnection
 from hydra.natstest.settings import NatsAccess
 from hydra.system import Waiting, wait_alone
 from hydra.system.worker_thread import WorkerThread
@@ -190,7 +190,7 @@ class JetStreams:
             what = str(e) or "the server takes too long to answer"
             if where not in what:
                 what = f"{where}: {about + ': ' if about else ''}{what}"
-            code = e.code if isinstance(e, ApiError) else None
+            code = e.code if isinstance(e, JetStreamError) else None
             if code in _PASSING:
                 raise ServerError(what, "start more servers of the cluster: it has no leader; see their logs") from None
             remedy = "turn JetStream on, or use --mode core" if code in _OFF else "check --servers, and see their logs"

@@ -45,7 +45,7 @@ from hydra.model import (
 from hydra.sweep import search_answer as beside
 from hydra.sweep import search_warnings
 from hydra.sweep.findings import LAST_S
-from hydra.sweep.host_facts import add_host_facts, deciding
+from hydra.sweep.host_trouble import add_host_facts, deciding
 from hydra.sweep.interface import (
     QUICK_DRAIN_S,
     Row,

@@ -10,7 +10,7 @@ from hydra.measure.column import PER_SECOND, Column, text_column, yes_no_column
 from hydra.measure.column_names import AGGREGATE_MAX, FAILED_STEPS, GENERATOR_LIMITED, STEP_S
 from hydra.measure.step_columns import PUBLISHED, step_columns
 from hydra.model import Figure
-from hydra.sweep.host_facts import HOST_FACTS
+from hydra.sweep.host_trouble import HOST_FACTS
 from hydra.sweep.search_spec import SearchSeries, SearchSpec
 
 LENGTH: Final = Column(STEP_S, "s", "length of each step of the row", repeats="common")

@@ -12,7 +12,7 @@ from math import ceil
 from typing import ClassVar, Final, NamedTuple
 
 from hydra.events.event import Event, Level
-from hydra.events.value_formatting import duration, number
+from hydra.events.value_formatting import between, duration, number
 from hydra.events.warnings import GO_ON, HydraWarning
 from hydra.measure.column import REPEATS
 from hydra.measure.column_names import STEP_S
@@ -316,14 +316,9 @@ class SearchInterrupted(SearchWarning):
 
     @property
     def said(self) -> str:
-        low, high = self.limits
-        if low is None:
-            known = "nothing is known of the answer" if high is None else f"the answer is below {number(high)}/s"
-        elif high is None:
-            known = f"the answer is above {number(low)}/s"
-        else:
-            known = f"the answer is between {number(low)} and {number(high)}/s"
-        return f"by the steps that were measured, {known}"
+        known = between(*self.limits, "/s")
+        answer = f"the answer is {known}" if known else "nothing is known of the answer"
+        return f"by the steps that were measured, {answer}"
 
     @classmethod
     def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:

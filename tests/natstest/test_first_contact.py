@@ -8,7 +8,7 @@ import pytest
 
 from hydra.config.scenario import load_scenario
 from hydra.errors import UsageError
-from hydra.natstest.connection import ApiError, said_in
+from hydra.natstest.connection import JetStreamError, said_in
 from hydra.natstest.first_contact import no_right, require_servers, require_size, subjects
 from hydra.natstest.system import NatsSystem
 from hydra.system.embedded_server import EmbeddedServer
@@ -46,8 +46,8 @@ def test_subjects_like_those_of_the_run_are_tried(
 
 
 def test_no_error_has_an_empty_reason() -> None:
-    assert str(ApiError(0, "off")) == "off"
-    assert str(ApiError(10074, "no")) == "no (error 10074)"
+    assert str(JetStreamError(0, "off")) == "off"
+    assert str(JetStreamError(10074, "no")) == "no (error 10074)"
     assert said_in(b"-ERR 'maximum connections exceeded'\r\n") == "maximum connections exceeded"
     assert said_in(b"PING\r\n") == ""
 
