@@ -352,7 +352,7 @@ def _sending(o: Observation, publishers: Sequence[PublisherReport]) -> _Sending:
     if _too_few(o):
         return _Sending(None, None)
     if not o.counted and not _spans(o):
-        return _Sending(rates.tx_rate_pps(publishers, o.window_ns), rates.tx_mb_s(publishers, o.window_ns))
+        return _Sending(rates.tx_rate_pps(publishers, o.rated_ns), rates.tx_mb_s(publishers, o.rated_ns))
     # The window of a tool contains the start of its program; its reports are over its own time.
     requested = o.plan.settings.rate
     if requested == "max":
@@ -367,7 +367,8 @@ def _receiving_s(o: Observation, asked: StepSubscribers) -> float | None:
     if _too_few(o):
         return None
     if o.reading_ns is None:
-        return o.window_s
+        start_ns, stop_ns = o.rated_ns
+        return (stop_ns - start_ns) / rates.SECOND_NS
     read_ns = _largest(asked.reports.last_ns) - o.reading_ns
     return read_ns / rates.SECOND_NS if read_ns > 0 else None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from statistics import fmean
 from typing import Final
 
@@ -216,3 +217,17 @@ class Observation:
     def window_s(self) -> float:
         """The length of the window in seconds."""
         return (self.window_ns[1] - self.window_ns[0]) / rates.SECOND_NS
+
+    @property
+    def rated_ns(self) -> tuple[int, int]:
+        """The window by whose length rates are divided: at a constant rate until the interval of its last message ends.
+
+        A publisher sends ceil(rate · duration) messages, and n messages take n / rate.
+        """
+        start_ns, stop_ns = self.window_ns
+        rate = self.plan.settings.rate
+        if rate == "max" or self.plan.load:
+            return self.window_ns
+        # Rounding of a float adds no interval.
+        intervals = ceil((stop_ns - start_ns) * rate / rates.SECOND_NS - 1e-6)
+        return start_ns, max(stop_ns, start_ns + round(intervals * rates.SECOND_NS / rate))

@@ -137,15 +137,15 @@ PUBLISHED: Final = (
     Column(
         AVG_TX,
         PER_SECOND,
-        "mean over publishers of Tx (messages sent) / *T* (length of the window). If a server acknowledged messages "
-        "after the window, the mean is that of Tx / (last acknowledgement − start)",
+        "mean over publishers of Tx (messages sent) / *T* (length of the window; at a constant rate to the end of the "
+        "last message's interval, because n messages take n / rate). If a server acknowledged messages after the window, the mean is that of Tx / (last acknowledgement − start)",
         "Tx rate",
         published="Avrg Tx Rate",
     ),
     Column(
         AVG_RX,
         PER_SECOND,
-        "mean over subscribers of (received in the window) / *T* (length of the window); if no subscriber is slow or "
+        "mean over subscribers of (received in the window) / *T* (see `avg_tx_rate_pps`); if no subscriber is slow or "
         "reconnects, this is `aggregate_pps` / `clients`. A dead or silent subscriber counts with its last progress "
         "message. A member of a consumer group receives its share of the messages. If subscribers read a step from "
         "the log, the rate of each is received / (time of the latest batch of any subscriber − "

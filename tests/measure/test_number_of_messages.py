@@ -55,6 +55,25 @@ def test_the_window_of_messages_at_a_rate_lasts_as_long_as_they_are_due(count: i
     assert [found[name] for name in ("avg_tx_rate_pps", "avg_rx_rate_pps")] == pytest.approx([rate, rate])
 
 
+@pytest.mark.parametrize(
+    ("rate", "window_s", "due", "pps"),
+    [
+        (0.1, 5, 1, 0.1),
+        (0.3, 5, 2, 0.3),
+        (7.0, 1.5, 11, 7.0),
+        (100.0, 5, 500, 100.0),
+        (333.3, 10, 3333, 333.3),
+        (7.0, 1.5, 8, 5.09),
+    ],
+)
+def test_a_window_that_ends_within_an_interval_raises_no_rate(
+    rate: float, window_s: float, due: int, pps: float
+) -> None:
+    o = sent(due, rate, (due - 1) / rate, window_s)
+    found = figures(replace(o, plan=replace(o.plan, settings=Settings(rate=rate))))
+    assert [found[name] for name in RATES[:2]] == pytest.approx([pps, pps], rel=1e-3)
+
+
 def test_the_window_of_messages_ends_with_the_last_of_a_slow_publisher_and_waits_for_all() -> None:
     plan = StepPlan(clients=2, settings=Settings(rate=10.0, messages=5), duration_s=30)
     late = Progress(ids=[0], seq=1, epoch=1, messages=5, time_ns=START + 4 * SECOND)
