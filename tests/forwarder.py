@@ -92,6 +92,25 @@ class TcpForwarder:
         self.close()
 
 
+class CuttingForwarder(TcpForwarder):
+    """Ends each connection when the client has sent ``most`` bytes."""
+
+    def __init__(self, server: str, most: int) -> None:
+        self._most = most
+        super().__init__(server)
+
+    def connected(self, client: socket.socket, server: socket.socket) -> None:
+        """See :class:`TcpForwarder`."""
+        self.run(self._pass, client, server, self._most)
+        self.run(self._pass, server, client, 1 << 60)
+
+    def _pass(self, source: socket.socket, target: socket.socket, most: int) -> None:
+        while most > 0 and (data := source.recv(65_536)):
+            most -= len(data)
+            target.sendall(data)
+        hang_up(source, target)
+
+
 class FrameForwarder(TcpForwarder):
     """Stands between a server's endpoint (``tcp://host:port``) and whoever connects to :attr:`endpoint`.
 

@@ -138,7 +138,8 @@ PUBLISHED: Final = (
         AVG_TX,
         PER_SECOND,
         "mean over publishers of Tx (messages sent) / *T* (length of the window; at a constant rate to the end of the "
-        "last message's interval, because n messages take n / rate). If a server acknowledged messages after the window, the mean is that of Tx / (last acknowledgement − start)",
+        "last message's interval, because n messages take n / rate). If a server acknowledged messages after the "
+        "window, the mean is that of Tx / (last acknowledgement − start)",
         "Tx rate",
         published="Avrg Tx Rate",
     ),

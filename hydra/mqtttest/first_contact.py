@@ -49,6 +49,16 @@ def examine(access: MqttAccess, scenario: Scenario, protocol: Protocol) -> None:
                 "lower --message-size or --qos, or raise the limits of the server",
             ) from None
         except OSError:
+            seen.clear()
+            connection.publish(topic, b"", qos)
+            with contextlib.suppress(OSError):
+                connection.await_(lambda: bool(seen), _ECHO_WITHIN_S, "to a message")
+            if seen:
+                # A server of MQTT 3.1.1 has no other way to reject a message.
+                raise UsageError(
+                    f"{connection.server} delivers no message of {size} bytes, and an empty one at once",
+                    "lower --message-size, or raise the server's largest message",
+                ) from None
             raise UsageError(
                 f"{connection.server} does not deliver this user's messages under {_PREFIX}/ to this user",
                 f"grant the user read and write on {_PREFIX}/#",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from hydra.errors import UsageError
 from hydra.mqtttest.first_contact import require_limits
 from hydra.mqtttest.system import MqttSystem
 from tests.integration.command import refusal
+from tests.mqtttest.ends import limited_server
 
 SERVER = "the MQTT server at h:1"
 
@@ -87,3 +89,11 @@ def test_the_first_contact_speaks_the_protocol_of_the_run(
 def test_a_message_goes_to_the_server_and_back_before_a_run(server: str, protocol: str) -> None:
     given = {"mqtt.broker": server, "settings.protocol": protocol, "settings.qos": 2, "settings.retain": True}
     MqttSystem(load_scenario("mqtt-fixed", given)).check()
+
+
+@pytest.mark.parametrize("protocol", ["3.1.1", "5"])
+def test_a_message_that_is_too_large_is_no_missing_right(tmp_path: Path, protocol: str) -> None:
+    with limited_server(tmp_path, "message_size_limit 200") as address:
+        given = {"mqtt.broker": address, "settings.protocol": protocol, "settings.message_size": 201}
+        with pytest.raises(UsageError, match=r"delivers no message of 201 bytes, .* lower --message-size"):
+            MqttSystem(load_scenario("mqtt-fixed", given)).check()

@@ -2,55 +2,26 @@
 
 from __future__ import annotations
 
-import socket
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from hydra.mqtttest.program import find
 from tests.conformance.bench import Bench, step_settings
-from tests.forwarder import TcpForwarder, hang_up
-from tests.mqtttest.ends import Place
-from tests.suite.waiting import wait_until
+from tests.forwarder import CuttingForwarder
+from tests.mqtttest.ends import Place, limited_server
 
 CLIENT = 7
+CUT_AT = 30_000
+"""Bytes."""
 LARGE = step_settings(rate=100.0, message_size=300, burst=1)
 
 
 @pytest.fixture
 def limited(tmp_path: Path) -> Iterator[str]:
     """A mosquitto that tells its clients that it accepts packets of at most 200 bytes."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    config = tmp_path / "mosquitto.conf"
-    config.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\nmax_packet_size 200\n")
-    with subprocess.Popen([find(), "-c", config], stderr=subprocess.DEVNULL) as server:
-        wait_until(lambda: not _closed(port), "the server listens")
-        yield f"127.0.0.1:{port}"
-        server.terminate()
-
-
-def _closed(port: int) -> bool:
-    with socket.socket() as one:
-        return one.connect_ex(("127.0.0.1", port)) != 0
-
-
-class Cutting(TcpForwarder):
-    """Ends each connection when the client has sent this number of bytes."""
-
-    most = 30_000
-
-    def connected(self, client: socket.socket, server: socket.socket) -> None:
-        self.run(self._pass, client, server, self.most)
-        self.run(self._pass, server, client, 1 << 60)
-
-    def _pass(self, source: socket.socket, target: socket.socket, most: int) -> None:
-        while most > 0 and (data := source.recv(65_536)):
-            most -= len(data)
-            target.sendall(data)
-        hang_up(source, target)
+    with limited_server(tmp_path, "max_packet_size 200") as address:
+        yield address
 
 
 def test_a_message_above_the_servers_limit_is_rejected_or_costs_the_connection(
@@ -75,7 +46,7 @@ def test_a_message_above_the_servers_limit_is_rejected_or_costs_the_connection(
 def test_a_publisher_whose_connection_is_cut_at_max_reports_the_loss_and_the_stop(
     bench: Bench, mqtt_client: str, server: str
 ) -> None:
-    forwarder = Cutting(server)
+    forwarder = CuttingForwarder(server, CUT_AT)
     try:
         bench.launch(mqtt_client, "mqtt-pub", first_id=CLIENT)
         place, fast = Place(forwarder.address, qos=1), step_settings(rate="max", message_size=100, burst=50)
@@ -88,5 +59,5 @@ def test_a_publisher_whose_connection_is_cut_at_max_reports_the_loss_and_the_sto
     assert (told["lost_connections"], told["reason"]) == (1, "connection_lost")
     assert told["lost_why"]
     # What was acknowledged went through before the cut; nothing is accepted from the last acknowledgement on.
-    assert 0 < report.acknowledged <= Cutting.most / 100 + 50
+    assert 0 < report.acknowledged <= CUT_AT / 100 + 50
     assert 0 < told["stalled_us"] <= (window.stop_ns - window.start_ns) / 1000

@@ -17,6 +17,7 @@ from hydra.model import Histogram, PublisherReport
 from hydra.system.embedded_server import EmbeddedServer
 from hydra.wire.messages import PROBE_EPOCH, Ack, Error, Progress, Ready, Report
 from tests.conformance.bench import Bench, StepSettings, Window, same_answer, step_settings, with_values
+from tests.forwarder import CuttingForwarder
 from tests.natstest.conftest import NATS_CLIENTS
 from tests.natstest.ends import Core, Ends, Stream, stopped
 from tests.servers.running import kill
@@ -62,6 +63,17 @@ def test_a_full_stream_that_discards_new_messages_gives_the_reason(
     assert report.system is not None
     told = report.system["acceptance"]
     assert told == {"reason": "stream_full", "text": "maximum messages exceeded", "messages": report.failed}
+
+
+def test_a_publisher_whose_connection_is_cut_at_max_goes_on(bench: Bench, nats_client: str, core: Core) -> None:
+    fast = step_settings(rate="max", message_size=100, burst=50)
+    with CuttingForwarder(core.address, 300_000) as forwarder:
+        bench.launch(nats_client, "nats-pub", first_id=CLIENT)
+        system = core.system() | {"servers": [forwarder.address]}
+        assert bench.configure_publisher(CLIENT, 1, fast, probe=False, system=system) == ""
+        _, report = bench.publish(CLIENT, 1, 1.0)
+    assert report.system is not None
+    assert report.system["disconnects"] > 0
 
 
 def all_launched(bench: Bench, ends: Ends, settings: StepSettings) -> range:

@@ -233,8 +233,7 @@ void NatsFeed::fetch(const NatsStep& step, natsSubscription* subscription) const
             }
         }
         natsMsgList_Destroy(&messages);
-        const bool passes =
-            status == NATS_OK || status == NATS_TIMEOUT || status == NATS_CONNECTION_DISCONNECTED;
+        const bool passes = status == NATS_OK || status == NATS_TIMEOUT || interrupted(status);
         if (!passes && !inbox_->closed()) {
             inbox_->fail("NATS refuses a batch of " + step.stream + ": " + nats_words(status));
             return;

@@ -24,6 +24,11 @@ using NatsSubscriptionHandle = std::unique_ptr<natsSubscription, NatsDestroy<nat
 using JetStreamHandle = std::unique_ptr<jsCtx, NatsDestroy<jsCtx_Destroy>>;
 
 // The library's text for its last error on this thread, or for the status.
+// Whether a call failed because the connection was lost; the library then opens another one.
+inline bool interrupted(natsStatus status) {
+    return status == NATS_CONNECTION_DISCONNECTED || status == NATS_IO_ERROR;
+}
+
 inline std::string nats_words(natsStatus status) {
     natsStatus last = NATS_OK;
     const char* words = nats_GetLastError(&last);

@@ -156,7 +156,7 @@ bool NatsPublisher::publish(const std::string& subject, const char* reply, const
     const natsStatus status = reply != nullptr
                                   ? natsConnection_PublishRequest(connection, to, reply, message, length)
                                   : natsConnection_Publish(connection, to, message, length);
-    if (status == NATS_INSUFFICIENT_BUFFER || status == NATS_CONNECTION_DISCONNECTED) {
+    if (status == NATS_INSUFFICIENT_BUFFER || interrupted(status)) {
         return false;
     }
     if (status != NATS_OK) {
