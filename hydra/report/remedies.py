@@ -31,6 +31,7 @@ from hydra.model.acceptance import (
 QUIET: Final = "end the other processes on that host, or measure when they do not run"
 FEWER: Final = "use fewer clients on this host, or more hosts"
 LOWER_RATE: Final = "use a lower rate"
+HOW_ENDED: Final = "see in the table events of run.db how each subscriber ended"
 
 OF_REFUSAL: Final[Mapping[str, str]] = {
     TOO_LARGE: "send smaller messages or batches, or raise the server's limit of a message's size",
