@@ -15,6 +15,7 @@ from hydra.measure.event_recovery import EventImpact, SpanLatency
 from hydra.measure.slo import RATE, ObjectiveResult, word
 from hydra.measure.verdict import HOST, OTHERS_PCT
 from hydra.model import Scenario
+from hydra.report.remedies import RowLimit, at_hosts
 from hydra.report.table import Document, Table, plain
 from hydra.store.slo_results import SloResult
 
@@ -51,17 +52,11 @@ def answer_sentence(answer: SloResult) -> str:
 
 def _local(answer: SloResult) -> str:
     """What limited or delayed the workload at the hosts of the run, and what would give an answer."""
-    others = answer.others_pct is not None and answer.others_pct >= OTHERS_PCT
-    by = (
-        f" (other processes used {number(answer.others_pct or 0.0, 2)} % of it)"
-        if others and answer.local == HOST
-        else ""
-    )
-    remedy = "end the other processes, or measure on another host" if by else _LESS
+    others_pct = answer.others_pct or 0.0
+    shared = answer.local == HOST and others_pct >= OTHERS_PCT
+    by = f" (other processes used {number(others_pct, 2)} % of it)" if shared else ""
+    remedy = at_hosts(RowLimit(local=answer.local, others_pct=others_pct), same_rate=True)
     return f"limited by {answer.local}{by}; to get an answer, {remedy}"
-
-
-_LESS: Final = "use native clients, fewer clients on a host, more hosts, or a host of its own for the server"
 
 
 def answer_line(answer: SloResult) -> str:
