@@ -8,6 +8,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Final
 
+from hydra.events.event import Level
 from hydra.events.value_formatting import MARK, counted, number
 from hydra.events.warnings import HydraWarning
 from hydra.measure.column_names import CLEAN, LOCAL_LIMIT, NOT_CLEAN_WHY
@@ -108,10 +109,23 @@ def objective_warnings(answer: SloResult) -> list[str]:
     return notes
 
 
-def document(scenario: Scenario, answer: SloResult, warnings: Sequence[HydraWarning] = ()) -> Document:
-    """The answer, each objective with its margin, the effect of each event, and the warnings of the row."""
-    parts: list[str | Table] = [f"# {scenario.name}: {answer_sentence(answer)}", objectives_table(answer.objectives)]
-    if lines := [*objective_warnings(answer), *(f"{MARK} {warning}" for warning in warnings)]:
+def document(
+    scenario: Scenario, answer: SloResult, row: Table, warnings: Sequence[HydraWarning] = (), not_clean: str = ""
+) -> Document:
+    """The answer, each objective with its margin, the row, the effect of each event, and the warnings of the row.
+
+    Args:
+        scenario: the scenario.
+        answer: the answer.
+        row: the table of the row, below which its mark is explained.
+        warnings: the warnings of the row.
+        not_clean: why the row is not clean; "" if it is.
+    """
+    title = f"# {scenario.name}: {answer_sentence(answer)}"
+    parts: list[str | Table] = [title, objectives_table(answer.objectives), row]
+    marks = (f"{MARK} " if not_clean and warning.level != Level.NOTE else "" for warning in warnings)
+    of_row = [f"{mark}{warning}" for mark, warning in zip(marks, warnings, strict=True)]
+    if lines := [*objective_warnings(answer), *of_row]:
         parts.append("\n".join(f"- {line}" for line in lines))
     if answer.consequences:
         parts.append(events_table(answer))
