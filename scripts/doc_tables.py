@@ -37,7 +37,8 @@ from hydra.events.warnings import HydraWarning
 from hydra.measure.column import Column
 from hydra.measure.step_columns import BATCH, PUBLISHED, step_columns
 from hydra.model import Scenario, SweepSpec, flag_names, setting_of
-from hydra.report.row_warnings import RowWarning
+from hydra.report.row_context import RowWarning
+from hydra.report.row_warnings import OF_FIGURES, OF_STATUS
 from hydra.sweep import KINDS, SweepTable
 from hydra.sweep.points import SweepPoint
 from hydra.sweep.search_columns import FAILED, LENGTH, beside, published
@@ -210,7 +211,7 @@ def events(name: str) -> list[type[Event]]:
     groups = {"row": RowWarning, "search": SearchWarning, "run": HydraWarning, "routine": Event}
     stated = [
         kind
-        for kind in Event.kinds.values()
+        for kind in ([*OF_STATUS, *OF_FIGURES] if name == "row" else Event.kinds.values())
         if not inspect.isabstract(kind) and (hasattr(kind, "template") or kind.text is not Event.text)
     ]
     return [kind for kind in stated if next(key for key, base in groups.items() if issubclass(kind, base)) == name]

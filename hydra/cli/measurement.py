@@ -179,14 +179,15 @@ class SloStep(ScenarioRun):
             click.echo(f"no answer: the step could not be measured{why}", err=True)
             return Printout("", EXIT_INTERRUPTED if end.code == EXIT_INTERRUPTED else EXIT_FAILED)
         warnings = warnings_of(end.rows[-1], scenario)
-        as_text = slo_text.document(scenario, answer, warnings)
-        as_json = slo_text.json_text(answer, warnings, why_not_clean(end.rows[-1]))
+        not_clean = why_not_clean(end.rows[-1])
+        row = tables.rows_table(scenario, end.rows, end.results)
+        as_text = slo_text.document(scenario, answer, row, warnings, not_clean)
+        as_json = slo_text.json_text(answer, warnings, not_clean)
         for name, text in (("slo.md", fitted(as_text)), ("slo.json", as_json)):
             write_whole(out / name, text, f"all results are in {out / 'run.db'}")
         shown = as_json
         if not self.command.flags["as_json"]:
-            row = tables.rows_table(scenario, end.rows, end.results)
-            shown = fitted([*as_text[:2], row, *as_text[2:]], terminal_width())
+            shown = fitted(as_text, terminal_width())
         code = EXIT_GOOD if answer.holds else EXIT_INCOMPLETE
         return self._printout(shown, code, end.rows)
 

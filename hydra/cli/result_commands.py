@@ -185,7 +185,8 @@ def runs(folder: Path, as_json: bool) -> None:
 
     import json
 
-    from hydra.report.run_catalog import catalog, elsewhere, mark_of, marks_line
+    from hydra.report.marks import OF_RUNS, marks_line
+    from hydra.report.run_catalog import catalog, elsewhere, mark_of
     from hydra.report.table import fitted, tabled, terminal_width
 
     entries = catalog(folder)
@@ -210,7 +211,7 @@ def runs(folder: Path, as_json: bool) -> None:
     reasons = [
         f"- {entry['run']}: {shorten(entry['why'], _REASON, placeholder=' …')}" for entry in entries if entry["why"]
     ]
-    if line := marks_line(marks):
+    if line := marks_line(marks, OF_RUNS):
         click.echo("\n" + fitted(line, terminal_width()))
     if reasons:
         click.echo("\n" + fitted("\n".join(reasons), terminal_width()))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from hydra.config.machine_limits import MachineLimits
 from hydra.config.resolved_scenario import ResolvedScenario
@@ -33,13 +34,31 @@ class AheadLimit:
     ahead_bytes: int
     available_bytes: int
 
+    @property
+    def override(self) -> dict[str, int]:
+        """The limit as one of the run's overrides, by which :func:`kept_limit` finds it."""
+        return {self.key: self.messages}
+
     def set(self, resolved: ResolvedScenario) -> ResolvedScenario:
         """The scenario with the limit in all rows."""
-        table, _, name = self.key.rpartition(".")
-        scenario = resolved.scenario
-        own = scenario.tables.get(table, resolved.system.tables[table]())
-        tables = {**scenario.tables, table: replace(own, **{name: self.messages})}
-        return replace(resolved, scenario=replace(scenario, tables=tables))
+        return kept_limit(resolved, self.override)
+
+
+def kept_limit(resolved: ResolvedScenario, overrides: Mapping[str, Any]) -> ResolvedScenario:
+    """The scenario with the limit of its run, which a resumed run keeps whatever memory is available now.
+
+    Args:
+        resolved: the scenario, with the limit or without it.
+        overrides: the overrides of the run, with the limit if the run set one.
+    """
+    ahead = resolved.system.read_ahead(resolved.scenario)
+    if ahead is None or ahead.key not in overrides:
+        return resolved
+    table, _, name = ahead.key.rpartition(".")
+    scenario = resolved.scenario
+    own = scenario.tables.get(table, resolved.system.tables[table]())
+    tables = {**scenario.tables, table: replace(own, **{name: overrides[ahead.key]})}
+    return replace(resolved, scenario=replace(scenario, tables=tables))
 
 
 def ahead_limit(resolved: ResolvedScenario, cluster: ClusterSpec, machine: MachineLimits) -> AheadLimit | None:

@@ -111,6 +111,8 @@ class ReadAheadLimited(Event):
         available_bytes: the memory of this machine that is available.
     """
 
+    level = Level.NOTE
+    summary = "subscribers read fewer messages ahead than usual, in all rows, so that they fit into memory"
     template = (
         "memory: subscribers could read {ahead_gb:.1f} GB ahead, and {available_gb:.1f} GB are available; so in all "
         "rows they read at most {messages:,} messages ahead, not {usual:,} ({key})"

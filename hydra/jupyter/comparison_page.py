@@ -31,7 +31,7 @@ from hydra.report.comparison_report import (
     what_else,
     what_would_show,
 )
-from hydra.report.table import marks_line
+from hydra.report.marks import marks_line
 
 _MOST_PANELS: Final = 3
 _MOST_ROWS: Final = 6
@@ -67,7 +67,7 @@ def page(comparison: Comparison) -> Page:
 
 def _table(comparison: Comparison, compared: Sequence[FigureComparison]) -> Html:
     shown = table(comparison, compared, figure)
-    marks = marks_line(shown).replace("`", "")
+    marks = marks_line(shown.marks)
     return block(scrolling(html(shown)) + (f'<p class="below">{escape(marks)}</p>' if marks else ""))
 
 

@@ -30,6 +30,7 @@ from hydra.measure.column import Column
 from hydra.model import Figure, number
 from hydra.report import experiment_folder
 from hydra.report.experiment_folder import ExperimentRecord, ExperimentTable, shown_columns
+from hydra.report.marks import marks_line
 from hydra.store.database import FINISHED
 from hydra.store.run_folders import DATABASE
 
@@ -85,7 +86,9 @@ def show(found: ExperimentData) -> Section:
 
 def table(view: ExperimentTable) -> Html:
     """A table with its title and its notes."""
-    inner = scrolling(html(experiment_folder.table(view, figure)))
+    shown = experiment_folder.table(view, figure)
+    marks = marks_line(shown.marks)
+    inner = scrolling(html(shown)) + (f'<p class="below">{escape(marks)}</p>' if marks else "")
     notes = "".join(f"<li>{escape(note)}</li>" for note in view.notes)
     if not view.rows:
         inner = '<p class="empty">No row was measured.</p>'

@@ -21,8 +21,9 @@ from hydra.measure.column_names import CLIENTS, POINT
 from hydra.model import SHARED, Settings, StepPlan, value_of
 from hydra.report.interval_display import efforts, legend, whole_rate
 from hydra.report.latency_bound import beside, bounded_text
+from hydra.report.marks import NOTED, marks_line
 from hydra.report.published_tables import CellComparison, RowComparison, asked, compare, differences
-from hydra.report.table import NOTED, Table, TableRow, marks_line
+from hydra.report.table import Table, TableRow
 from hydra.report.tables import FigureFormat, client_versions_line, group_line, name_of, pacing_line, publishers_line
 from hydra.report.tables import table as its_table
 from hydra.store.database import CLIENTS_KEY, FINISHED
@@ -201,7 +202,7 @@ def table(run: RunData) -> Html:
         return block('<p class="empty">No row was measured.</p>')
     shown = its_table(run.scenario, run.rows, run.notes, run.results, _PAGE)
     below = [
-        marks_line(shown).replace("`", ""),
+        marks_line(shown.marks),
         publishers_line(run.scenario),
         group_line(run.scenario, run.rows),
         pacing_line(run.scenario),
@@ -255,11 +256,14 @@ def comparison(run: RunData) -> Html | None:
     return block(
         f"<p>{note}</p>"
         + scrolling(f'<table class="rows comparison"><thead><tr>{head}</tr><tr>{under}</tr></thead>{body}</table>')
+        + (f'<p class="below">{escape(marks)}</p>' if (marks := marks_line(line.mark for line in both)) else "")
     )
 
 
 def _line(line: RowComparison, keys: Iterable[Column], columns: Iterable[Column]) -> str:
-    told = "".join(f"<td>{escape(figure(key, line.key[key.name]))}</td>" for key in keys)
+    mark = f'<span class="mark">{line.mark}</span> ' if line.mark else ""
+    first, *others = (escape(figure(key, line.key[key.name])) for key in keys)
+    told = "".join(f"<td>{text}</td>" for text in (mark + first, *others))
     cells = "".join(_cell(c, line.cells[c.name]) for c in columns)
     return f"<tr>{told}{cells}</tr>"
 

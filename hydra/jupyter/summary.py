@@ -15,8 +15,8 @@ from hydra.jupyter.run_data import RunData, RunTable
 from hydra.measure.column_names import PUBLISHERS, STATUS, VERDICT
 from hydra.measure.slo import word
 from hydra.model import Scenario
+from hydra.report.marks import NOTED, OF_RUNS, marks_line
 from hydra.report.slo_text import deciding
-from hydra.report.table import NOTED
 from hydra.report.tables import client_versions_line, name_of, publishers_text
 from hydra.store.database import CLIENTS_KEY
 from hydra.sweep import Row, kind_of
@@ -25,12 +25,15 @@ from hydra.sweep.kind import HeadlineFigure
 
 def summary(run: RunData) -> Html:
     """The first paragraph and the numbers."""
+    shown = numbers(run)
     cards = "".join(
         f'<div class="number{" unclean" if mark(n) else ""}"><span>{escape(label(n))}</span>'
         f"<strong>{escape(n.value)}</strong><span>{escape(n.remark)}</span></div>"
-        for n in numbers(run)
+        for n in shown
     )
-    return block(f'<p class="summary">{escape(measured_sentence(run))}</p><div class="numbers">{cards}</div>')
+    marks = marks_line(map(mark, shown), OF_RUNS)
+    below = f'<p class="below">{escape(marks)}</p>' if marks else ""
+    return block(f'<p class="summary">{escape(measured_sentence(run))}</p><div class="numbers">{cards}</div>{below}')
 
 
 def label(figure: HeadlineFigure) -> str:

@@ -66,7 +66,7 @@ from hydra.model import (
     Histogram,
     PublisherReport,
 )
-from hydra.wire.arrays import Flags, Ints, sorted_ids, total
+from hydra.wire.arrays import Flags, Floats, Ints, sorted_ids, total
 from hydra.wire.data_message import payload
 from hydra.wire.histogram import merge
 from hydra.wire.report_validation import MAX_ABSENT
@@ -120,7 +120,7 @@ def figures(o: Observation, histograms: MergedHistograms | None = None) -> dict[
     counted = exact if account.expected else None
     failed = loss.failed_clients(asked, others, accounts.most if accounts else None)
     sending = _sending(o, publishers)
-    rx = rates.rx_span_rates_pps(mine).tolist() if counted and not _too_few(o) else []
+    rx = rates.known(rates.rx_span_rates_pps(mine)).tolist() if counted and not _too_few(o) else []
     rx_span = fmean(rx) if rx else None
     growing = growth(mine.lag_bins_us, o.plan.duration_s)
     received = accounts.received(others) if accounts and counted else np.zeros(0, np.int64)
@@ -387,13 +387,11 @@ def _aggregate(o: Observation, asked: StepSubscribers, accounts: MessageAccounts
 def _rx_rate(o: Observation, asked: StepSubscribers, accounts: MessageAccounts, rx_span: float | None) -> float | None:
     """The mean messages/s that a subscriber outside the cohort received.
 
-    ``rx_span`` is the rate from the first batch to the last; of tools at ``max``, or with a stored log, the only one.
+    ``rx_span`` is the rate from the first batch to the last; tools without one have no other.
     """
     if o.counted:
-        requested, senders = o.plan.settings.rate, list(o.publisher_reports.values())
-        if requested == "max" or o.stored or rx_span is None:
-            return rx_span
-        return rates.tool_rx_rate_pps(asked.reports_of(asked.others), senders, requested)
+        own = None if rx_span is None else rates.known(_tool_rx_rates(o, asked.reports_of(asked.others)))
+        return float(own.mean()) if own is not None and len(own) else None
     if _spans(o) and not o.stored:
         told = bool(asked.reported[asked.others].all()) and not _too_few(o)
         own = rates.own_rx_rates_pps(asked.reports_of(asked.others), shared=bool(o.group)) if told else None
@@ -403,20 +401,28 @@ def _rx_rate(o: Observation, asked: StepSubscribers, accounts: MessageAccounts, 
     return total(received) / len(received) / seconds if seconds and len(received) else None
 
 
+def _tool_rx_rates(o: Observation, reports: SubscriberTable) -> Floats:
+    """Of every tool the messages/s that it read in its own time, since the window contains the start of its program.
+
+    NaN: unknown.
+    """
+    requested = o.plan.settings.rate
+    if requested == "max" or o.stored:
+        return rates.rx_span_rates_pps(reports)
+    return rates.tool_rx_rates_pps(reports, list(o.publisher_reports.values()), requested)
+
+
 def _rx_mb_s(o: Observation, asked: StepSubscribers) -> float | None:
     """Megabytes/s that all subscribers received together."""
     reports = asked.reports
-    if _spans(o) and not o.stored and not o.counted:
+    if o.counted:
+        return None if _too_few(o) else rates.tool_rx_mb_s(reports, _tool_rx_rates(o, reports))
+    if _spans(o) and not o.stored:
         own = None if _too_few(o) else rates.own_rx_rates_pps(reports, shared=bool(o.group))
         return None if own is None else rates.rx_mb_s(reports, own, 1.0)
     seconds = _receiving_s(o, asked)
-    return rates.rx_mb_s(reports, reports.of_clients(_messages(o, reports)), seconds) if seconds else None
-
-
-def _messages(o: Observation, reports: SubscriberTable) -> Ints:
-    """The messages of each ledger that count for receive rates."""
-    # The arrival time of a message without a header is unknown.
-    return reports.received if o.stored or o.counted else reports.in_window
+    counts = reports.received if o.stored else reports.in_window
+    return rates.rx_mb_s(reports, reports.of_clients(counts), seconds) if seconds else None
 
 
 def _largest(values: Ints) -> int:

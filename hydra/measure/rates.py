@@ -69,10 +69,8 @@ def tool_tx_rate_pps(report: PublisherReport, requested_pps: float, window_ns: t
     return max(min(n * SECOND_NS / own_ns, requested_pps), (n - 1) * SECOND_NS / own_ns)
 
 
-def tool_rx_rate_pps(
-    reports: SubscriberTable, publishers: Sequence[PublisherReport], requested_pps: float
-) -> float | None:
-    """The mean rate of tools that read what publishers sent at a rate meanwhile; None if none of them has a time.
+def tool_rx_rates_pps(reports: SubscriberTable, publishers: Sequence[PublisherReport], requested_pps: float) -> Floats:
+    """Of every tool the rate at which it read what publishers sent at a rate meanwhile; NaN if it has no time.
 
     A tool's own time excludes its start, but the messages that were sent meanwhile count: so the time is that from the
     first message sent to the last one read, and at least the time for which the messages were due.
@@ -80,11 +78,10 @@ def tool_rx_rate_pps(
     received = reports.of_clients(reports.received)
     senders = [p for p in publishers if p.acknowledged]
     some = (received > 0) & (reports.last_ns > 0)
-    if not senders or not some.any():
-        return None
-    took_ns = np.maximum(reports.last_ns[some] - min(p.first_ns for p in senders), 1)
-    rates = np.minimum(received[some] * float(SECOND_NS) / took_ns, requested_pps * len(senders))
-    return float(rates.mean())
+    first_ns = min((p.first_ns for p in senders), default=0)
+    took_ns = np.maximum(reports.last_ns - first_ns, 1)
+    rates: Floats = np.minimum(received * float(SECOND_NS) / took_ns, requested_pps * len(senders))
+    return np.where(some & bool(senders), rates, np.nan)
 
 
 def own_rx_rates_pps(reports: SubscriberTable, *, shared: bool) -> Floats | None:
@@ -125,14 +122,20 @@ def _shares_pps(reports: SubscriberTable, received: Ints, some: Flags) -> Floats
 
 
 def rx_span_rates_pps(reports: SubscriberTable) -> Floats:
-    """(received − first batch) / (last − first batch time) of every subscriber with at least two batches.
+    """(received − first batch) / (last − first batch time) of every subscriber; NaN if it has fewer than two batches.
 
     The first batch is left out because its messages arrived before the first reading of the clock.
     """
     has_rate = (reports.batches >= 2) & (reports.last_ns > reports.first_ns)
     counted = np.maximum(reports.of_clients(reports.received) - reports.first_batch, 0)
-    rates: Floats = (counted * float(SECOND_NS))[has_rate] / (reports.last_ns - reports.first_ns)[has_rate]
-    return rates
+    rates: Floats = counted * float(SECOND_NS) / np.maximum(reports.last_ns - reports.first_ns, 1)
+    return np.where(has_rate, rates, np.nan)
+
+
+def known(rates_pps: Floats) -> Floats:
+    """The rates without those that are unknown (NaN)."""
+    found: Floats = rates_pps[~np.isnan(rates_pps)]
+    return found
 
 
 def tx_mb_s(reports: Iterable[PublisherReport], window_ns: tuple[int, int]) -> float | None:
@@ -160,6 +163,14 @@ def rx_mb_s(reports: SubscriberTable, messages: Ints | Floats, seconds: float) -
     # The reported bytes include duplicates and unexpected messages.
     read = reports.of_clients(reports.received + reports.extra + reports.duplicates)
     return float((reports.bytes * (messages / np.maximum(read, 1))).sum()) / seconds / MEGABYTE
+
+
+def tool_rx_mb_s(reports: SubscriberTable, rates_pps: Floats) -> float | None:
+    """Received megabytes/s of all tools together at these rates; None if one that has read messages has no rate."""
+    some = reports.of_clients(reports.received) > 0
+    if not some.any() or np.isnan(rates_pps[some]).any():
+        return None
+    return rx_mb_s(reports, np.where(some, rates_pps, 0.0), 1.0)
 
 
 def jain(values: Ints) -> float | None:

@@ -7,7 +7,8 @@ minus that error. A copy whose outcome is unknown may be lost. A copy that did n
 a yes, the upper 95 % limit of the larger share must be within the allowed share; for a no, the lower limit of the
 smaller share must be above it (:mod:`hydra.measure.share_interval`).
 
-A maximum, a loss of 0, the rate and a recovery are facts of the run, without a statistical conclusion.
+A maximum, a loss of 0, the rate, a stop and a recovery are facts of the run, without a statistical conclusion. A stop
+(:mod:`hydra.measure.stops`) is a no, whatever the objectives are: the system did not carry the workload all the time.
 
 An objective that was missed while the hosts of the run limited or delayed the step is unknown: another machine may keep
 it (:attr:`hydra.measure.verdict.Verdict.local`).
@@ -17,16 +18,27 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from hydra.events.value_formatting import counted
+from hydra.events.value_formatting import counted, number
 from hydra.measure.acceptance import least_sent
-from hydra.measure.column_names import LATENCY_BOUND, LOCAL_LIMIT, LOSS_TARGET, RATE_HELD, RATE_SENT
+from hydra.measure.column_names import (
+    LATENCY_BOUND,
+    LOCAL_LIMIT,
+    LOSS_TARGET,
+    RATE_HELD,
+    RATE_SENT,
+    STOPPED,
+    UNSTEADY,
+    VERDICT,
+)
 from hydra.measure.event_recovery import PERCENTILES, EventImpact
 from hydra.measure.share_interval import DOUBT, CopyOutcomes, Lateness, copies_of, least_s
-from hydra.model import Figure, Histogram, SloSpec, TimeSeriesFacts, TimeSeriesInterval, number
+from hydra.measure.steadiness import decode_unsteadiness
+from hydra.model import Figure, Histogram, SloSpec, TimeSeriesFacts, TimeSeriesInterval
+from hydra.model import number as number_of
 from hydra.wire.buckets import percentiles_us
 
 LOSS: Final = "loss_pct"
@@ -50,7 +62,7 @@ class ObjectiveResult:
     """One objective with its answer.
 
     Attributes:
-        name: a field of :class:`hydra.model.SloSpec`, or ``rate``.
+        name: a field of :class:`hydra.model.SloSpec`, ``rate``, or, of a step with a stop, ``stopped_s``.
         target: the target, in the unit of the name.
         measured: the figure; None: not known.
         low: its lower 95 % limit; None: there is none, as for facts of the run.
@@ -152,7 +164,7 @@ def objective_results(
     copies = copies_of(figures, latency, facts, course)
     step = _Step(slo, latency, facts, copies, Lateness(facts, course, latency, copies, slo.stall_s), figures)
     due = sum(interval.due for interval in course)
-    found = [_rate(figures, due, publishers, facts.duration_s)]
+    found = [_rate(figures, due, publishers, facts.duration_s), *_stopped(figures)]
     for name, target in slo.objectives().items():
         if name in PERCENTILES:
             found.append(step.percentile(name, target))
@@ -174,15 +186,28 @@ def _here(missed: ObjectiveResult, local: str) -> ObjectiveResult:
 def _rate(figures: Mapping[str, Figure], due: float, publishers: int, duration_s: float) -> ObjectiveResult:
     """The rate of all publishers in messages/s; whether it is held is decided by the numbers of messages."""
     # The load may change within the step, so the messages due are those of its time series.
-    least = (1 - (number(figures.get(LOSS_TARGET)) or 0.0) / 100) * least_sent(due, publishers)
+    least = (1 - (number_of(figures.get(LOSS_TARGET)) or 0.0) / 100) * least_sent(due, publishers)
     sent, held = figures.get("total_tx"), figures.get(RATE_HELD)
     if not isinstance(sent, int | float) or held is None:
         why = "the number of messages sent is unknown"
         return ObjectiveResult(RATE, least / duration_s, None, None, None, holds=None, why=why)
     kept = held is True
     what = "sent" if figures.get(RATE_SENT) is False else "accepted"
-    why = "" if kept else f"not all messages due were {what}; limited by: {figures.get('verdict') or 'unknown'}"
+    why = "" if kept else f"not all messages due were {what}; limited by: {figures.get(VERDICT) or 'unknown'}"
     return ObjectiveResult(RATE, least / duration_s, sent / duration_s, None, None, kept, why)
+
+
+def _stopped(figures: Mapping[str, Figure]) -> Iterator[ObjectiveResult]:
+    """The objective that a step with a stop missed, with its longest stop; nothing of any other step."""
+    if stopped_s := number_of(figures.get(STOPPED)):
+        stops = [each for each in decode_unsteadiness(str(figures.get(UNSTEADY) or "")) if each.kind == "stop"]
+        parts = []
+        if longest := max(stops, key=lambda each: each.for_s, default=None):
+            others = f", and in {counted(len(stops) - 1, 'other stop')}" if len(stops) > 1 else ""
+            about = f"nothing arrived for about {number(longest.for_s)} s from second {longest.at_s} on"
+            parts.append(f"{about}{others}, although messages were due")
+        parts.append(f"limited by: {figures.get(VERDICT) or 'unknown'}")
+        yield ObjectiveResult(STOPPED, 0, stopped_s, None, None, holds=False, why="; ".join(parts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,8 @@ from hydra.measure.column_names import CLEAN, NOT_CLEAN_WHY
 from hydra.model import Figure
 from hydra.report.comparison_input import load_sides
 from hydra.report.fail_conditions import Condition, conditions_met, numbers, parse
-from hydra.report.table import NOTED, Document, Table, TableCell, TableRow, plain
+from hydra.report.marks import NOTED
+from hydra.report.table import Document, Table, TableCell, TableRow, plain
 
 _HEADS: Final = ("row", "run", "figure", "base", "run's", "difference", "95 % interval", "p", "repeats", "verdict")
 _RIGHT: Final = (*[False] * 3, *[True] * 6, False)

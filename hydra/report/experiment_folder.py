@@ -14,13 +14,14 @@ import msgspec
 from hydra.errors import RunDirectoryError
 from hydra.events.value_formatting import MARK
 from hydra.measure.column import TEXT, YES_NO, Column
-from hydra.measure.column_names import NOT_CLEAN_WHY
 from hydra.model import Figure
+from hydra.report.marks import NOTED
 from hydra.report.table import Document, Table, TableRow
 from hydra.report.table import markdown as text_of
 from hydra.report.tables import cell
 from hydra.store.run_folders import RECORD, json_of, read_json, write_whole
 from hydra.system import ExperimentTable as ExperimentTable  # what a report reads, which uses no system
+from hydra.system.experiment import MARKING, TROUBLE, WHY
 
 T = TypeVar("T")
 
@@ -127,23 +128,29 @@ def document(record: ExperimentRecord, views: Sequence[ExperimentTable]) -> Docu
 
 
 def table(view: ExperimentTable, text: Callable[[Column, Figure], str]) -> Table:
-    """The table of a view; ``text`` formats a figure, and ``MARK`` stands beside a row that is not clean."""
+    """The table of a view; ``text`` formats a figure, and the mark of :data:`MARKING` stands beside a row."""
     columns = shown_columns(view)
     rows = [
-        TableRow([text(column, row.get(column.name)) for column in columns], MARK if why else "", str(why or ""))
+        TableRow(
+            [text(column, row.get(column.name)) for column in columns],
+            MARK if row.get(WHY.name) else NOTED if row.get(TROUBLE.name) else "",
+            "; ".join(str(row[column.name]) for column in MARKING if row.get(column.name)),
+        )
         for row in view.rows
-        for why in [row.get(NOT_CLEAN_WHY)]
     ]
     right = [column.unit != TEXT for column in columns]
     return Table([column.title for column in columns], rows, right, [column.help for column in columns])
 
 
+_MARKING: Final = frozenset(column.name for column in MARKING)
+
+
 def shown_columns(view: ExperimentTable) -> list[Column]:
-    """The columns of a view that have a figure in some row, and all columns of text but the reason of a mark."""
+    """The columns of a view that have a figure in some row, and all columns of text but the reasons of marks."""
     return [
         column
         for column in view.columns
-        if column.name != NOT_CLEAN_WHY
+        if column.name not in _MARKING
         and (column.unit in (TEXT, YES_NO) or any(row.get(column.name) is not None for row in view.rows))
     ]
 

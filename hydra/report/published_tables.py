@@ -13,6 +13,7 @@ from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import resolve
 from hydra.events import value_formatting
 from hydra.model import Figure, Scenario, number, value_of
+from hydra.report.marks import mark_of_row
 from hydra.report.reference_files import parsed, text_of
 from hydra.sweep import Row, kind_of
 from hydra.system import Reference
@@ -47,11 +48,13 @@ class RowComparison:
         key: the client count, and the settings that the experiment or the run varies.
         side: the tables that have such a row.
         cells: by column, in the published order.
+        mark: the mark of the measured row; "" if there is none.
     """
 
     key: Mapping[str, Figure]
     side: Side
     cells: Mapping[str, CellComparison]
+    mark: str = ""
 
 
 def published_for(resolved: ResolvedScenario) -> PublishedTable | None:
@@ -98,7 +101,8 @@ def _line(names: Iterable[str], columns: Iterable[str], measured: Row | None, pu
     ours, theirs = measured or {}, published or {}
     cells = {c: CellComparison(ours.get(c), theirs.get(c), ratio(ours.get(c), theirs.get(c))) for c in columns}
     side: Side = "both" if measured and published else "measured" if measured else "published"
-    return RowComparison({name: (ours or theirs).get(name) for name in names}, side, cells)
+    key = {name: (ours or theirs).get(name) for name in names}
+    return RowComparison(key, side, cells, mark_of_row(measured) if measured else "")
 
 
 _OF_EVERY_SYSTEM: Final = ("rate", "message_size", "message_size_min", "payload")

@@ -31,6 +31,7 @@ from hydra.model.acceptance import (
 QUIET: Final = "end the other processes on that host, or measure when they do not run"
 FEWER: Final = "use fewer clients on this host, or more hosts"
 LOWER_RATE: Final = "use a lower rate"
+HOW_ENDED: Final = "see in the table events of run.db how each subscriber ended"
 
 OF_REFUSAL: Final[Mapping[str, str]] = {
     TOO_LARGE: "send smaller messages or batches, or raise the server's limit of a message's size",
@@ -90,13 +91,14 @@ def against(limit: RowLimit, otherwise: str) -> str:
         return "; ".join(planned)
     if not limit.local:
         return otherwise
-    return f"limited or delayed by {limit.local}: {_here(limit)}"
+    return f"limited or delayed by {limit.local}: {at_hosts(limit)}"
 
 
-def _here(limit: RowLimit) -> str:
-    """The remedy against a limit at the hosts of the run."""
+def at_hosts(limit: RowLimit, *, same_rate: bool = False) -> str:
+    """The remedy against a limit at the hosts of the run; with ``same_rate`` not another rate."""
     if limit.local == PUBLISHER:
-        return "use a lower rate, or a faster publisher (native clients, a host with faster cores)"
+        faster = "a faster publisher (native clients, a host with faster cores)"
+        return f"use {faster}" if same_rate else f"{LOWER_RATE}, or {faster}"
     if limit.local != HOST:
         return FEWER
     if limit.others_pct >= OTHERS_SHARE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from shlex import quote
 from typing import Any, Final
@@ -13,8 +13,8 @@ from hydra.errors import RunDirectoryError, UnreadableRunError
 from hydra.events.value_formatting import MARK
 from hydra.measure.slo import word
 from hydra.report.experiment_folder import read_record
+from hydra.report.marks import NOTED
 from hydra.report.slo_text import answer_line
-from hydra.report.table import NOTED
 from hydra.store import interleaved_record
 from hydra.store.database import ENDED_KEY, ERROR_KEY, RunStore
 from hydra.store.run_folders import DATABASE, RECORD, ROWS, is_experiment, refuse_no_folder
@@ -86,24 +86,12 @@ def entry(directory: Path) -> dict[str, Any]:
 
 _COLUMNS: Final = ("run", "scenario", "began", "client", "steps", "not ok", "clean", "disturbed", "slo", "ended", "why")
 
-MEANINGS: Final[Mapping[str, str]] = {
-    MARK: "a row of the run is not clean, or it is not shown that the run kept its objectives.",
-    NOTED: "other processes, or a host without free CPU, may have changed the figures of a row.",
-}
-"""What the marks in the list mean."""
-
 
 def mark_of(clean: bool | None, disturbed: bool | None, slo: str) -> str:
-    """The mark of a run in the list, one of :data:`MEANINGS`; "": it has none."""
+    """The mark of a run in the list, one of :data:`hydra.report.marks.OF_RUNS`; "": it has none."""
     if clean is False or slo in ("no", "unknown"):
         return MARK
     return NOTED if disturbed else ""
-
-
-def marks_line(marks: Iterable[str]) -> str:
-    """The explanation of the marks that a list has; "" if it has none."""
-    used = set(marks)
-    return " ".join(f"{mark}: {meaning}" for mark, meaning in MEANINGS.items() if mark in used)
 
 
 def _judged(directories: Iterable[Path]) -> tuple[bool | None, bool | None, str]:

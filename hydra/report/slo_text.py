@@ -8,6 +8,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Final
 
+from hydra.events.event import Level
 from hydra.events.value_formatting import MARK, counted, number
 from hydra.events.warnings import HydraWarning
 from hydra.measure.column_names import CLEAN, LOCAL_LIMIT, NOT_CLEAN_WHY
@@ -15,6 +16,7 @@ from hydra.measure.event_recovery import EventImpact, SpanLatency
 from hydra.measure.slo import RATE, ObjectiveResult, word
 from hydra.measure.verdict import HOST, OTHERS_PCT
 from hydra.model import Scenario
+from hydra.report.remedies import RowLimit, at_hosts
 from hydra.report.table import Document, Table, plain
 from hydra.store.slo_results import SloResult
 
@@ -51,17 +53,11 @@ def answer_sentence(answer: SloResult) -> str:
 
 def _local(answer: SloResult) -> str:
     """What limited or delayed the workload at the hosts of the run, and what would give an answer."""
-    others = answer.others_pct is not None and answer.others_pct >= OTHERS_PCT
-    by = (
-        f" (other processes used {number(answer.others_pct or 0.0, 2)} % of it)"
-        if others and answer.local == HOST
-        else ""
-    )
-    remedy = "end the other processes, or measure on another host" if by else _LESS
+    others_pct = answer.others_pct or 0.0
+    shared = answer.local == HOST and others_pct >= OTHERS_PCT
+    by = f" (other processes used {number(others_pct, 2)} % of it)" if shared else ""
+    remedy = at_hosts(RowLimit(local=answer.local, others_pct=others_pct), same_rate=True)
     return f"limited by {answer.local}{by}; to get an answer, {remedy}"
-
-
-_LESS: Final = "use native clients, fewer clients on a host, more hosts, or a host of its own for the server"
 
 
 def answer_line(answer: SloResult) -> str:
@@ -113,10 +109,23 @@ def objective_warnings(answer: SloResult) -> list[str]:
     return notes
 
 
-def document(scenario: Scenario, answer: SloResult, warnings: Sequence[HydraWarning] = ()) -> Document:
-    """The answer, each objective with its margin, the effect of each event, and the warnings of the row."""
-    parts: list[str | Table] = [f"# {scenario.name}: {answer_sentence(answer)}", objectives_table(answer.objectives)]
-    if lines := [*objective_warnings(answer), *(f"{MARK} {warning}" for warning in warnings)]:
+def document(
+    scenario: Scenario, answer: SloResult, row: Table, warnings: Sequence[HydraWarning] = (), not_clean: str = ""
+) -> Document:
+    """The answer, each objective with its margin, the row, the effect of each event, and the warnings of the row.
+
+    Args:
+        scenario: the scenario.
+        answer: the answer.
+        row: the table of the row, below which its mark is explained.
+        warnings: the warnings of the row.
+        not_clean: why the row is not clean; "" if it is.
+    """
+    title = f"# {scenario.name}: {answer_sentence(answer)}"
+    parts: list[str | Table] = [title, objectives_table(answer.objectives), row]
+    marks = (f"{MARK} " if not_clean and warning.level != Level.NOTE else "" for warning in warnings)
+    of_row = [f"{mark}{warning}" for mark, warning in zip(marks, warnings, strict=True)]
+    if lines := [*objective_warnings(answer), *of_row]:
         parts.append("\n".join(f"- {line}" for line in lines))
     if answer.consequences:
         parts.append(events_table(answer))

@@ -16,6 +16,7 @@ from rich.cells import cell_len, set_cell_size
 from tabulate import tabulate
 
 from hydra.events.value_formatting import MARK, number
+from hydra.report.marks import marks_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +26,6 @@ class TableCell:
     text: str
     note: str = ""
     strong: bool = False
-
-
-NOTED: Final = "*"
-"""The mark of a clean row with a warning below the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +62,11 @@ class Table:
     hints: Sequence[str] = ()
     spare: Sequence[bool] = ()
 
+    @property
+    def marks(self) -> list[str]:
+        """The marks of the rows."""
+        return [row.mark for row in self.rows]
+
 
 Document = Sequence[str | Table]
 """A text to read: paragraphs and lists in Markdown, and tables."""
@@ -81,21 +83,7 @@ def markdown(document: Document) -> str:
 
 
 def _as_markdown(part: str | Table) -> list[str]:
-    return [part] if isinstance(part, str) else [_pipe(part), *filter(None, [marks_line(part)])]
-
-
-MARKS: Final = {
-    MARK: "the row is not clean: read its lines below before you use its figures",
-    NOTED: "a line below is about the row, which is clean",
-}
-"""The meaning of each mark of a row."""
-
-
-def marks_line(table: Table) -> str:
-    """The line below a table that explains its marks; "" if no row has one."""
-    used = {row.mark for row in table.rows}
-    # A Markdown reader would take a star at the beginning of a line for a list.
-    return "; ".join(f"`{mark}` {meaning}" for mark, meaning in MARKS.items() if mark in used)
+    return [part] if isinstance(part, str) else [_pipe(part), *filter(None, [marks_line(part.marks, quote="`")])]
 
 
 def _pipe(table: Table) -> str:
@@ -161,7 +149,7 @@ def fitted(text: str | Document, width: int | None = None, *, colours: bool = Fa
             parts.append(_prose(part, width))
             continue
         parts.append("\n".join(_grid(part, width, colours=colours)))
-        parts += [_prose(line.replace("`", ""), width) for line in filter(None, [marks_line(part)])]
+        parts += [_prose(line, width) for line in filter(None, [marks_line(part.marks)])]
     return "\n\n".join(parts) + "\n"
 
 

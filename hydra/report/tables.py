@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from hydra.events.stored_event import StoredEvent
-from hydra.events.value_formatting import MARK, counted, known_digits, number
+from hydra.events.value_formatting import counted, known_digits, number
 from hydra.events.warnings import HydraWarning
 from hydra.measure.column import COUNT, INTERVAL, REPEATS, Column
 from hydra.measure.column_names import AGGREGATE, AVG_RX, AVG_TX, CLIENTS, GROUP, LOSS, PUBLISHERS, STATUS
@@ -25,8 +25,9 @@ from hydra.model import Figure, Scenario, StepResult
 from hydra.model import number as number_of
 from hydra.report.interval_display import LeastLosses, efforts, least_losses, legend, loss_limits, whole_rate
 from hydra.report.latency_bound import beside, bounded_text, latency_in_ms
+from hydra.report.marks import mark_of_row
 from hydra.report.row_warnings import warnings_of_rows
-from hydra.report.table import NOTED, Table, TableCell, TableRow, fitted
+from hydra.report.table import Table, TableCell, TableRow, fitted
 from hydra.report.table import markdown as text_of
 from hydra.report.warnings import WarnedRow, merge_equal_warnings, warnings
 from hydra.store.run_folders import ROWS, write_whole
@@ -159,7 +160,7 @@ def table(
     results: Sequence[StepResult],
     written: FigureFormat,
 ) -> Table:
-    """The table; ``MARK`` stands beside a row that is not clean, ``NOTED`` beside a clean row with a warning.
+    """The table; ``⚠`` stands beside a row that is not clean, ``*`` beside a clean row with a warning.
 
     Args:
         scenario: the scenario of the run.
@@ -179,7 +180,7 @@ def table(
                 else _with_interval(column, row, scenario, least, written)
                 for column in columns
             ],
-            MARK if flaws(row) else NOTED if about else "",
+            mark_of_row(row, warned=bool(about)),
             "; ".join(note.text for note in about),
             str(row.get(STATUS, "")),
         )

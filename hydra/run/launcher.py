@@ -16,7 +16,7 @@ import click
 from hydra.client.linux_process import raise_open_files, running_on
 from hydra.client.payload import beginning
 from hydra.config.machine_limits import MachineLimits, read_limits
-from hydra.config.read_ahead import ahead_limit
+from hydra.config.read_ahead import AheadLimit, ahead_limit, kept_limit
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.resource_needs import expected_start_s
 from hydra.config.shortages import check_row
@@ -156,13 +156,17 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor,
                 return _complete(resolved, request, observer, redactor)
         pinned = resolved
         pins: Mapping[GroupRole, tuple[int, ...]] = {}
+        limited: ReadAheadLimited | None = None
         if request.engine.spec.is_local:
             pinned, pins = pinned_scenario(resolved, machines.own)
             # The command itself disturbs the subscribers at most, whose threads are the most.
             stack.enter_context(running_on(pins["subscriber"] if is_apart(resolved) and "subscriber" in pins else ()))
-            resolved, pinned, limited = _within_memory(resolved, pinned, request)
-            if limited is not None:
+            resolved, pinned, limit = _within_memory(resolved, pinned, request)
+            if limit is not None:
+                limited = ReadAheadLimited(**asdict(limit))
                 observer.show(limited)
+                # The rest of the run has the same limit, if it is resumed.
+                request = replace(request, overrides={**request.overrides, **limit.override})
         system = system_for(pinned, is_local=request.engine.spec.is_local)
         system.check()
 
@@ -196,8 +200,9 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor,
             with _store(resolved, request, redactor) as store:
                 if not request.resume:
                     stack.enter_context(locked(request.out))
-                if left_out is not None:
-                    store.add_event(left_out)
+                for event in (left_out, limited):
+                    if event is not None:
+                        store.add_event(event)
                 if pins:
                     store.add_event(RolesPinned({role: format_cpus(cpus) for role, cpus in pins.items()}))
                 within = "" if request.whole is None else f"{request.whole.name}/"
@@ -221,15 +226,19 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor,
 
 def _within_memory(
     resolved: ResolvedScenario, pinned: ResolvedScenario, request: RunRequest
-) -> tuple[ResolvedScenario, ResolvedScenario, ReadAheadLimited | None]:
-    """Both scenarios with the limit of the read-ahead that this machine needs, and the line about it, if there is one.
+) -> tuple[ResolvedScenario, ResolvedScenario, AheadLimit | None]:
+    """Both scenarios with the limit of the read-ahead that this machine needs, and the limit of a run that begins.
 
-    A resumed run keeps the limit of its first rows, which its scenario contains.
+    A resumed run keeps the limit of its first rows.
     """
-    limit = None if request.resume else ahead_limit(pinned, request.cluster, read_limits(request.out))
+    if request.resume:
+        with RunStore.open(request.out) as store:
+            overrides = store.meta("overrides", {})
+        return kept_limit(resolved, overrides), kept_limit(pinned, overrides), None
+    limit = ahead_limit(pinned, request.cluster, read_limits(request.out))
     if limit is None:
         return resolved, pinned, None
-    return limit.set(resolved), limit.set(pinned), ReadAheadLimited(**asdict(limit))
+    return limit.set(resolved), limit.set(pinned), limit
 
 
 def _slowed(resolved: ResolvedScenario, request: RunRequest, machine: MachineLimits) -> SlowedByMachine | None:

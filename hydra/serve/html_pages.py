@@ -8,7 +8,7 @@ from typing import Final
 
 from hydra.events.value_formatting import counted
 from hydra.jupyter.summary import label, mark
-from hydra.report.run_catalog import marks_line
+from hydra.report.marks import OF_RUNS, marks_line
 from hydra.serve.overview import RunEntry
 from hydra.serve.routing import STYLE, comparing_url, listing_url, run_url
 from hydra.sweep.kind import HeadlineFigure
@@ -60,7 +60,8 @@ def run_list_page(folder: str, within: str, entries: Sequence[RunEntry]) -> str:
         '<div class="scroll runs" role="region" tabindex="0" aria-label="Table of runs"><table class="rows runs">\n'
         f"<caption>Newest first</caption>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table></div>"
     )
-    if marks := marks_line(each.mark for each in entries):
+    shown = [each_mark for each in entries for each_mark in (each.mark, *map(mark, each.numbers))]
+    if marks := marks_line(shown, OF_RUNS):
         table += f'\n<p class="below">{escape(marks)}</p>'
     return page(f"Hydra: {title}", f'{head}<form action="/compare" method="get">\n{_button(entries)}{table}\n</form>')
 

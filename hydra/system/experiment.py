@@ -18,7 +18,11 @@ Row = Mapping[str, Figure]
 FEWEST_RECORDS: Final = 1000
 """The smallest number of records at any scale: fewer would measure only the start of a transfer."""
 WHY: Final = Column(NOT_CLEAN_WHY, TEXT, "why the row is not clean; empty if it is")
-"""A column of any table: rows with a text have a mark, and a note of the table has the reason."""
+TROUBLE: Final = Column(
+    "host_trouble", TEXT, "what the hosts of the row lacked, or what disturbed them; empty if nothing"
+)
+MARKING: Final = (WHY, TROUBLE)
+"""Columns of any table with measured rows: rows with a text have a mark, and a note of the table has the text."""
 PUBLISHED: Final = "_published"
 RATIO: Final = "_ratio"
 """Suffixes of the columns for the published figure, and for measured / published."""

@@ -10,7 +10,15 @@ from hydra.events.stored_event import StoredEvent
 from hydra.events.warnings import HydraWarning, Journal
 from hydra.measure.steadiness import Unsteadiness
 from hydra.model import Agent, Demand, Group, Launch, Resources, Settings, StepPlan
-from hydra.report import row_warnings as rows
+from hydra.report.connection_warnings import LostBySilence, NeverBack, NotLetIn, SubscribersWithoutReport
+from hydra.report.host_warnings import GeneratorLimited, HostBusy, HostShared
+from hydra.report.incompleteness_warnings import PartialRepeats, RowFailed, RowSkipped, StepRetried
+from hydra.report.loss_warnings import BacklogAtEnd, LossInterval, MessagesLost, OutcomeUnknown, Undrained
+from hydra.report.row_context import RowWarning
+from hydra.report.row_warnings import OF_FIGURES, OF_STATUS
+from hydra.report.send_warnings import BatchNotFilled, RateMissed, SendsRefused, StoppedEarly
+from hydra.report.slow_client_warnings import SlowClientsWithoutEffect
+from hydra.report.steadiness_warnings import UnsteadyRow
 from hydra.sweep import search_warnings as searches
 from hydra.wire.protocol_constants import EXIT_STRANDED
 
@@ -186,53 +194,53 @@ SLOW = (
         (warnings.RunIncomplete("finished", "", "60 clients"), "the next step would be 60 clients"),
         (warnings.RunEndedBadly("interrupted", ""), "the run was interrupted, after the last step of the run"),
         (warnings.RunEndedBadly("strange", ""), "the run ended as 'strange', after the last step of the run"),
-        (rows.RowSkipped("needs 9 GB"), "SKIPPED: needs 9 GB"),
-        (rows.RowFailed("the broker died"), "FAILED: the broker died"),
-        (rows.StepRetried("one repeat failed"), "one repeat failed"),
+        (RowSkipped("needs 9 GB"), "SKIPPED: needs 9 GB"),
+        (RowFailed("the broker died"), "FAILED: the broker died"),
+        (StepRetried("one repeat failed"), "one repeat failed"),
         (
-            rows.PartialRepeats(3, [(2, "abcdef"), (1, "g")]),
+            PartialRepeats(3, [(2, "abcdef"), (1, "g")]),
             "only 2 of 3 repeats have a figure for a, b, c, d and 2 other columns; 1 of 3 repeats have a figure for g",
         ),
-        (rows.MessagesLost(12.5), "LOSS: 12.5 % of the messages were lost"),
-        (rows.Undrained(1e4), "10,000 messages were still waiting in a server when the drain ended: counted as undrained, not as lost"),  # noqa: E501
+        (MessagesLost(12.5), "LOSS: 12.5 % of the messages were lost"),
+        (Undrained(1e4), "10,000 messages were still waiting in a server when the drain ended: counted as undrained, not as lost"),  # noqa: E501
         (
-            rows.SubscribersWithoutReport(1, 2, "SIGKILL"),
+            SubscribersWithoutReport(1, 2, "SIGKILL"),
             "subscribers that sent no report: 1 died (SIGKILL), 2 never answered; "
             "what they received after their last progress message is unknown",
         ),
-        (rows.LostBySilence("2 connections"), "keep-alive: 2 connections of subscribers ended, because the subscribers sent nothing for longer than the server waits: their processes did not run in time"),  # noqa: E501
-        (rows.NotLetIn(1, 2, 0), "1 subscriber was not let in before the window: 2 attempts were refused, 0 timed out"),
-        (rows.NotLetIn(20, 60, 3), "20 subscribers were not let in before the window: 60 attempts were refused, 3 timed out"),  # noqa: E501
+        (LostBySilence("2 connections"), "keep-alive: 2 connections of subscribers ended, because the subscribers sent nothing for longer than the server waits: their processes did not run in time"),  # noqa: E501
+        (NotLetIn(1, 2, 0), "1 subscriber was not let in before the window: 2 attempts were refused, 0 timed out"),
+        (NotLetIn(20, 60, 3), "20 subscribers were not let in before the window: 60 attempts were refused, 3 timed out"),  # noqa: E501
         (
-            rows.NotLetIn(20, 60, 0, 5, "full", "EMFILE"),
+            NotLetIn(20, 60, 0, 5, "full", "EMFILE"),
             "20 subscribers were not let in before the window: 60 attempts were refused (full), 0 timed out, 5 failed "
             "because the subscribers' host had too few open files for a process (EMFILE)",
         ),
-        (rows.NeverBack(2), "2 of the subscribers that were disconnected never came back"),
-        (rows.RateMissed(9e4, 8.5e4), "a publisher did not reach the requested rate of 90,000/s; the mean rate was 85,000/s"),  # noqa: E501
-        (rows.RateMissed(9e4, 8.5e4, 3), "in at least one of 3 repeats a publisher did not reach the requested rate of 90,000/s; the mean rate over all repeats was 85,000/s"),  # noqa: E501
-        (rows.RateMissed(9e4, None, 3), "in at least one of 3 repeats a publisher did not reach the requested rate of 90,000/s"),  # noqa: E501
-        (rows.BatchNotFilled(1000, 216.4, "msg_batch"), "a batch had 216 messages on average, and msg_batch asks for 1,000"),  # noqa: E501
-        (rows.StoppedEarly("no memory"), "a publisher stopped before the end of the window: no memory"),
-        (rows.UnsteadyRow([Unsteadiness("change", 4, -0.1)]), "not steady: 10 % less was received from second 4 on than before"),  # noqa: E501
-        (rows.UnsteadyRow([Unsteadiness("first", 0, -0.2)]), "not steady: 20 % less was received in the first repeat than in the others"),  # noqa: E501
+        (NeverBack(2), "2 of the subscribers that were disconnected never came back"),
+        (RateMissed(9e4, 8.5e4), "a publisher did not reach the requested rate of 90,000/s; the mean rate was 85,000/s"),  # noqa: E501
+        (RateMissed(9e4, 8.5e4, 3), "in at least one of 3 repeats a publisher did not reach the requested rate of 90,000/s; the mean rate over all repeats was 85,000/s"),  # noqa: E501
+        (RateMissed(9e4, None, 3), "in at least one of 3 repeats a publisher did not reach the requested rate of 90,000/s"),  # noqa: E501
+        (BatchNotFilled(1000, 216.4, "msg_batch"), "a batch had 216 messages on average, and msg_batch asks for 1,000"),
+        (StoppedEarly("no memory"), "a publisher stopped before the end of the window: no memory"),
+        (UnsteadyRow([Unsteadiness("change", 4, -0.1)]), "not steady: 10 % less was received from second 4 on than before"),  # noqa: E501
+        (UnsteadyRow([Unsteadiness("first", 0, -0.2)]), "not steady: 20 % less was received in the first repeat than in the others"),  # noqa: E501
         (
-            rows.UnsteadyRow([Unsteadiness("second", at, by) for at, by in [(3, 0.1), (5, -0.3), (7, 0.2), (9, 0.4), (11, 0.1)]]),  # noqa: E501
+            UnsteadyRow([Unsteadiness("second", at, by) for at, by in [(3, 0.1), (5, -0.3), (7, 0.2), (9, 0.4), (11, 0.1)]]),  # noqa: E501
             "not steady: 30 % less was received in second 5 than in the median second, "
             "20 % more was received in second 7 than in the median second, "
             "40 % more was received in second 9 than in the median second, and 2 other differences",
         ),
         (
-            rows.UnsteadyRow([Unsteadiness("stop", 3, -1.0, 4.0), Unsteadiness("short", 2, -0.5)]),
+            UnsteadyRow([Unsteadiness("stop", 3, -1.0, 4.0), Unsteadiness("short", 2, -0.5)]),
             "not steady: nothing was received for about 4 s from second 3 on, "
             "50 % less was received in second 2 than was due",
         ),
-        (rows.UnsteadyRow([]), "not steady in at least one of its repeats"),
-        (rows.SendsRefused(7), "7 messages were rejected by a server or the library"),
-        (rows.GeneratorLimited(["max", "loss"]), "max, loss: generator-limited: the clients limited the measured rate, not the system"),  # noqa: E501
-        (rows.HostBusy(99.6), "a host had no CPU left: 100 % of the time of all cores was used"),
-        (rows.HostBusy(99.6, 77.0, named=True), "a host had no CPU left: 100 % of the time of all cores was used"),
-        (rows.HostShared(12.3), "other processes used about 12 % of a host's CPU"),
+        (UnsteadyRow([]), "not steady in at least one of its repeats"),
+        (SendsRefused(7), "7 messages were rejected by a server or the library"),
+        (GeneratorLimited(["max", "loss"]), "max, loss: generator-limited: the clients limited the measured rate, not the system"),  # noqa: E501
+        (HostBusy(99.6), "a host had no CPU left: 100 % of the time of all cores was used"),
+        (HostBusy(99.6, 77.0, named=True), "a host had no CPU left: 100 % of the time of all cores was used"),
+        (HostShared(12.3), "other processes used about 12 % of a host's CPU"),
         (searches.SearchText("slow", "still rising"), "slow: still rising"),
         (searches.NoRateHolds("loss", 2.0, (1.8, 2.25)), "loss: no rate holds: 2 % [1.8 – 2.25] of the messages are lost at every rate tried"),  # noqa: E501
         (searches.NoRateHolds("loss", 2.0, (None, None)), "loss: no rate holds: 2 % of the messages are lost at every rate tried"),  # noqa: E501
@@ -248,11 +256,11 @@ SLOW = (
             "loss: subscriber 17 loses 5 % of its messages at every rate; the other subscribers carry 20,000/s [19,000 – 21,000]",  # noqa: E501
         ),
         (searches.LossAtStart("loss", 2.0), "loss: 2 ms of traffic are lost at the start of each step"),
-        (rows.SlowClientsWithoutEffect(), SLOW),
-        (rows.SlowClientsWithoutEffect(9e3, 1e4, 1.0), f"{SLOW}: each slow subscriber reads 10,000/s, and at most 9,000/s was sent to it"),  # noqa: E501
-        (rows.SlowClientsWithoutEffect(9e3, 8e3, 2.0), f"{SLOW}: the backlog of each slow subscriber grows by 2,000 messages in a step"),  # noqa: E501
+        (SlowClientsWithoutEffect(), SLOW),
+        (SlowClientsWithoutEffect(9e3, 1e4, 1.0), f"{SLOW}: each slow subscriber reads 10,000/s, and at most 9,000/s was sent to it"),  # noqa: E501
+        (SlowClientsWithoutEffect(9e3, 8e3, 2.0), f"{SLOW}: the backlog of each slow subscriber grows by 2,000 messages in a step"),  # noqa: E501
         (
-            rows.SlowClientsWithoutEffect(9e3, 8e3, 2.0, 2000.0, "sndhwm and rcvhwm", 40_329.8),
+            SlowClientsWithoutEffect(9e3, 8e3, 2.0, 2000.0, "sndhwm and rcvhwm", 40_329.8),
             f"{SLOW}: the backlog of each slow subscriber grows by 2,000 messages in a step; sndhwm and rcvhwm hold "
             "2,000 messages, and the kernel's buffers up to 40,000 more",
         ),
@@ -267,8 +275,8 @@ def test_what_has_to_be_known_of_a_run_or_a_row(warning: HydraWarning, text: str
 @pytest.mark.parametrize(
     ("warning", "remedy"),
     [
-        (rows.RowSkipped("x", by_user=True), "measure the row in another run"),
-        (rows.RowSkipped("needs 9 GB"), "use fewer clients or more agents; hydra check reports what fits"),
+        (RowSkipped("x", by_user=True), "measure the row in another run"),
+        (RowSkipped("needs 9 GB"), "use fewer clients or more agents; hydra check reports what fits"),
         (
             searches.SearchTooShort("loss", 301.0, 5.0),
             "use --search-steps 61 or more in a new run (at least 305 s of measuring, about 7 min)",
@@ -289,17 +297,17 @@ def test_what_has_to_be_known_of_a_run_or_a_row(warning: HydraWarning, text: str
             "use --start-rate 64000, which searches above that rate",
         ),
         (searches.SearchText("loss", "a stored text"), ""),
-        (rows.SlowClientsWithoutEffect(), "use longer steps, or a lower sweep.search.slow_share"),
-        (rows.SlowClientsWithoutEffect(9e3, 1e4, 1.0), "lower sweep.search.slow_share"),
-        (rows.SlowClientsWithoutEffect(9e3, 8e3, 2.0, None, "marks above 0"), "set a limit: marks above 0"),
+        (SlowClientsWithoutEffect(), "use longer steps, or a lower sweep.search.slow_share"),
+        (SlowClientsWithoutEffect(9e3, 1e4, 1.0), "lower sweep.search.slow_share"),
+        (SlowClientsWithoutEffect(9e3, 8e3, 2.0, None, "marks above 0"), "set a limit: marks above 0"),
         # Behind by 1,000/s, and 2,000 + 8,000 messages can wait.
         (
-            rows.SlowClientsWithoutEffect(9e3, 8e3, 2.0, 2e3, "marks", 8e3),
+            SlowClientsWithoutEffect(9e3, 8e3, 2.0, 2e3, "marks", 8e3),
             "to see an effect, use steps of at least 10 s, a rate of at least 13,000/s",
         ),
         # 10,000 in a step, of which 9,000 wait elsewhere.
         (
-            rows.SlowClientsWithoutEffect(9e3, 8e3, 10.0, 2e3, "marks", 9e3),
+            SlowClientsWithoutEffect(9e3, 8e3, 10.0, 2e3, "marks", 9e3),
             "to see an effect, use steps of at least 11 s, a rate of at least 9,100/s, or marks of 1,000 messages in all",  # noqa: E501
         ),
     ],
@@ -308,7 +316,8 @@ def test_a_warning_says_what_would_change_it(warning: HydraWarning, remedy: str)
     assert warning.remedy == remedy
 
 
-BASES = {HydraWarning, rows.RowWarning, rows.StatusWarning, rows.FigureWarning, searches.SearchWarning}
+BASES = {HydraWarning, RowWarning, searches.SearchWarning}
+OF_ROWS = {*OF_STATUS, *OF_FIGURES}
 
 
 def defined(*modules: object) -> set[type[Event]]:
@@ -317,7 +326,7 @@ def defined(*modules: object) -> set[type[Event]]:
 
 
 def test_every_warning_of_a_row_says_what_would_change_it() -> None:
-    silent = {w for w in defined(rows, searches) if w.remedy is Event.remedy}
+    silent = {w for w in OF_ROWS | defined(searches) if w.remedy is Event.remedy}
     assert silent == set()
 
 
@@ -344,23 +353,24 @@ def test_the_names_that_databases_and_programs_know_stay_when_a_class_gets_anoth
     assert {event.category for event in defined(run_events, run_events, run_events, warnings)} == set(
         OF_DATABASES.split()
     )
-    assert {warning.kind for warning in defined(warnings, rows, searches)} == set(OF_PROGRAMS.split())
+    assert {warning.kind for warning in OF_ROWS | defined(warnings, searches)} == set(OF_PROGRAMS.split())
+    assert {kind for kind in Event.kinds.values() if issubclass(kind, RowWarning)} == {RowWarning, *OF_ROWS}
     # Every one that a report shows says what it is.
     categories = {Event.kinds[event.category] for event in defined(run_events, run_events, run_events, warnings)}
     assert [e.kind for e in categories if e.level != Level.ROUTINE and e.summary == Event.summary] == []
 
 
 def test_every_warning_matters() -> None:
-    every = defined(warnings, rows, searches)
+    every = OF_ROWS | defined(warnings, searches)
     assert all(warning.level != Level.ROUTINE for warning in every)
     gravest: dict[Level, set[type[HydraWarning]]] = {
-        Level.FAIL: {warnings.RunIncomplete, warnings.RunEndedBadly, rows.RowSkipped, rows.RowFailed},
+        Level.FAIL: {warnings.RunIncomplete, warnings.RunEndedBadly, RowSkipped, RowFailed},
         Level.LOSS: {
-            rows.MessagesLost,
-            rows.LossInterval,
-            rows.RateMissed,
-            rows.OutcomeUnknown,
-            rows.BacklogAtEnd,
+            MessagesLost,
+            LossInterval,
+            RateMissed,
+            OutcomeUnknown,
+            BacklogAtEnd,
             searches.NoRateHolds,
             searches.SearchTooShort,
             searches.SubscriberLosesAlone,

@@ -26,6 +26,7 @@ from hydra.kafkatest.presets import PRESETS
 from hydra.kafkatest.settings import KafkaSettings
 from hydra.model import Figure, Scenario, value_of
 from hydra.report import experiment_folder
+from hydra.report.marks import NOTED
 from hydra.sweep import PointSweep
 from hydra.system import Experiment, ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
 
@@ -230,6 +231,20 @@ def test_a_row_of_a_published_table_has_latencies_and_a_mark_with_its_reason(
     table = experiment_folder.table(view, lambda column, value: f"{column.title} {value}")
     assert [(row.mark, row.hint) for row in table.rows] == [(MARK, "3 % late")] * len(view.rows)
     assert ("latency p99, ms" in table.heads, "why" in table.heads) == (True, False)
+
+
+@pytest.mark.parametrize(("name", "point"), [("single-consumer", "single-consumer"), ("design-goals", "paced")])
+def test_a_clean_row_on_a_disturbed_host_has_a_mark_and_a_note(name: str, point: str) -> None:
+    trouble = "other processes used 30 % of a host's CPU"
+    figures: dict[str, Figure] = {**LATENCY, "requested_rate": "max", "passed": True, "host_others_pct": 30.0}
+    view, *others = views(name, {point: figures}, publishers=[[]], subscribers=[[]])
+    assert f"{point}: {trouble}" in view.notes
+    table = experiment_folder.table(view, lambda column, value: f"{column.title} {value}")
+    assert [(row.mark, row.hint.removeprefix(f"{point}: ")) for row in table.rows] == [(NOTED, trouble)]
+    assert "host_trouble" not in table.heads
+    assert [
+        row.mark for other in others for row in experiment_folder.table(other, lambda *_: "").rows if row.mark
+    ] == []
 
 
 def test_rows_that_failed_are_told_below_the_table() -> None:

@@ -13,7 +13,8 @@ from hydra.config.scenario import load_scenario
 from hydra.measure.disturbance import Disturbance, decode_disturbances, disturbances, encode_disturbances
 from hydra.measure.other_processes import ProcessTimes, descendants, processes_of, used_by_others
 from hydra.model import FactChange, Figure, MachineActivity
-from hydra.report.row_warnings import HostShared, RowDisturbed, warnings_of
+from hydra.report.host_warnings import HostShared, RowDisturbed
+from hydra.report.row_warnings import warnings_of
 from hydra.run.own_machine import OwnMachine, ProcessTable
 from tests.machine.trees import stat, write
 

@@ -86,3 +86,25 @@ def test_the_rate_of_a_tool_is_over_its_own_time(seconds: float, pps: float) -> 
     # The window also has 2 s of Java's start; 20 messages at 5/s span 3.8 s and take 4 s.
     tool = replace(sent(20, 5.0, seconds, seconds + 2), counted=True)
     assert figures(tool)["avg_tx_rate_pps"] == pytest.approx(pps)
+
+
+@pytest.mark.parametrize(
+    ("count", "rate", "pps", "silent"),
+    [
+        (20, 5.0, 5.0, False),
+        (20, 20.0, 5.0, False),
+        (200, "max", 50.0, False),
+        (20, 5.0, 5.0, True),
+        (0, 5.0, None, False),
+    ],
+)
+def test_the_megabytes_of_a_tool_are_over_the_same_time_as_its_rate(
+    count: int, rate: Rate, pps: float | None, silent: bool
+) -> None:
+    # The window has 6 s of the start of programs; one of two subscribers may read nothing.
+    its = received(count, seconds=4.0, first_batch=0, batches=2 if count else 0)
+    nothing = received(0, seconds=0.0, batches=0)
+    step = replace(sent(count, rate, 4.0, 10.0), counted=True)
+    found = figures(replace(step, subscriber_reports=reporting(its, nothing if silent else its)))
+    assert found["avg_rx_rate_pps"] == pps
+    assert found["rx_mb_s"] == (None if pps is None else pytest.approx((1 if silent else 2) * 24 * pps / 1e6))

@@ -33,7 +33,7 @@ def test_tx_span_rate_is_the_mean_over_publishers_of_acknowledged_intervals_per_
 def test_rx_span_rate_leaves_the_first_batch_out_and_is_only_of_subscribers_with_two_batches() -> None:
     assert rates.rx_span_rates_pps(table_of({1: received(1000, first_batch=100, seconds=9)})).tolist() == [100]
     few = {1: received(10, batches=1), 2: received(0, batches=0, seconds=0)}
-    assert rates.rx_span_rates_pps(table_of(few)).tolist() == []
+    assert rates.known(rates.rx_span_rates_pps(table_of(few))).tolist() == []
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,8 @@ def test_a_tool_that_reads_at_a_rate_has_that_of_the_time_since_the_first_messag
 ) -> None:
     # Its own time begins when its group has started: it read the messages of the first seconds at once.
     reports = table_of({1: replace(received(count, seconds=last_s), first_ns=START + 3 * SECOND)})
-    assert rates.tool_rx_rate_pps(reports, [published(20, seconds=4.0)], 5.0) == pps
+    found = rates.known(rates.tool_rx_rates_pps(reports, [published(20, seconds=4.0)], 5.0))
+    assert found.tolist() == ([] if pps is None else [pps])
 
 
 @pytest.mark.parametrize(

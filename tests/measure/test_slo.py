@@ -108,6 +108,36 @@ def test_what_the_hosts_of_the_run_delayed_is_no_answer_about_the_system(
     assert {o.local for o in found} == {local if kept is None else ""}
 
 
+@pytest.mark.parametrize(
+    ("figures", "kept", "why"),
+    [
+        ({"stopped_s": 0.0}, True, ""),
+        ({"stopped_s": None}, True, ""),  # the messages of each second are unknown
+        (
+            {"stopped_s": 2.5, "unsteady": "change 9 0.1; stop 3 2.5", "verdict": "server"},
+            False,
+            "nothing arrived for about 2.5 s from second 3 on, although messages were due; limited by: server",
+        ),
+        (
+            {"stopped_s": 4.0, "unsteady": "stop 3 1; stop 8 3"},
+            False,
+            "nothing arrived for about 3 s from second 8 on, and in 1 other stop, although messages were due; "
+            "limited by: unknown",
+        ),
+        ({"stopped_s": 2.5, "unsteady": "stop 3 2.5", "local_limit": "host CPU"}, None, ""),
+    ],
+)
+def test_a_step_with_a_stop_does_not_hold_whatever_its_latencies_are(
+    figures: Mapping[str, Figure], kept: bool | None, why: str
+) -> None:
+    """Although all its copies arrived in time for the objective."""
+    found = objectives(SloSpec(p99_ms=5.0), spread(1000), figures=figures)
+    stops = [each for each in found if each.name == "stopped_s"]
+    assert holds(found) is kept
+    assert [(o.holds, o.why, o.measured) for o in stops] == ([] if kept else [(kept, why, figures["stopped_s"])])
+    assert {o.local for o in stops} <= {figures.get("local_limit") or ""}
+
+
 def test_nothing_lost_is_a_yes_and_what_it_shows_is_told() -> None:
     loss = objectives(SloSpec(loss_pct=0.0), spread(3000))[1]
     assert loss.holds

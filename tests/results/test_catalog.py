@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from hydra.cli.error_exit import command_of, error_text
 from hydra.cli.main import cli
 from hydra.events.value_formatting import MARK
-from hydra.report.run_catalog import catalog, elsewhere, mark_of, marks_line
-from hydra.report.table import NOTED
+from hydra.report.marks import NOTED, OF_RUNS, marks_line
+from hydra.report.run_catalog import catalog, elsewhere, mark_of
 from tests.jupyter.runs import FIXED, make
 from tests.sweep.clean_row import CLEAN
 
@@ -45,7 +45,7 @@ def test_a_run_is_listed_itself(tmp_path: Path) -> None:
 )
 def test_a_run_has_the_graver_mark_of_its_rows(clean: bool | None, disturbed: bool | None, slo: str, mark: str) -> None:
     assert mark_of(clean, disturbed, slo) == mark
-    assert marks_line([mark]).startswith(mark)
+    assert marks_line([mark], OF_RUNS).startswith(mark)
 
 
 def test_a_run_on_a_disturbed_host_is_marked_and_named_with_the_reason(tmp_path: Path) -> None:
@@ -55,7 +55,11 @@ def test_a_run_on_a_disturbed_host_is_marked_and_named_with_the_reason(tmp_path:
     (entry,) = catalog(tmp_path)
     assert (entry["clean"], entry["disturbed"], entry["why"]) == (True, True, REASON)
     output = CliRunner().invoke(cli, ["runs", str(tmp_path)]).output
-    assert (f"{NOTED} {entry['ended']}" in output, f"{NOTED}: " in output, REASON in output) == (True, True, True)
+    assert (f"{NOTED} {entry['ended']}" in output, f"{NOTED} {OF_RUNS[NOTED]}"[:40] in output, REASON in output) == (
+        True,
+        True,
+        True,
+    )
 
 
 REASON = "other processes used 30 % of a host's CPU"

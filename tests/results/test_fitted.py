@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.report.table import MARKS, Table, TableCell, TableRow, fitted, markdown, tabled
+from hydra.report.marks import OF_ROWS
+from hydra.report.table import Table, TableCell, TableRow, fitted, markdown, tabled
 
 ROWS = [
     {"name": "a_long_name_of_a_run", "steps": 1234, "memory": 0.25, "why": "no disk was there to write on " * 3},
@@ -63,7 +64,7 @@ def test_a_document_is_markdown_in_a_file_and_wrapped_at_a_terminal() -> None:
         "|       1 | one [0 – 2] |",
         "| 1,000 ⚠ | two | three |",
         "",
-        f"`⚠` {MARKS['⚠']}",
+        f"`⚠` {OF_ROWS['⚠']}",
     ]
     assert fitted(DOCUMENT, 40).splitlines() == [
         "t2 against t1",
@@ -77,8 +78,8 @@ def test_a_document_is_markdown_in_a_file_and_wrapped_at_a_terminal() -> None:
         "         [0 – 2]",
         "1,000 ⚠  two | three",
         "",
-        "⚠ the row is not clean: read its lines",
-        "below before you use its figures",
+        "⚠ the row is not clean: read its",
+        "warnings before you use its figures",
     ]
 
 

@@ -8,7 +8,7 @@ from hydra.monitor import live_view
 from hydra.monitor.live_view import LiveViewState
 from hydra.monitor.step_progress import StepProgress
 from hydra.report import tables
-from hydra.report.row_warnings import RateMissed
+from hydra.report.send_warnings import RateMissed
 from hydra.sweep.search_warnings import AnswerAboveHighest, AnswerBelowLowest
 
 

@@ -9,19 +9,20 @@ import pytest
 from hydra.config.scenario import load_scenario
 from hydra.events.value_formatting import MARK
 from hydra.measure.disturbance import Disturbance, encode_disturbances
-from hydra.report import row_warnings
-from hydra.report.row_warnings import (
+from hydra.report.connection_warnings import SubscribersWithoutReport
+from hydra.report.host_warnings import HostBusy, HostShared
+from hydra.report.incompleteness_warnings import RowPartial, RowSkipped
+from hydra.report.loss_warnings import (
     BacklogAtEnd,
-    HostBusy,
+    GroupOutcomeUnknown,
     LateMessages,
     LossInterval,
     MessagesLost,
     OutcomeUnknown,
-    RowPartial,
-    RowSkipped,
-    SubscribersWithoutReport,
-    warnings_of,
 )
+from hydra.report.row_warnings import warnings_of
+from hydra.report.send_warnings import RateMissed
+from hydra.report.slow_client_warnings import SlowClientsWithoutEffect
 from hydra.report.warnings import WarnedRow, merge_equal_warnings
 from hydra.sweep import Row, SearchSweep
 from hydra.sweep.search_columns import rates
@@ -39,14 +40,14 @@ ROW |= {"rate_held": True, "passed": True}
         (
             {"unknown": 5, "failed_dead": 1},
             {OutcomeUnknown, SubscribersWithoutReport},
-            {row_warnings.GroupOutcomeUnknown, SubscribersWithoutReport},
+            {GroupOutcomeUnknown, SubscribersWithoutReport},
         ),
         ({"late_pct": 50.0}, {BacklogAtEnd}, {BacklogAtEnd}),
         ({"late_pct": 50.0, "passed": False, "client_loss_pct": 0.0}, {BacklogAtEnd}, {BacklogAtEnd}),
         ({"late_pct": 0.6, "passed": False, "client_loss_pct": 0.0}, {LateMessages}, {LateMessages}),
         ({"late_pct": 0.6, "passed": False, "client_loss_pct": 5.0}, {MessagesLost}, {MessagesLost}),
         ({"host_others_pct": 4.9}, set(), set()),
-        ({"host_others_pct": 5.0}, {row_warnings.HostShared}, {row_warnings.HostShared}),
+        ({"host_others_pct": 5.0}, {HostShared}, {HostShared}),
         ({"host_others_pct": 75.0, "host_cpu_mean_pct": 97.0}, {HostBusy}, {HostBusy}),
     ],
 )
@@ -172,7 +173,7 @@ EVENTS, LIMIT = "the events of the scenario caused this", "the setting receive_r
         ({"client_loss_pct": 4.0}, MessagesLost),
         ({"late_pct": 50.0}, BacklogAtEnd),
         ({"late_pct": 0.6, "passed": False, "client_loss_pct": 0.0}, LateMessages),
-        ({"rate_held": False, "publishers_slow": 1, "requested_rate": 9.0}, row_warnings.RateMissed),
+        ({"rate_held": False, "publishers_slow": 1, "requested_rate": 9.0}, RateMissed),
     ],
 )
 def test_the_remedy_is_about_what_limited_the_row(figures: Row, kind: type, more: Row, remedy: str) -> None:
@@ -257,7 +258,7 @@ def test_slow_clients_that_were_not_felt_have_what_it_would_have_taken() -> None
     column = rates(scenario.sweep.search)["slow"]
     (warning,) = warnings_of({**SEARCHED, column: 12_000.0}, scenario)
     # They read half of 20,000/s, and the marks are 1,000 at both ends.
-    assert isinstance(warning, row_warnings.SlowClientsWithoutEffect)
+    assert isinstance(warning, SlowClientsWithoutEffect)
     assert (warning.sent_pps, warning.read_pps, warning.duration_s, warning.queue) == (12_000.0, 10_000.0, 10.0, 2000)
     assert warning.kernel == pytest.approx(10 * 2**20 / 26)
     assert "grows by 20,000 messages in a step" in warning.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -57,3 +58,23 @@ def test_each_answer_has_its_word_and_a_line_with_the_figures_that_decide_it(
 def test_a_table_shows_both_limits() -> None:
     rows = objectives_table([SHORT, KEPT]).rows
     assert [row.cells[-2:] for row in rows] == [["at least 4 ms", "unknown"], ["0 % – 0.1 %", "yes"]]
+
+
+@pytest.mark.parametrize(
+    ("local", "others_pct", "ends"),
+    [
+        ("host CPU", 24.0, "(other processes used 24 % of it); to get an answer, end the other processes"),
+        ("host CPU", None, "host CPU; to get an answer, use fewer clients on this host"),
+        ("subscriber hosts", 40.0, "subscriber hosts; to get an answer, use fewer clients on this host"),
+        ("publisher", None, "publisher; to get an answer, use a faster publisher"),
+    ],
+)
+def test_an_answer_that_this_machine_prevented_has_the_remedy_of_a_row_at_the_same_rate(
+    local: str, others_pct: float | None, ends: str
+) -> None:
+    objectives = [SENT, replace(MISSED, holds=None, local=local)]
+    facts = TimeSeriesFacts(0, 10.0, 1, 1.0, complete=True)
+    answer = SloResult(None, objectives, [], 0, True, facts, [], others_pct)
+    assert ends in answer_sentence(answer)
+    assert answer_sentence(answer).removeprefix("unknown on this machine: ") in answer_line(answer)
+    assert "lower rate" not in answer_sentence(answer)

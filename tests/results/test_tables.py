@@ -15,7 +15,7 @@ from hydra.events.value_formatting import MARK
 from hydra.measure.verdict import BUSY_HOST_PCT
 from hydra.model import Figure, Scenario, Settings, StepPlan, StepResult, TableKind
 from hydra.report import tables
-from hydra.report.table import NOTED
+from hydra.report.marks import NOTED
 from hydra.store.system_columns import published_columns
 from hydra.sweep import GridSweep, Row, SearchSpec, SearchSweep, kind_of
 

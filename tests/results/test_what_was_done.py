@@ -9,7 +9,8 @@ import pytest
 from hydra.measure.figures import figures
 from hydra.model import Figure, NativeSpec, Rate, Scenario, Settings, TableKind
 from hydra.report import tables
-from hydra.report.row_warnings import BatchNotFilled, warnings_of
+from hydra.report.row_warnings import warnings_of
+from hydra.report.send_warnings import BatchNotFilled
 from hydra.sweep import GridSweep, Row
 from tests.measure.observations import observed
 

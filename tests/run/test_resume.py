@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hydra.cli.run_command import begun
+from hydra.config.read_ahead import ahead_limit, kept_limit
 from hydra.config.scenario import resolve
 from hydra.errors import RunDirectoryError
+from hydra.kafkatest.settings import spec_of
 from hydra.run.run_metadata import scenario_of
 from hydra.store.database import RunStore
-from tests.run.begun_runs import known_of, stored
+from tests.limits.machines import AMPLE, GB
+from tests.run.begun_runs import CLUSTER, known_of, stored
 
 
 def test_a_run_that_was_begun_with_a_setting_without_effect_goes_on(tmp_path: Path) -> None:
@@ -67,3 +71,24 @@ def test_another_commands_run_is_refused_with_the_command_that_began_it(
 def test_the_usual_burst_may_be_named_or_not(tmp_path: Path) -> None:
     stored(tmp_path, {}, "zmqfixed")
     assert scenario_of(tmp_path, "zmqfixed", {"settings.burst": 100}) == scenario_of(tmp_path, "zmqfixed", {})
+
+
+@pytest.mark.parametrize("available_gb", [12, 64])
+def test_a_resumed_run_keeps_the_limit_of_its_read_ahead_whatever_memory_is_available(
+    tmp_path: Path, available_gb: int
+) -> None:
+    """Loaded again for ``--resume``, or loaded once for all turns of a comparison."""
+    begun_with = resolve("kafka-fixed", {"client": "native", "sweep.clients": [10, 1000], "settings.rate": "max"})
+    limit = ahead_limit(begun_with, CLUSTER, replace(AMPLE, memory_available_bytes=24 * GB))
+    assert limit is not None
+    first = {"client": "native", "sweep.clients": [10, 1000], "settings.rate": "max", **limit.override}
+    RunStore.create(tmp_path, known_of(limit.set(begun_with).scenario, first)).close()
+    with RunStore.open(tmp_path) as store:
+        overrides = store.meta("overrides")
+    loaded = scenario_of(tmp_path, "kafka-fixed", {})
+    for found in (loaded, kept_limit(loaded, overrides), kept_limit(begun_with, overrides)):
+        assert spec_of(found.scenario).read_ahead == limit.messages == 36_159
+        assert ahead_limit(found, CLUSTER, replace(AMPLE, memory_available_bytes=available_gb * GB)) is None
+    assert kept_limit(begun_with, {}) == begun_with
+    with pytest.raises(RunDirectoryError, match=r"kafka\.read_ahead was 36159 and is now 500"):
+        scenario_of(tmp_path, "kafka-fixed", {"kafka.read_ahead": 500})

@@ -6,7 +6,8 @@ import pytest
 
 from hydra.config.scenario import load_scenario
 from hydra.measure.disturbance import Disturbance, encode_disturbances
-from hydra.report.row_warnings import HostBusy, HostShared, RowDisturbed, warnings_of
+from hydra.report.host_warnings import HostBusy, HostShared, RowDisturbed
+from hydra.report.row_warnings import warnings_of
 from hydra.sweep import Row, kind_of
 from hydra.sweep.host_trouble import host_trouble, host_trouble_in_short
 from tests.sweep.clean_row import CLEAN

@@ -23,7 +23,7 @@ from hydra.system import (
     in_turn,
     with_published,
 )
-from hydra.system.experiment import WHY, Parts
+from hydra.system.experiment import MARKING, TROUBLE, WHY, Parts
 
 Row = Mapping[str, Figure]
 Point = dict[str, Any]
@@ -50,9 +50,9 @@ OF_ROW: Final = (
     Column("receipt_p50_ms", "ms", f"median {_TO_RECEIPT}, of all consumers", "latency p50, ms"),
     Column("receipt_p99_ms", "ms", "99th percentile of that time", "latency p99, ms"),
     EXACT,
-    WHY,
+    *MARKING,
 )
-"""What each row of a table has besides its figures: latencies, the account, and why the row is not clean."""
+"""What each row of a table has besides its figures: latencies, the account, and the reasons of its mark."""
 
 WARM_UP: Final = "warm-up"
 """The name of a part's warm-up row, which no table shows."""
@@ -167,8 +167,8 @@ class Measured(NamedTuple):
 
     @property
     def marked(self) -> dict[str, Figure]:
-        """Why the row is not clean, as the column that marks it."""
-        return {WHY.name: _why_not_clean(self.row) or None}
+        """Why the row is not clean, and the trouble on its hosts, as the columns that mark it."""
+        return {WHY.name: _why_not_clean(self.row) or None, TROUBLE.name: _host_trouble(self.row) or None}
 
     def told(self, *names: str) -> dict[str, Figure]:
         """These figures of the row, and those of :data:`OF_ROW`."""
@@ -266,9 +266,16 @@ def _why_not_clean(row: Mapping[str, Figure]) -> str:
     return why_not_clean(row)
 
 
+def _host_trouble(row: Mapping[str, Figure]) -> str:
+    from hydra.sweep.host_trouble import host_trouble  # as above
+
+    return host_trouble(row)
+
+
 def not_measured(done: Sequence[PartResult]) -> list[str]:
-    """A note for each row that is not clean, without figures, or with records that were not acknowledged in time."""
+    """A note for each row with a mark, without figures, or with records that were not acknowledged in time."""
     notes = [f"{MARK} {it.name}: not clean: {why}" for it in measured(done) if (why := _why_not_clean(it.row))]
+    notes += [f"{it.name}: {trouble}" for it in measured(done) if (trouble := _host_trouble(it.row))]
     for row in (row for part in done for row in part.rows):
         sent = number(row.get("total_tx"))
         asked = (number(row.get("messages")) or 0.0) * (number(row.get(PUBLISHERS)) or 0.0)

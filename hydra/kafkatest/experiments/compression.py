@@ -30,7 +30,7 @@ from hydra.measure.column import TEXT, Column
 from hydra.model import Figure
 from hydra.options import WholeNumberRange
 from hydra.system import ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
-from hydra.system.experiment import WHY
+from hydra.system.experiment import MARKING
 
 FILE: Final = "partitions_compression.csv"
 SOURCE: Final = "Kafka partitions when using compression, December 2014"
@@ -126,7 +126,7 @@ def _views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[Experim
     ]
     columns = [_CODEC, _COUNT, RECORDS_PER_SEC, _BATCH, _ACHIEVED, *_FIGURES, _SENT, *OF_ROW]
     picture = {"x": "partitions", "y": (RECORDS_PER_SEC.name,)}
-    singles = [_CODEC, _COUNT, Column("broker", TEXT, "its name"), _CPU, _NETWORK, _SENT, _MESSAGES, WHY]
+    singles = [_CODEC, _COUNT, Column("broker", TEXT, "its name"), _CPU, _NETWORK, _SENT, _MESSAGES, *MARKING]
     return [
         beside_published("Partitions against compression", columns, _FIGURES, rows, notes, **picture),
         ExperimentTable("Every broker", singles, each),

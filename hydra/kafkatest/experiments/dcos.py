@@ -28,7 +28,7 @@ from hydra.kafkatest.experiments.common import (
 from hydra.measure.column import MESSAGES, TEXT, Column
 from hydra.model import Figure, number
 from hydra.system import ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
-from hydra.system.experiment import WHY
+from hydra.system.experiment import MARKING
 
 PRODUCERS: Final = "dcos_producers.csv"
 CONSUMERS: Final = "dcos_consumers.csv"
@@ -206,7 +206,7 @@ def _runs_view(done: Sequence[PartResult], called: Callable[[str], str]) -> Expe
     for it in measured(done):
         name, _, run = it.name.partition("/")
         rows.append({"setting": called(name), "run": int(run), **_of_producers(it.producers), **it.marked})
-    columns = [Column("setting", TEXT), Column("run"), *_FIGURES[:2], *_LATENCIES, WHY]
+    columns = [Column("setting", TEXT), Column("run"), *_FIGURES[:2], *_LATENCIES, *MARKING]
     return ExperimentTable("Every run", columns, rows)
 
 
@@ -298,7 +298,7 @@ def _parallel_views(order: ExperimentOptions, done: Sequence[PartResult]) -> lis
         *not_measured(done),
     ]
     columns = [*keys_columns, _SEED, *_FIGURES, *OF_ROW]
-    each = [*keys_columns, Column("producer"), Column("agent", TEXT, "its agent"), *_FIGURES[:2], *_LATENCIES, WHY]
+    each = [*keys_columns, Column("producer"), Column("agent", TEXT, "its agent"), *_FIGURES[:2], *_LATENCIES, *MARKING]
     return [
         beside_published("Producers in parallel", columns, _FIGURES, totals, notes, x="producers", y=_NAMES[:1]),
         ExperimentTable("Every producer", each, singles),

@@ -24,7 +24,7 @@ from hydra.kafkatest.presets import PRESETS
 from hydra.measure.column import MESSAGES, TEXT, Column
 from hydra.model import Figure, number
 from hydra.system import ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
-from hydra.system.experiment import WHY
+from hydra.system.experiment import MARKING
 
 NAME: Final = "design-goals"
 SOURCE: Final = "Kafka load tests on DC/OS, August 2018"
@@ -97,7 +97,7 @@ def _views(_: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentT
         *below_bound(done, (*_US.values(), _KILLED_LATENCY)),
         *not_measured(done),
     ]
-    columns = [_PRESET, RECORDS_PER_SEC, MB_PER_SEC, *_LATENCIES, *_FAULT, EXACT, WHY]
+    columns = [_PRESET, RECORDS_PER_SEC, MB_PER_SEC, *_LATENCIES, *_FAULT, EXACT, *MARKING]
     return [ExperimentTable("Design goals", columns, rows, notes), *([_settings_view()] if done else [])]
 
 
@@ -119,14 +119,16 @@ def _of_preset(done: PartResult) -> dict[str, Figure]:
                 "killed_p999_ms": thousandth(it.row.get(_KILLED_LATENCY)),
                 ACCOUNT: it.row.get(ACCOUNT),
             }
-    reasons = [f"{it.name}: {why}" for it in measured([done]) if (why := it.marked[WHY.name])]
-    return {**found, WHY.name: "; ".join(map(str, reasons)) or None}
+    for column in MARKING:
+        reasons = [f"{it.name}: {why}" for it in measured([done]) if (why := it.marked[column.name])]
+        found[column.name] = "; ".join(reasons) or None
+    return found
 
 
 def _settings_view() -> ExperimentTable:
     """The settings of each preset, with the reasons."""
     rows = [
-        {"preset": name, "key": key, "value": str(value), "why": why}
+        {"preset": name, "key": key, "value": str(value), "reason": why}
         for name, preset in PRESETS.items()
         for key, (value, why) in preset.values.items()
     ]
@@ -134,7 +136,7 @@ def _settings_view() -> ExperimentTable:
         _PRESET,
         Column("key", TEXT, "the key in a scenario"),
         Column("value", TEXT, "the key's value"),
-        Column("why", TEXT, "the reason"),
+        Column("reason", TEXT, "the reason for the value"),
     ]
     return ExperimentTable("What each preset sets", columns, rows)
 

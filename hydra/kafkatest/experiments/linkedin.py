@@ -35,7 +35,7 @@ from hydra.measure.column import MESSAGES, TEXT, Column
 from hydra.model import Figure, number
 from hydra.options import ByteCountRange
 from hydra.system import Experiment, ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
-from hydra.system.experiment import WHY
+from hydra.system.experiment import MARKING
 
 FILE: Final = "linkedin_2014.csv"
 SOURCE: Final = "LinkedIn, Benchmarking Apache Kafka, 2014"
@@ -225,7 +225,7 @@ def _latency(_: ExperimentOptions, done: Sequence[PartResult]) -> ExperimentTabl
         *below_bound(done, _LATENCIES.values()),
         *not_measured(done),
     ]
-    shown = [_SCENARIO, _RECORDS_HERE, *columns, EXACT, WHY]
+    shown = [_SCENARIO, _RECORDS_HERE, *columns, EXACT, *MARKING]
     return beside_published("End-to-end latency", shown, columns, rows, notes)
 
 

@@ -27,7 +27,7 @@ from hydra.kafkatest.experiments.common import (
 from hydra.measure.column import TEXT, Column
 from hydra.model import Figure, number
 from hydra.system import ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
-from hydra.system.experiment import WHY
+from hydra.system.experiment import MARKING
 
 SOURCE: Final = "Kafka network utilization (in vs. out), December 2014"
 
@@ -198,7 +198,7 @@ def _views(_: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentT
             for flow in _FLOWS
             if any(row.get(f"{flow[0]}_mb_s") is not None for row in each)
         ),
-        WHY,
+        *MARKING,
     ]
     return [
         ExperimentTable("Network in against out", columns, rows, notes),

@@ -1,0 +1,165 @@
+"""The warnings of subscribers without a report, and of connections that failed or ended. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from hydra.events.event import Level
+from hydra.events.value_formatting import counted
+from hydra.events.warnings import HydraWarning
+from hydra.measure import column_names
+from hydra.measure.connections import LOCAL, LOCAL_WHY, NEVER, NEVER_BACK, REFUSED, REFUSED_WHY, TIMED_OUT
+from hydra.model.acceptance import CONNECTION_LOST
+from hydra.model.local_limits import LOCAL_LIMITS
+from hydra.report.remedies import HOW_ENDED, LET_IN, NETWORK_OR_SERVER, OF_REFUSAL
+from hydra.report.row_context import RowContext, RowWarning
+from hydra.sweep.cleanness import gone_text
+
+
+class SubscribersWithoutReport(RowWarning):
+    """Subscribers that sent no report.
+
+    Attributes:
+        died, silent: number of subscribers; means of repeats.
+        died_by: how the dead subscribers ended, as in the column of that name; "": not known.
+    """
+
+    kind = "subscribers_gone"
+
+    level = Level.LOSS
+    template = (
+        "subscribers that sent no report: {gone}; what they received after their last progress message is unknown"
+    )
+    remedy = HOW_ENDED
+    died: float
+    silent: float
+    died_by: str = ""
+
+    @property
+    def gone(self) -> str:
+        """How many died, how, and how many were silent: ``1 died (SIGKILL), 2 never answered``."""
+        return gone_text(self.died, self.silent, self.died_by)
+
+    @classmethod
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
+        died, silent = map(about.number, column_names.GONE)
+        return [cls(died, silent, str(about.row.get(column_names.DIED_BY) or ""))] if died or silent else []
+
+
+class NotLetIn(RowWarning):
+    """Subscribers that were not let in before the window; they lost all its messages.
+
+    Attributes:
+        subscribers: their number; a mean of repeats.
+        refused, timed_out, local: attempts of all subscribers that failed; means of repeats.
+        why: why the first attempt was refused, as the server states it; "": none was.
+        limit: the limit of the subscribers' host at which the local ones failed, as in ``connect_local_why``; "": none.
+    """
+
+    level = Level.LOSS
+    subscribers: float
+    refused: float
+    timed_out: float
+    local: float = 0.0
+    why: str = ""
+    limit: str = ""
+
+    @property
+    def text(self) -> str:
+        who = counted(self.subscribers, "subscriber was", "subscribers were")
+        why = f" ({self.why})" if self.why else ""
+        parts = [f"{self.refused:g} attempts were refused{why}", f"{self.timed_out:g} timed out"]
+        if own := LOCAL_LIMITS.get(self.limit):
+            parts.append(f"{self.local:g} failed because the subscribers' host had {own.what} ({self.limit})")
+        return f"{who} not let in before the window: {', '.join(parts)}"
+
+    @property
+    def remedy(self) -> str:
+        own, theirs = LOCAL_LIMITS.get(self.limit), self.refused or self.timed_out
+        return "; ".join(filter(None, (own and f"on that host, {own.remedy}", LET_IN if theirs or not own else "")))
+
+    @classmethod
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
+        if never := about.number(NEVER):
+            refused, timed_out, local = (about.number(name) for name in (REFUSED, TIMED_OUT, LOCAL))
+            why, limit = (str(about.row.get(name) or "") for name in (REFUSED_WHY, LOCAL_WHY))
+            yield cls(never, refused, timed_out, local, why, limit)
+
+
+class NeverBack(RowWarning):
+    """Subscribers that were disconnected and never came back; a mean of repeats."""
+
+    level = Level.LOSS
+    template = "{subscribers:g} of the subscribers that were disconnected never came back"
+    remedy = "see the server's log; a longer step leaves them more time"
+    subscribers: float
+
+    @classmethod
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
+        never = about.number(NEVER_BACK)
+        return [cls(never)] if never else []
+
+
+class LostBySilence(RowWarning):
+    """A row in which servers ended the connections of subscribers that did not ping, or answer pings, in time.
+
+    Attributes:
+        lost: these connections.
+    """
+
+    level = Level.LOSS
+    template = (
+        "keep-alive: {lost} of subscribers ended, because the subscribers sent nothing for longer than the server "
+        "waits: their processes did not run in time"
+    )
+    remedy = (
+        "use more hosts or fewer clients on each, or let the server wait longer (its ping interval, or the setting "
+        "keepalive)"
+    )
+    lost: str
+
+    @classmethod
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
+        if lost := about.number(column_names.LOST_BY_SILENCE):
+            yield cls(counted(math.ceil(lost), "connection"))
+
+
+class ConnectionsLost(RowWarning):
+    """Clients that lost their connection to a server, although no event, cohort or connect rate asked for it.
+
+    Attributes:
+        publishers, subscribers: their numbers; the highest of repeats.
+        why: the reason of the first publisher, otherwise of the first subscriber; "": not known.
+        reason: the first reason for which messages of this publisher were rejected, as in the column
+            `disconnected_reason`; "": none was.
+    """
+
+    level = Level.LOSS
+    publishers: float
+    subscribers: float
+    why: str = ""
+    reason: str = ""
+
+    @property
+    def remedy(self) -> str:
+        if self.reason == CONNECTION_LOST:
+            return NETWORK_OR_SERVER
+        return OF_REFUSAL.get(self.reason, NETWORK_OR_SERVER)
+
+    @property
+    def text(self) -> str:
+        who = [
+            counted(count, role)
+            for count, role in ((self.publishers, "publisher"), (self.subscribers, "subscriber"))
+            if count
+        ]
+        return f"{' and '.join(who)} lost the connection to a server{f': {self.why}' if self.why else ''}"
+
+    @classmethod
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
+        publishers = about.number(column_names.PUBLISHERS_LOST)
+        subscribers = about.number(column_names.SUBSCRIBERS_LOST)
+        row, of = about.row, column_names
+        why, reason = row.get(of.LOST_WHY) or row.get(of.SUBSCRIBERS_LOST_WHY) or "", row.get(of.LOST_REASON) or ""
+        return [cls(publishers, subscribers, str(why), str(reason))] if publishers or subscribers else []

@@ -1,0 +1,206 @@
+"""The warnings of what publishers could not send, and of what the system did not accept. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from hydra.events.event import Level
+from hydra.events.value_formatting import counted, number
+from hydra.events.warnings import HydraWarning
+from hydra.measure import column_names
+from hydra.measure.acceptance import STALLED_S
+from hydra.measure.column import REPEATS
+from hydra.model import SHARED, Figure, value_of
+from hydra.model import number as number_of
+from hydra.model.acceptance import QUOTA
+from hydra.report.remedies import OF_REFUSAL, RowLimit, against
+from hydra.report.row_context import RowContext, RowWarning
+from hydra.store.system_columns import columns_of
+
+
+class RateMissed(RowWarning):
+    """A publisher that did not reach the requested rate.
+
+    Attributes:
+        requested_pps, reached_pps: messages/s; None: not known.
+        repeats: their number; None for a single step.
+        limit: the causes that decide the remedy.
+    """
+
+    level = Level.LOSS
+    requested_pps: float
+    reached_pps: float | None
+    repeats: Figure = None
+    limit: RowLimit = RowLimit()
+
+    @property
+    def remedy(self) -> str:
+        return against(self.limit, "use a lower rate, or a faster publisher")
+
+    @property
+    def text(self) -> str:
+        of = "" if self.repeats is None else f"in at least one of {self.repeats} repeats "
+        over = "" if self.repeats is None else " over all repeats"
+        mean = "" if self.reached_pps is None else f"; the mean rate{over} was {number(self.reached_pps)}/s"
+        return f"{of}a publisher did not reach the requested rate of {number(self.requested_pps)}/s{mean}"
+
+    @classmethod
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
+        row = about.row
+        # If publishers sent in time, or lost their connection, another warning states what the system did.
+        if row.get(column_names.PUBLISHERS_SLOW) == 0:
+            return
+        if row.get(column_names.RATE_SENT, row.get(column_names.RATE_HELD)) is False:
+            reached = number_of(row.get(column_names.AVG_TX))
+            yield cls(about.number(column_names.REQUESTED), reached, row.get(REPEATS), about.limit)
+
+
+class BatchNotFilled(RowWarning):
+    """Publishers sent smaller batches than the setting asks for, although enough messages were there to fill them."""
+
+    remedy = "use a longer linger, or a smaller batch; the row is one of the batch that was reached"
+    asked: float
+    reached: float
+    name: str
+
+    @property
+    def text(self) -> str:
+        asked = f"{self.name} asks for {number(self.asked)}"
+        return f"a batch had {counted(self.reached, 'message')} on average, and {asked}"
+
+    @classmethod
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
+        row, scenario = about.row, about.scenario
+        column = next((c for c in columns_of(scenario).values() if c.reached), None)
+        asked = column and number_of(row.get(column.name))
+        reached = column and number_of(row.get(column.reached))
+        if column is None or not asked or not reached or not _fills(about, asked):
+            return []
+        # A batch ends with the last message, and may have a limit of bytes.
+        publishers = number_of(row.get(column_names.PUBLISHERS)) or scenario.publishers
+        possible = min(asked, about.number("sent") / publishers)
+        size = number_of(_setting(about, "message_size"))
+        if size and (limit := number_of(row.get("batch_bytes"))):
+            possible = min(possible, limit / size)
+        return [cls(asked, reached, column.name)] if reached < _FILLED * possible else []
+
+
+_FILLED: Final = 0.9
+"""A batch of this share of the possible messages counts as full: the last one of a step is not."""
+
+
+def _fills(about: RowContext, asked: float) -> bool:
+    """Whether publishers had enough messages for full batches: at rate ``max``, or while a batch may wait."""
+    rate = about.row.get(column_names.REQUESTED)
+    if rate == "max":
+        return True
+    waits_s = (number_of(_setting(about, "linger_ms")) or 0.0) / 1000
+    logs = number_of(_setting(about, "partitions")) or 1
+    return (number_of(rate) or 0.0) * waits_s >= asked * logs
+
+
+def _setting(about: RowContext, name: str) -> Figure:
+    """A setting of the row; None if its system has none of this name."""
+    if name in about.row:
+        return about.row[name]
+    settings = about.scenario.settings
+    return value_of(settings, name) if name in (*SHARED, *settings.system) else None
+
+
+class StoppedEarly(RowWarning):
+    """A publisher that stopped before the end of the window."""
+
+    template = "a publisher stopped before the end of the window: {why}"
+    remedy = "use a lower rate, or give its host more memory"
+    why: Figure
+
+    @classmethod
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
+        return [cls(why)] if (why := about.row.get("stopped_early")) else []
+
+
+_BY_TEXT: Final = "see the text of the server, and its log"
+
+
+class SendsRefused(RowWarning):
+    """Messages that were rejected when they were sent, or later.
+
+    Attributes:
+        messages: their number; a mean of repeats.
+        sent: the messages that the libraries took.
+        reason: the first reason in a word, as in the column `refused_reason`; "": not known. Of repeats it is that
+            of the first repeat with one.
+        said: the text of the server or the library.
+    """
+
+    messages: float
+    sent: float = 0.0
+    reason: str = ""
+    said: str = ""
+
+    @property
+    def text(self) -> str:
+        of = f" of {number(self.sent)}" if self.sent else ""
+        why = f": {self.reason.replace('_', ' ')}" if self.reason else ""
+        said = f" ({self.said})" if self.said else ""
+        what = counted(self.messages, "message was", "messages were") if not of else ""
+        what = what or f"{number(self.messages)}{of} messages were"
+        return f"{what} rejected by a server or the library{why}{said}"
+
+    @property
+    def remedy(self) -> str:
+        return OF_REFUSAL.get(self.reason, _BY_TEXT)
+
+    @classmethod
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
+        row = about.row
+        words = [str(row.get(name) or "") for name in (column_names.REFUSED_REASON, column_names.REFUSED_TEXT)]
+        return [cls(messages, about.number("sent"), *words)] if (messages := about.number("tx_failed")) else []
+
+
+class SendsUnanswered(RowWarning):
+    """Messages that the system neither accepted nor rejected before the publishers stopped waiting for answers."""
+
+    level = Level.LOSS
+    template = (
+        "{messages:message was|messages were} never acknowledged: counted as not accepted, although some may have "
+        "arrived"
+    )
+    remedy = "see the server's log: it may be full, overloaded or stopped, or the connection was lost"
+    messages: float
+
+    @classmethod
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
+        return [cls(messages)] if (messages := about.number(column_names.UNANSWERED)) else []
+
+
+class PublisherThrottled(RowWarning):
+    """A server that delayed a publisher because of a quota, without rejecting a message for it."""
+
+    template = "{said}: the quota limits what the publishers can send"
+    remedy = OF_REFUSAL[QUOTA]
+    said: str
+
+    @classmethod
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
+        row = about.row
+        throttled = row.get(column_names.REFUSED_REASON) == QUOTA and not about.number("tx_failed")
+        return [cls(str(row.get(column_names.REFUSED_TEXT)))] if throttled else []
+
+
+class PublisherStalled(RowWarning):
+    """At rate `max`, a publisher of which the system accepted nothing for a large part of the window."""
+
+    level = Level.LOSS
+    template = (
+        "the system accepted nothing of a publisher for {stalled_s:number} s, so Tx is a mean of sending and standing"
+    )
+    remedy = "see the server's log for that time: it may be full, overloaded or stopped, or the connection was lost"
+    stalled_s: float
+
+    @classmethod
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
+        stalled_s = about.number(column_names.STALLED)
+        progress = about.row.get(column_names.PROGRESS)
+        return [cls(stalled_s)] if progress is False and stalled_s >= STALLED_S else []
