@@ -13,6 +13,8 @@ from typing import Any, Final
 import msgspec
 from confluent_kafka import KafkaError
 
+from hydra.client.local_limits import local_limit_in
+
 IN_USE_S: Final = 0.5
 """The longest time since the last use of a connection that counts as in use: no broker closes it as idle."""
 _STANDS: Final = frozenset({"UP", "UPDATE", "REAUTH"})
@@ -22,7 +24,11 @@ _IN_USE_US: Final = 250_000
 
 
 class ConnectionLosses:
-    """The losses of a step."""
+    """The losses of a step.
+
+    Attributes:
+        limit: the limit of this host that the first error shows that shows one; "": none does.
+    """
 
     def __init__(self) -> None:
         self.begin()
@@ -30,7 +36,7 @@ class ConnectionLosses:
     def begin(self) -> None:
         """Begins a step."""
         self._count = 0
-        self._why = ""
+        self._why = self.limit = ""
 
     def add(self, losses: int) -> None:
         """Connections in use were lost."""
@@ -39,6 +45,7 @@ class ConnectionLosses:
     def explain(self, text: str) -> None:
         """Takes the library's text for an error of a connection; the first one of the step counts."""
         self._why = self._why or text
+        self.limit = self.limit or local_limit_in(text)
 
     def told(self) -> tuple[int, str]:
         """How many connections were lost, and why the first one."""

@@ -376,7 +376,7 @@ class KafkaPythonSubscriber(ConsumerTransport[Any]):
     def _open(self) -> None:
         with explained():
             if self._consumer is None:
-                self._consumer = KafkaConsumer(**kafka_python_arguments(self._built_from))
+                self._consumer = KafkaConsumer(**kafka_python_arguments(self._within(self._built_from)))
                 self._losses.watch(self._consumer._client._manager)
             if self._member is not None:
                 self._group = _Group(self._consumer, self._topic, self._member)
@@ -387,6 +387,11 @@ class KafkaPythonSubscriber(ConsumerTransport[Any]):
             self._consumer.assign(list(mine))
             for partition, offset in mine.items():
                 self._consumer.seek(partition, offset)
+
+    def _within(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """With the time limit of an attempt."""
+        name = "bootstrap_timeout_ms"
+        return {**config, name: min(config[name], max(1000 * self._attempt_s, 1))}
 
     def _seek(self, positions: Mapping[int, int]) -> None:
         self._early = {}

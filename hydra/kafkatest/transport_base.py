@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
@@ -179,6 +180,11 @@ class ConsumerTransport(ABC, Generic[L]):
         # Kept here, as librdkafka's own positions survive a new assignment until its first message.
         self._positions: dict[int, int] = {}
         self._member: Membership | None = None
+        self.attempt_s = self._attempt_s = math.inf
+
+    def local_limit(self) -> str:
+        """See transport.py."""
+        return self._losses.limit
 
     def configure(self, command: Configure) -> None:
         """See transport.py. Keeps the connection unless the cluster, the properties, fetches or the group changed.
@@ -188,6 +194,7 @@ class ConsumerTransport(ABC, Generic[L]):
         kafka = read_system(command.system, KafkaConfigure)
         config = self._config(kafka)
         self._losses.begin()
+        self._attempt_s, self.attempt_s = self.attempt_s, math.inf
         fresh = self._consumer is None or config != self._built_from
         if fresh:
             self.close()

@@ -98,7 +98,10 @@ class RowContext:
         causes = causes_in(str(self.row.get(column_names.VERDICT) or ""))
         reason, local = (str(self.row.get(n) or "") for n in (column_names.REFUSED_REASON, column_names.LOCAL_LIMIT))
         refused = reason if SERVER in causes and reason in BY_SERVER else ""
-        return RowLimit(causes, refused, local.split(" / ")[0], others_of(self.row, self.disturbances))
+        others = others_of(self.row, self.disturbances)
+        theirs = self.number(REFUSED) or self.number(TIMED_OUT)
+        shut_out = "" if theirs else str(self.row.get(LOCAL_WHY) or "")
+        return RowLimit(causes, refused, local.split(" / ")[0], others, shut_out)
 
     @property
     def sharing(self) -> str:

@@ -1,6 +1,7 @@
 #include "kafka/broker_connections.h"
 
 #include "common/clock.h"
+#include "common/local_limits.h"
 
 namespace hydra {
 namespace {
@@ -61,6 +62,7 @@ void BrokerConnections::begin_step() {
     const std::lock_guard lock(mutex_);
     disconnections_.clear();
     losses_ = {};
+    limit_.clear();
     for (auto& [address, connection] : connections_) {
         connection.lost.reset();
     }
@@ -76,10 +78,21 @@ ConnectionLosses BrokerConnections::losses() const {
     return losses_;
 }
 
+std::string BrokerConnections::limit() const {
+    const std::lock_guard lock(mutex_);
+    return limit_;
+}
+
 void BrokerConnections::note(rd_kafka_resp_err_t error, std::string_view words) {
     const std::lock_guard lock(mutex_);
-    if (error == RD_KAFKA_RESP_ERR__TRANSPORT && losses_.why.empty()) {
+    if (error != RD_KAFKA_RESP_ERR__TRANSPORT) {
+        return;
+    }
+    if (losses_.why.empty()) {
         losses_.why = words;
+    }
+    if (limit_.empty()) {
+        limit_ = local_limit_in(words);
     }
 }
 

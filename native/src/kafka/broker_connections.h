@@ -34,6 +34,9 @@ class BrokerConnections {
     // The connections in use that were lost, and the library's first error about a connection.
     [[nodiscard]] ConnectionLosses losses() const;
 
+    // The limit of this host that the library's errors show, or "".
+    [[nodiscard]] std::string limit() const;
+
     // An error of the library.
     void note(rd_kafka_resp_err_t error, std::string_view words);
 
@@ -62,6 +65,7 @@ class BrokerConnections {
     std::map<std::pair<std::string, int>, Connection> connections_;
     std::map<std::int32_t, Use> uses_;  // by the id of the broker
     ConnectionLosses losses_;
+    std::string limit_;
     std::vector<Disconnection> disconnections_;
 };
 
