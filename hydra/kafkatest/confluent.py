@@ -43,7 +43,7 @@ PROBE_FLUSH_S: Final = 0.05
 FLUSH_STEP_S: Final = 0.001
 RECONNECT_WAIT_S: Final = 1.0
 SUBSCRIBERS_SLOWER: Final = 4
-"""A subscriber gets the library's statistics so many times less often: it needs them for its connections only."""
+"""How much longer the pause between the library's statistics is for a subscriber, which needs only connections."""
 LEAVE_WITHIN_S: Final = 3.0
 _TRANSIENT: Final = frozenset(
     {

@@ -79,7 +79,7 @@ class _Broker(msgspec.Struct):
         """Whether it has ended since, given its broker in the next statistics; None: the library has forgotten it."""
         if now is None or now.disconnects > self.disconnects:
             return True
-        return now.state not in _STANDS or now.tx < self.tx  # or the library has forgotten it, and learned it anew
+        return now.state not in _STANDS or now.tx < self.tx  # or the library has forgotten it, and another one stands
 
 
 class _Statistics(msgspec.Struct):

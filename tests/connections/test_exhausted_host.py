@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hydra.model.local_limits import LOCAL_LIMITS
-from tests.connections.test_planted import mosquitto, nats
+from tests.connections.servers import mosquitto, nats
 from tests.connections.words import SMALL, native
 from tests.integration.command import Hydra, table
 
@@ -34,11 +34,12 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def server(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], Started]:
     """Starts the server of a system; the value is its address."""
-    return {
+    started: dict[str, Started] = {
         "nats": lambda: nats(tmp_path / "server"),
         "mqtt": lambda: mosquitto(tmp_path / "server"),
         "kafka": lambda: contextlib.nullcontext(request.getfixturevalue("broker").bootstrap),
-    }.__getitem__
+    }
+    return started.__getitem__
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ namespace hydra {
 class QuotaReader {
   public:
     // The folders of the kernel's files about processes, and in which control groups are mounted.
-    explicit QuotaReader(std::filesystem::path proc = "/proc", std::filesystem::path groups = "/sys/fs/cgroup")
+    explicit QuotaReader(std::filesystem::path proc = "/proc",
+                         std::filesystem::path groups = "/sys/fs/cgroup")
         : proc_(std::move(proc)), groups_(std::move(groups)) {}
 
     // The time since the groups of each process exist, ns: the sum over its group and those above it, of all

@@ -1,7 +1,7 @@
 // When a client of librdkafka lost its connections to brokers, and when it had them again. The library opens
 // them again by itself; its threads call `change`, `sent` and `received`.
 //
-// A broker closes a connection that nothing uses, and the library does not tell such an end from another. So
+// A broker closes a connection that nothing uses, and the library reports such an end like any other. So
 // only a connection in use counts as lost: one with a request on its way, or used a moment before.
 #pragma once
 
