@@ -19,9 +19,6 @@ def local_limit(error: BaseException) -> str:
 
 def local_limit_in(text: str) -> str:
     """The limit whose name, or whose text as the C library has it, is part of a client's text; "": there is none."""
-    return next((name for name in LOCAL_LIMITS if name in text or _words(name) in text), "")
-
-
-def _words(name: str) -> str:
     # The text of a server's bind that failed is no text of a limit.
-    return f"({IN_USE})" if name == IN_USE else os.strerror(getattr(errno, name))
+    words = {name: os.strerror(getattr(errno, name)) for name in LOCAL_LIMITS if name != IN_USE}
+    return next((name for name in LOCAL_LIMITS if name in text or words.get(name, name) in text), "")

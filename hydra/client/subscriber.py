@@ -18,7 +18,7 @@ from hydra.client.read_limit import ReadLimit
 from hydra.client.subscriber_connection import ConnectPhases, SubscriberConnection
 from hydra.client.subscriber_state import MOST_MESSAGES, BufferedBatches, Impairments, LagBins, ReceiveBuffer
 from hydra.client.time_series import TURNS, ReceivedTimeSeries, ReportTimer
-from hydra.client.transport import BatchReader, ConnectingTransport, SubscriberTransport, Tending
+from hydra.client.transport import BackgroundTransport, BatchReader, ConnectingTransport, SubscriberTransport, Tending
 from hydra.control.control_client import ControlClient
 from hydra.control.list_limits import add_absence
 from hydra.errors import HydraError
@@ -66,6 +66,7 @@ class TransportSubscriber(SubscriberLoop["_Receiving"]):
         self._connection: SubscriberConnection | None = None  # only in a step that measures connecting
         self._tending = Tending(transport)
         self._connecting = cast(ConnectingTransport, transport) if hasattr(transport, "disconnections") else None
+        self._background = cast(BackgroundTransport, transport) if hasattr(transport, "local_limit") else None
 
     def _tend(self) -> float:
         return self._tending.serve()
@@ -124,6 +125,8 @@ class TransportSubscriber(SubscriberLoop["_Receiving"]):
         if self._connecting is not None:
             return self._connecting.connect(command, limit_s)
         self._transport.close()
+        if self._background is not None:
+            self._background.attempt_s = limit_s
         self._transport.configure(command)
         return ConnectPhases()
 
@@ -134,7 +137,8 @@ class TransportSubscriber(SubscriberLoop["_Receiving"]):
             return report
         # In a step that does not measure connecting, only the differences between these times mean something.
         connection = self._connection or SubscriberConnection(Connect(clock=HostClock(0, 0)), self._id)
-        return replace(report, system={**(report.system or {}), CONNECTION: connection.report(lost)})
+        limit = "" if self._background is None else self._background.local_limit()
+        return replace(report, system={**(report.system or {}), CONNECTION: connection.report(lost, limit)})
 
     def _send_time_series(self, step: _Receiving) -> None:
         for seconds in parts(step.course()):

@@ -119,12 +119,16 @@ class SubscriberConnection:
         else:
             self._disconnections[-1][1] = 0
 
-    def report(self, by_library: list[Disconnection]) -> dict[str, Any]:
+    def report(self, by_library: list[Disconnection], limit: str = "") -> dict[str, Any]:
         """The report, without what is not known.
 
         Args:
             by_library: disconnections after which the library connects again itself, in readings of CLOCK_MONOTONIC.
+            limit: the limit of this host at which the library failed to connect in the background; "": none.
         """
+        local = dict(self._local)
+        if limit and self._attempts and self._ready_us is None and not self._disconnections:
+            local[limit] = local.get(limit, 0) + 1
         told = [(self._clock.at_ns(lost), back and self._clock.at_ns(back), n) for lost, back, n in by_library]
         connected_ns = self._phases.connected_ns
         found = ConnectionReport(
@@ -133,7 +137,7 @@ class SubscriberConnection:
             refused=self._refused,
             refused_why=self._refused_why,
             timed_out=self._timed_out,
-            local=dict(self._local),
+            local=local,
             lag_us=self._lag_us,
             connected_us=self._since_due_us(connected_ns) if connected_ns else None,
             ready_us=self._ready_us,

@@ -254,6 +254,19 @@ class ConnectingTransport(Protocol):
         """The disconnections since ``configure`` after which the library connects again, ns on CLOCK_MONOTONIC."""
 
 
+class BackgroundTransport(Protocol):
+    """A subscriber's transport whose library connects in the background, or tries again by itself.
+
+    Attributes:
+        attempt_s: the time limit of the next ``configure`` in seconds, for a library that waits there.
+    """
+
+    attempt_s: float
+
+    def local_limit(self) -> str:
+        """The limit of this host at which the library has failed to connect since ``configure``; "": none is known."""
+
+
 class TendedTransport(Protocol):
     """A transport whose connection ends if nothing serves its library, which pings and answers pings, for a while."""
 

@@ -17,6 +17,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from hydra.client import process_group
 from hydra.client.transport import DEAF_ANSWERS_S, DEAF_AT_MOST_S, Kind
 from hydra.kafkatest import batching
+from hydra.kafkatest.connection_losses import LibrdkafkaLosses
 from hydra.kafkatest.control_messages import PLACES, KafkaConfigure
 from hydra.kafkatest.group_membership import ASK_FOR_S, Membership
 from hydra.kafkatest.librdkafka import Complaint, common_config, made, text
@@ -41,6 +42,8 @@ STATISTICS_TRIES: Final = 3
 PROBE_FLUSH_S: Final = 0.05
 FLUSH_STEP_S: Final = 0.001
 RECONNECT_WAIT_S: Final = 1.0
+SUBSCRIBERS_SLOWER: Final = 4
+"""How much longer the pause between the library's statistics is for a subscriber, which needs only connections."""
 LEAVE_WITHIN_S: Final = 3.0
 _TRANSIENT: Final = frozenset(
     {
@@ -83,6 +86,7 @@ class ConfluentPublisher(ProducerTransport[Producer]):
     """Passes messages to a librdkafka producer, and accounts for them by the sequences in its delivery reports."""
 
     def __init__(self, client: int) -> None:
+        self._losses: LibrdkafkaLosses = LibrdkafkaLosses()
         super().__init__(client)
         self._complaint = Complaint()
         self._epoch = 0
@@ -179,8 +183,9 @@ class ConfluentPublisher(ProducerTransport[Producer]):
     def _made(self, config: Mapping[str, Any]) -> Producer:
         self._complaint.forget()
         self._statistics = Statistics()
-        callbacks = {"stats_cb": self._statistics, "throttle_cb": self._on_throttle}
-        return made(Producer, {**config, "error_cb": self._complaint, **callbacks})
+        self._losses.restart()
+        callbacks = {"stats_cb": self._on_statistics, "throttle_cb": self._on_throttle, "error_cb": self._on_error}
+        return made(Producer, {**config, **callbacks})
 
     def _partitions_of(self, producer: Producer, topic: str) -> list[int]:
         deadline = time.monotonic() + CONNECT_TIMEOUT_S
@@ -217,6 +222,14 @@ class ConfluentPublisher(ProducerTransport[Producer]):
             self._delivered.append(value)
         else:
             self._failed.append((value, error))
+
+    def _on_statistics(self, text: str) -> None:
+        self._statistics(text)
+        self._losses.read(text)
+
+    def _on_error(self, error: KafkaError) -> None:
+        self._complaint(error)
+        self._losses.note(error)
 
     def _on_throttle(self, event: ThrottleEvent) -> None:
         self._longest_throttle_ms = max(self._longest_throttle_ms, round(1000 * event.throttle_time))
@@ -264,14 +277,19 @@ def producer_config(
         "max.in.flight": kafka.max_in_flight,
         "delivery.timeout.ms": kafka.delivery_timeout_ms,
         "queue.buffering.max.kbytes": batching.queue_bytes(kafka.buffer_memory, message_size) // 1024,
-        "statistics.interval.ms": statistics_every_ms(len(kafka.offsets) * max(len(kafka.topic_offsets), 1)),
+        "statistics.interval.ms": statistics_every_ms(_partitions(kafka)),
     }
+
+
+def _partitions(kafka: KafkaConfigure) -> int:
+    return len(kafka.offsets) * max(len(kafka.topic_offsets), 1)
 
 
 class ConfluentSubscriber(ConsumerTransport[Consumer]):
     """Takes batches from a librdkafka consumer."""
 
     def __init__(self, client: int) -> None:
+        self._losses: LibrdkafkaLosses = LibrdkafkaLosses()
         super().__init__(client)
         self._early: list[Message] = []
         self._failure: KafkaError | None = None
@@ -319,7 +337,8 @@ class ConfluentSubscriber(ConsumerTransport[Consumer]):
     def _open(self) -> None:
         self._failure = None
         if self._consumer is None:
-            callbacks = {"error_cb": self._on_error, "on_commit": self._on_commit}
+            self._losses.restart()
+            callbacks = {"error_cb": self._on_error, "on_commit": self._on_commit, "stats_cb": self._losses.read}
             self._consumer = made(Consumer, {**self._built_from, **callbacks})
         try:
             if self._member is None:
@@ -426,6 +445,7 @@ class ConfluentSubscriber(ConsumerTransport[Consumer]):
         return good
 
     def _on_error(self, error: KafkaError) -> None:
+        self._losses.note(error)
         passes = error.code() in _TRANSIENT or (self._member is not None and error.code() in _GROUP_MOVES)
         if error.fatal() or not (passes or error.retriable()):
             self._failure = error
@@ -460,6 +480,7 @@ def consumer_config(client: int, kafka: KafkaConfigure) -> dict[str, str | int |
         "auto.offset.reset": "error",
         "enable.auto.commit": "false",
         "enable.auto.offset.store": "false",
+        "statistics.interval.ms": SUBSCRIBERS_SLOWER * statistics_every_ms(_partitions(kafka)),
     }
 
 

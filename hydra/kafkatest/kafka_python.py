@@ -32,6 +32,7 @@ from hydra.client import process_group
 from hydra.client.transport import DEAF_ANSWERS_S, DEAF_AT_MOST_S, Kind, read_system
 from hydra.errors import UsageError
 from hydra.kafkatest import batching
+from hydra.kafkatest.connection_losses import KafkaPythonLosses
 from hydra.kafkatest.control_messages import PLACES, KafkaConfigure
 from hydra.kafkatest.group_membership import ASK_FOR_S, Membership
 from hydra.kafkatest.librdkafka import ENDED
@@ -151,6 +152,7 @@ class KafkaPythonPublisher(ProducerTransport[Any]):
     """
 
     def __init__(self, client: int) -> None:
+        self._losses: KafkaPythonLosses = KafkaPythonLosses()
         super().__init__(client)
         self._most_in_flight = 1
         self._counting = Counting()
@@ -259,6 +261,7 @@ class KafkaPythonPublisher(ProducerTransport[Any]):
             producer = KafkaProducer(**kafka_python_arguments(config))
         sender = producer._sender
         sender._sensors = self._counting = Counting()
+        self._losses.watch(sender._client._manager)
         sender._handle_produce_response = self._counting.noticing(sender._handle_produce_response)
         return producer
 
@@ -338,6 +341,7 @@ class KafkaPythonSubscriber(ConsumerTransport[Any]):
     """Takes batches from a KafkaConsumer."""
 
     def __init__(self, client: int) -> None:
+        self._losses: KafkaPythonLosses = KafkaPythonLosses()
         super().__init__(client)
         self._group: _Group | None = None
         self._early: Mapping[TopicPartition, list[Any]] = {}
@@ -372,7 +376,8 @@ class KafkaPythonSubscriber(ConsumerTransport[Any]):
     def _open(self) -> None:
         with explained():
             if self._consumer is None:
-                self._consumer = KafkaConsumer(**kafka_python_arguments(self._built_from))
+                self._consumer = KafkaConsumer(**kafka_python_arguments(self._within(self._built_from)))
+                self._losses.watch(self._consumer._client._manager)
             if self._member is not None:
                 self._group = _Group(self._consumer, self._topic, self._member)
                 self._group.join()
@@ -382,6 +387,11 @@ class KafkaPythonSubscriber(ConsumerTransport[Any]):
             self._consumer.assign(list(mine))
             for partition, offset in mine.items():
                 self._consumer.seek(partition, offset)
+
+    def _within(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """With the time limit of an attempt."""
+        name = "bootstrap_timeout_ms"
+        return {**config, name: min(config[name], max(1000 * self._attempt_s, 1))}
 
     def _seek(self, positions: Mapping[int, int]) -> None:
         self._early = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,12 +11,13 @@ from typing import Any, Final, Generic, TypeVar
 
 from hydra.client.ack_ledger import AckLatency, AckLedger, Sequences
 from hydra.client.transport import Delivery, read_system
+from hydra.kafkatest.connection_losses import ConnectionLosses
 from hydra.kafkatest.control_messages import PLACES, KafkaConfigure, KafkaFinish, topic_names
 from hydra.kafkatest.group_membership import JOIN_WITHIN_S, Membership, heartbeat_ms, longest_poll_ms
 from hydra.kafkatest.producer_statistics import ProducerCounts
 from hydra.kafkatest.refusal_reasons import first_reason
 from hydra.kafkatest.settings import KafkaSettings
-from hydra.model.acceptance import FirstReason
+from hydra.model.acceptance import LOST_WHY, FirstReason, reported
 from hydra.wire.messages import Configure, SystemObject
 from hydra.wire.traffic import MessageChoice, key_choice, topic_choice
 
@@ -30,6 +32,7 @@ class ProducerTransport(ABC, Generic[L]):
     """Passes messages to a library's producer, and keeps the account of their answers; see transport.py."""
 
     marks_end = False
+    _losses: ConnectionLosses
 
     def __init__(self, client: int) -> None:
         self._client = client
@@ -95,8 +98,8 @@ class ProducerTransport(ABC, Generic[L]):
         return first_reason(self._refused, self._ledger.pending, self._throttled_ms())
 
     def losses(self) -> tuple[int, str]:
-        """See transport.py: the Python libraries do not reveal them."""
-        return 0, ""
+        """See transport.py: those of connections in use."""
+        return self._losses.told()
 
     def report_system(self) -> dict[str, Any]:
         """The producer's ``batch.size``, and its statistics if the library reports them in time."""
@@ -143,6 +146,7 @@ class ProducerTransport(ABC, Generic[L]):
         self._refused = FirstReason()
         self._last_ack_ns = 0
         self._sent_before = None
+        self._losses.begin()
 
     def _handed_over(self, first_sequence: int, count: int, began_ns: int) -> None:
         """Records messages that the library accepted from ``began_ns`` until now."""
@@ -164,6 +168,7 @@ class ConsumerTransport(ABC, Generic[L]):
     """
 
     keeps_order = False
+    _losses: ConnectionLosses
 
     def __init__(self, client: int) -> None:
         self._client = client
@@ -175,6 +180,11 @@ class ConsumerTransport(ABC, Generic[L]):
         # Kept here, as librdkafka's own positions survive a new assignment until its first message.
         self._positions: dict[int, int] = {}
         self._member: Membership | None = None
+        self.attempt_s = self._attempt_s = math.inf
+
+    def local_limit(self) -> str:
+        """See transport.py."""
+        return self._losses.limit
 
     def configure(self, command: Configure) -> None:
         """See transport.py. Keeps the connection unless the cluster, the properties, fetches or the group changed.
@@ -183,6 +193,8 @@ class ConsumerTransport(ABC, Generic[L]):
         """
         kafka = read_system(command.system, KafkaConfigure)
         config = self._config(kafka)
+        self._losses.begin()
+        self._attempt_s, self.attempt_s = self.attempt_s, math.inf
         fresh = self._consumer is None or config != self._built_from
         if fresh:
             self.close()
@@ -221,8 +233,10 @@ class ConsumerTransport(ABC, Generic[L]):
         return self._member.undrained(ends, self._committed)
 
     def report_system(self) -> dict[str, Any] | None:
-        """A member's rebalances and the time that they took; None without a group."""
-        return None if self._member is None else self._member.report()
+        """A member's rebalances and the time that they took, and the connections that were lost."""
+        told = {} if self._member is None else self._member.report()
+        lost, why = self._losses.told()
+        return {**told, "lost_connections": lost, LOST_WHY: reported(why)} if lost else told or None
 
     @abstractmethod
     def close(self) -> None:

@@ -70,6 +70,7 @@ class BottleneckEvidence:
         losing: whether any message was lost or did not arrive.
         dropped: whether messages are known to be lost; undrained and unknown ones are not.
         planned: what the run itself did, and clients without a connection, as causes.
+        shut_out: whether a limit of their own host, and nothing else, kept subscribers from connecting.
         unaccepted: what the system accepted, if the row fails by the messages that it did not accept.
         blocked_share: the share of the window in which a publisher waited for a full queue.
         lag_p99_ms: 99th percentile of the publishers' lag (send time − due time); None at rate ``max``.
@@ -99,6 +100,7 @@ class BottleneckEvidence:
     losing: bool = False
     dropped: bool = False
     planned: tuple[str, ...] = ()
+    shut_out: bool = False
     unaccepted: Acceptance | None = None
     blocked_share: float = 0.0
     lag_p99_ms: float | None = None
@@ -198,6 +200,8 @@ def _local_limit(e: BottleneckEvidence, causes: list[str]) -> str | None:
 
     A server that is a cause itself needs no other one.
     """
+    if e.shut_out:
+        return SUBSCRIBERS
     if SERVER in causes or e.planned:
         return None
     if local := [cause for cause in causes if cause in LOCAL]:

@@ -27,6 +27,7 @@ from hydra.model.acceptance import (
     TIMEOUT,
     TOO_LARGE,
 )
+from hydra.model.local_limits import LOCAL_LIMITS
 
 QUIET: Final = "end the other processes on that host, or measure when they do not run"
 FEWER: Final = "use fewer clients on this host, or more hosts"
@@ -69,6 +70,7 @@ class RowLimit:
         causes: those of its verdict.
         refused: the reason for which the limiting server did not accept messages; "": it accepted them, or gave none.
         local: the cause at the hosts of the run; "": none is known.
+        shut_out: the limit of their own host that alone kept subscribers from connecting, as in ``connect_local_why``.
         others_pct: the CPU of a host that processes outside the run used, in %.
     """
 
@@ -76,6 +78,7 @@ class RowLimit:
     refused: str = ""
     local: str = ""
     others_pct: float = 0.0
+    shut_out: str = ""
 
 
 def against(limit: RowLimit, otherwise: str) -> str:
@@ -87,6 +90,8 @@ def against(limit: RowLimit, otherwise: str) -> str:
     """
     if remedy := OF_REFUSAL.get(limit.refused, ""):
         return remedy
+    if own := LOCAL_LIMITS.get(limit.shut_out):
+        return f"on the subscribers' host, {own.remedy}"
     if planned := [PLANNED[cause] for cause in limit.causes if cause in PLANNED]:
         return "; ".join(planned)
     if not limit.local:

@@ -4,7 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/local_limits.h"
 #include "common/subscriber_connection.h"
+#include "golden.h"
 
 using namespace hydra;
 
@@ -81,6 +83,18 @@ TEST_CASE("attempts end before the client gives up") {
     CHECK_FALSE(told.contains("local"));
 }
 
+TEST_CASE("the limits of a host are those of Python clients") {
+    const nlohmann::json cases = nlohmann::json::parse(content(golden("limits/limits.json")));
+    for (const auto& [error, name] : cases["errors"].get<std::vector<std::pair<int, std::string>>>()) {
+        CAPTURE(error);
+        CHECK(hydra::local_limit(error) == name);
+    }
+    for (const auto& [text, name] : cases["texts"].get<std::vector<std::pair<std::string, std::string>>>()) {
+        CAPTURE(text);
+        CHECK(hydra::local_limit_in(text) == name);
+    }
+}
+
 TEST_CASE("a limit of this host is no refusal") {
     SubscriberConnection it(connect_at(kAt), 3);
     it.begin(kDue);
@@ -92,6 +106,16 @@ TEST_CASE("a limit of this host is no refusal") {
     CHECK(told["refused"] == 0);
     CHECK(told["timed_out"] == 0);
     CHECK(told["local"] == nlohmann::json{{"EADDRNOTAVAIL", 1}, {"ENFILE", 1}});
+}
+
+TEST_CASE("a library that connects in the background has failed if the subscriber was never ready") {
+    SubscriberConnection it(connect_at(kAt), 3);
+    it.begin(kDue);
+    it.succeed(kDue + kMillisecondNs, {});
+    CHECK_FALSE(it.report({}).contains("local"));
+    CHECK(it.report({}, "ENFILE")["local"] == nlohmann::json{{"ENFILE", 1}});
+    it.receive(kDue + kSecondNs);
+    CHECK_FALSE(it.report({}, "ENFILE").contains("local"));
 }
 
 TEST_CASE("an attempt that has not ended when the client gives up has timed out") {

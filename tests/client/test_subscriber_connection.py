@@ -128,3 +128,13 @@ def test_with_too_many_disconnections_the_last_one_reaches_to_the_end() -> None:
     told = it.report([])["disconnections"]
     assert len(told) == MOST_DISCONNECTIONS
     assert told[-1] == (AT + 73 * S, AT + 74 * S + MS, 2)
+
+
+def test_a_library_that_connects_in_the_background_has_failed_if_the_subscriber_was_never_ready() -> None:
+    shut_out, came_late = due(), due()
+    for it in (shut_out, came_late):
+        it.begin(50 * S)
+        it.succeed(50 * S + MS, ConnectPhases())
+    came_late.receive(51 * S)
+    assert shut_out.report([], "ENFILE")["local"] == {"ENFILE": 1}
+    assert "local" not in came_late.report([], "ENFILE")

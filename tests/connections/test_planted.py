@@ -3,61 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from hydra.client.server_interface import accepts, free_ports
-from hydra.client.supervised_process import SupervisedProcess
-from hydra.mqtttest.program import find
-from hydra.natstest.program import find_server
+from tests.connections.servers import mosquitto, nats
 from tests.connections.words import SMALL, native
 from tests.forwarder import TcpForwarder, hang_up
 from tests.integration.command import hydra, table
 from tests.suite.native_client import native_client
-from tests.suite.waiting import wait_until
 
 pytestmark = pytest.mark.tier("test")
 
-HOST = "127.0.0.1"
 ALL = pytest.mark.tier("all")
 MOST = 5
 """The connections that a full server takes."""
 HELD_S = 0.05
-
-
-@contextlib.contextmanager
-def running(command: list[str], folder: Path, port: int) -> Iterator[str]:
-    """A server of the test's own; the value is its address."""
-    process = SupervisedProcess(command, folder, folder / "log", grace_s=0.0)
-    try:
-        wait_until(lambda: accepts(HOST, port), command[0], saw=(folder / "log").read_text)
-        yield f"{HOST}:{port}"
-    finally:
-        process.stop()
-
-
-def nats(folder: Path, **more: Any) -> contextlib.AbstractContextManager[str]:
-    folder.mkdir()
-    (port,) = free_ports(HOST, 1)
-    (folder / "server.conf").write_text(json.dumps({"listen": f"{HOST}:{port}", **more}))
-    return running([find_server(), "-c", str(folder / "server.conf")], folder, port)
-
-
-def mosquitto(folder: Path, *lines: str) -> contextlib.AbstractContextManager[str]:
-    folder.mkdir()
-    (port,) = free_ports(HOST, 1)
-    user = ["user root"] if os.geteuid() == 0 else []
-    (folder / "mosquitto.conf").write_text(
-        "\n".join([f"listener {port} {HOST}", "allow_anonymous true", *user, *lines])
-    )
-    return running([find(), "-c", "mosquitto.conf"], folder, port)
 
 
 def row_of(run: Path, *words: object) -> dict[str, str]:

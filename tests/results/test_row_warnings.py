@@ -8,6 +8,7 @@ import pytest
 
 from hydra.config.scenario import load_scenario
 from hydra.events.value_formatting import MARK
+from hydra.measure.connections import LOCAL_WHY, REFUSED
 from hydra.measure.disturbance import Disturbance, encode_disturbances
 from hydra.report.connection_warnings import SubscribersWithoutReport
 from hydra.report.host_warnings import HostBusy, HostShared
@@ -160,6 +161,14 @@ EVENTS, LIMIT = "the events of the scenario caused this", "the setting receive_r
         (
             {"verdict": "subscriber hosts", "local_limit": "subscriber hosts"},
             "limited or delayed by subscriber hosts: use fewer clients on this host",
+        ),
+        (
+            {"verdict": "clients not let in", "local_limit": "subscriber hosts", LOCAL_WHY: "ENFILE"},
+            "on the subscribers' host, raise the limit of open files .*fs.file-max.$",
+        ),
+        (
+            {"verdict": "clients not let in", REFUSED: 2, LOCAL_WHY: "ENFILE"},
+            "raise the server's limits of connections",
         ),
         (
             {"verdict": "publisher", "local_limit": "publisher"},

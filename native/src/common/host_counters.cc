@@ -138,11 +138,29 @@ std::vector<BusyThread> ThreadSampler::since_before(std::int64_t now_ns) {
                             .tid = static_cast<std::uint32_t>(id)});
         }
     }
-    before_ = std::move(threads);
-    before_ns_ = now_ns;
     std::ranges::sort(busy, std::greater(), [](const BusyThread& it) { return it.cpu_pct + it.wait_pct; });
     busy.resize(std::min(busy.size(), kMaxThreads));
+    add_quota(busy, now_ns - before_ns_);
+    before_ = std::move(threads);
+    before_ns_ = now_ns;
     return busy;
+}
+
+// A process that was not among the busiest before has no earlier time.
+void ThreadSampler::add_quota(std::vector<BusyThread>& busy, std::int64_t elapsed_ns) {
+    std::set<pid_t> processes;
+    for (const BusyThread& it : busy) {
+        processes.insert(static_cast<pid_t>(it.pid));
+    }
+    std::map<pid_t, std::int64_t> stopped_ns = quota_.stopped_ns(processes);
+    for (BusyThread& it : busy) {
+        const auto process = static_cast<pid_t>(it.pid);
+        if (const auto before = stopped_ns_.find(process); before != stopped_ns_.end()) {
+            const auto stopped = static_cast<double>(stopped_ns[process] - before->second);
+            it.quota_pct = std::min(100 * stopped / static_cast<double>(elapsed_ns), 100.0);
+        }
+    }
+    stopped_ns_ = std::move(stopped_ns);
 }
 
 // Any process or thread may end meanwhile.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/cpu_quota.h"
 #include "common/messages/hosts.h"
 #include "common/proc_texts.h"
 
@@ -58,6 +59,7 @@ class ThreadSampler {
 
     [[nodiscard]] std::vector<BusyThread> since_before(std::int64_t now_ns);
     [[nodiscard]] Threads read();
+    void add_quota(std::vector<BusyThread>& busy, std::int64_t elapsed_ns);
 
     pid_t parent_;
     std::size_t most_;
@@ -66,6 +68,8 @@ class ThreadSampler {
     Threads before_;
     std::int64_t before_ns_ = kNeverNs;
     std::int64_t due_ns_ = 0;
+    QuotaReader quota_;
+    std::map<pid_t, std::int64_t> stopped_ns_;  // of the last reading
 };
 
 }  // namespace hydra

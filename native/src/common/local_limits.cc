@@ -14,7 +14,8 @@ struct LocalLimit {
 };
 
 // The text of ENFILE contains that of EMFILE.
-constexpr std::array<LocalLimit, 5> kLimits{{{EADDRNOTAVAIL, "EADDRNOTAVAIL"},
+constexpr std::array<LocalLimit, 6> kLimits{{{EADDRNOTAVAIL, "EADDRNOTAVAIL"},
+                                             {EADDRINUSE, "EADDRINUSE"},
                                              {ENFILE, "ENFILE"},
                                              {EMFILE, "EMFILE"},
                                              {ENOBUFS, "ENOBUFS"},
@@ -33,7 +34,11 @@ std::string_view local_limit(int error) {
 }
 
 std::string_view local_limit_in(std::string_view text) {
-    return first([&](const LocalLimit& limit) { return text.find(std::strerror(limit.error)) != text.npos; });
+    return first([&](const LocalLimit& limit) {
+        // The text of a server's bind that failed is no text of a limit.
+        return text.find(limit.name) != text.npos ||
+               (limit.error != EADDRINUSE && text.find(std::strerror(limit.error)) != text.npos);
+    });
 }
 
 std::string kernel_words(int error) {

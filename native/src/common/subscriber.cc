@@ -563,7 +563,8 @@ void Subscriber::tell(Client& client, std::int64_t now_ns) {
             nlohmann::json object = body.system ? body.system.json() : nlohmann::json::object();
             // Without times of the step, only the differences between these times mean something.
             const SubscriberConnection unmeasured(Connect{}, client.id);
-            object["connection"] = (client.connection ? *client.connection : unmeasured).report(lost);
+            object["connection"] = (client.connection ? *client.connection : unmeasured)
+                                       .report(lost, client.transport->local_limit());
             body.system = SystemObject(std::move(object));
         }
         // The process's CPU time is the sum over its clients.

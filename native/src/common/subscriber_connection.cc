@@ -99,14 +99,19 @@ void SubscriberConnection::lose(std::int64_t now_ns) {
     }
 }
 
-nlohmann::json SubscriberConnection::report(const std::vector<Disconnection>& by_library) const {
+nlohmann::json SubscriberConnection::report(const std::vector<Disconnection>& by_library,
+                                            std::string_view limit) const {
     nlohmann::json object{
         {"due_ns", due_step_ns_}, {"attempts", attempts_}, {"refused", refused_}, {"timed_out", timed_out_}};
     if (!refused_why_.empty()) {
         object["refused_why"] = refused_why_;
     }
-    if (!local_.empty()) {
-        object["local"] = local_;
+    auto local = local_;
+    if (!limit.empty() && attempts_ > 0 && !ready_us_ && disconnections_.empty()) {
+        ++local[std::string(limit)];
+    }
+    if (!local.empty()) {
+        object["local"] = std::move(local);
     }
     const auto add = [&](const char* name, const std::optional<std::int64_t>& value) {
         if (value) {

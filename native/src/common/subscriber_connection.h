@@ -54,7 +54,9 @@ class SubscriberConnection {
     void lose(std::int64_t now_ns);
 
     // The object of the report, without what is not known. The library may have ended disconnections itself.
-    [[nodiscard]] nlohmann::json report(const std::vector<Disconnection>& by_library) const;
+    // `limit`: the limit of this host at which the library failed to connect in the background, or "".
+    [[nodiscard]] nlohmann::json report(const std::vector<Disconnection>& by_library,
+                                        std::string_view limit = "") const;
 
   private:
     [[nodiscard]] std::int64_t since_due_us(std::int64_t now_ns) const;

@@ -202,6 +202,10 @@ class SubscriberTransport {
     // What is known of how the connection was made.
     [[nodiscard]] virtual ConnectPhases phases() const { return {}; }
 
+    // The limit of this host at which a library that connects in the background has failed since `configure`,
+    // or "".
+    [[nodiscard]] virtual std::string local_limit() const { return ""; }
+
     // Whether the connection was lost and the library does not open another.
     [[nodiscard]] virtual bool lost() const { return false; }
 

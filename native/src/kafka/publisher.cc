@@ -55,17 +55,21 @@ std::string KafkaPublisher::configure(const Configure& command) {
     acknowledges_ = kafka.acks != "0";
     batch_bytes_ = batch_limits(kafka, command.settings.message_size, keys_).batch_bytes;
     reports_.begin(partitions_.size());
+    connections_.begin_step();
     payload_bytes_ = 0;
     return "";
 }
 
 void KafkaPublisher::open(const Properties& config) {
+    config_ = config;
     kafka_ = open_kafka(
         RD_KAFKA_PRODUCER, config,
         // With events, the reports of a whole batch take one call.
         [](rd_kafka_conf_t* conf, void* publisher) {
             rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR);
-            static_cast<KafkaPublisher*>(publisher)->requests_.count(conf);
+            auto& it = *static_cast<KafkaPublisher*>(publisher);
+            it.requests_.count(conf);
+            it.connections_.watch(conf, it.config_["acks"] != "0");
             rd_kafka_conf_set_opaque(conf, publisher);
             // Called when the queue is read.
             rd_kafka_conf_set_throttle_cb(
@@ -76,7 +80,6 @@ void KafkaPublisher::open(const Properties& config) {
         this);
     queue_.reset(rd_kafka_queue_get_main(kafka_.get()));
     wake_.wake_with(queue_.get());
-    config_ = config;
     reports_.forget_complaint();
 }
 
@@ -88,6 +91,7 @@ void KafkaPublisher::close() {
     rd_kafka_purge(kafka_.get(),
                    RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT | RD_KAFKA_PURGE_F_NON_BLOCKING);
     reports_.drain(queue_.get(), 0);
+    connections_.end();
     topics_.clear();
     WakeFd::let_go(queue_.get());
     queue_.reset();

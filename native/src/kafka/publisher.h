@@ -9,6 +9,7 @@
 
 #include "common/backoff.h"
 #include "common/transport.h"
+#include "kafka/broker_connections.h"
 #include "kafka/handles.h"
 #include "kafka/properties.h"
 #include "kafka/reports.h"
@@ -34,6 +35,7 @@ class KafkaPublisher final : public PublisherTransport {
     std::optional<Delivery> delivery() override;
     [[nodiscard]] std::optional<std::uint64_t> accepted() const override;
     [[nodiscard]] FirstReason refused() const override { return reports_.refused(); }
+    [[nodiscard]] ConnectionLosses losses() const override { return connections_.losses(); }
     [[nodiscard]] SystemObject report_system() const override;
     // The largest batch by default, so no compressor sees a message twice.
     [[nodiscard]] std::uint64_t block_bytes() const override { return 1024 * 1024; }
@@ -46,7 +48,8 @@ class KafkaPublisher final : public PublisherTransport {
     bool flush_until(std::int64_t deadline_ns);
 
     WakeFd wake_;
-    Requests requests_;  // librdkafka's threads use it as long as kafka_ exists
+    Requests requests_;  // librdkafka's threads use these two as long as kafka_ exists
+    BrokerConnections connections_;
     KafkaHandle kafka_;
     KafkaQueue queue_;                      // delivery reports and errors
     std::vector<KafkaTopicHandle> topics_;  // by number
@@ -59,7 +62,7 @@ class KafkaPublisher final : public PublisherTransport {
     std::uint64_t payload_bytes_ = 0;  // payload bytes accepted in this epoch
     ProduceRequests before_;           // requests before this epoch
     Backoff hurried_;                  // when lingering messages are sent during a wait
-    DeliveryReports reports_;
+    DeliveryReports reports_{connections_};
     std::vector<rd_kafka_message_t> offered_;  // messages offered to librdkafka in one call
 };
 

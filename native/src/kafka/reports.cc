@@ -65,6 +65,7 @@ void DeliveryReports::take(rd_kafka_event_t* event) {
         }
         case RD_KAFKA_EVENT_ERROR:
             complaint_.take(rd_kafka_event_error(event), rd_kafka_event_error_string(event));
+            connections_.note(rd_kafka_event_error(event), rd_kafka_event_error_string(event));
             break;
         default:
             break;

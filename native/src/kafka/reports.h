@@ -7,6 +7,7 @@
 #include "common/acceptance.h"
 #include "common/ack_ledger.h"
 #include "kafka/ack_latency.h"
+#include "kafka/broker_connections.h"
 #include "kafka/errors.h"
 #include "kafka/handles.h"
 
@@ -14,6 +15,9 @@ namespace hydra {
 
 class DeliveryReports {
   public:
+    // Errors of connections are passed on to `connections`.
+    explicit DeliveryReports(BrokerConnections& connections) : connections_(connections) {}
+
     // Begins an epoch with this many partitions: reports of earlier messages are ignored.
     void begin(std::uint64_t partitions);
 
@@ -59,6 +63,7 @@ class DeliveryReports {
     void take(rd_kafka_event_t* event);
     bool enter(const rd_kafka_message_t* const* messages, std::size_t count, std::int64_t now_ns);
 
+    BrokerConnections& connections_;
     AckLedger ledger_;
     AckLatency latency_;
     FirstReason refused_;

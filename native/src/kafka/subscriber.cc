@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "common/system_object.h"
@@ -280,6 +281,7 @@ void KafkaSubscriber::tend_member(Batch& batch) {
 }
 
 void KafkaSubscriber::note(rd_kafka_resp_err_t error, const char* what) {
+    connections_.note(error, what == nullptr ? "" : what);
     if (!is_transient(error) && !(member_ != nullptr && is_group_move(error))) {
         const std::string words = what == nullptr ? "" : std::string(": ") + what;
         trouble_ = explained(error, rd_kafka_err2str(error) + words);
@@ -306,7 +308,15 @@ void KafkaSubscriber::leave() {
 }
 
 SystemObject KafkaSubscriber::report_system() const {
-    return member_ == nullptr ? SystemObject{} : written_system(member_->report());
+    const SystemObject told = member_ == nullptr ? SystemObject{} : written_system(member_->report());
+    const ConnectionLosses lost = connections_.losses();
+    if (lost.count == 0) {
+        return told;
+    }
+    nlohmann::json object = told ? told.json() : nlohmann::json::object();
+    object["lost_connections"] = lost.count;
+    object["lost_why"] = reported(lost.why);
+    return SystemObject(object);
 }
 
 std::uint64_t KafkaSubscriber::undrained(const SystemObject& system) {

@@ -42,6 +42,7 @@ class KafkaSubscriber final : public SubscriberTransport {
     [[nodiscard]] std::vector<Disconnection> disconnections() const override {
         return measured_ ? connections_.disconnections() : std::vector<Disconnection>();
     }
+    [[nodiscard]] std::string local_limit() const override { return connections_.limit(); }
     std::uint64_t undrained(const SystemObject& system) override;
     [[nodiscard]] SystemObject report_system() const override;
 

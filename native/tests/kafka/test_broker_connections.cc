@@ -10,6 +10,50 @@ const std::pair<std::string, int> kAddress{"127.0.0.1", 9092};
 
 }  // namespace
 
+TEST_CASE("a connection in use is lost, one that a broker closes as idle is not") {
+    constexpr std::int64_t kSecondNs = 1'000'000'000;
+    BrokerConnections connections;
+    rd_kafka_conf_t* conf = rd_kafka_conf_new();
+    connections.watch(conf);
+    connections.change(1, kAddress, "UP", 1);
+    connections.sent(1, true, 2);
+    bool lost = true;
+    SUBCASE("used a moment before") {
+        connections.received(1, kSecondNs);
+        connections.change(1, kAddress, "DOWN", kSecondNs + kSecondNs / 4);
+    }
+    SUBCASE("with a request on its way") {
+        connections.sent(1, true, 3);
+        connections.received(1, 4);
+        connections.change(1, kAddress, "DOWN", 40 * kSecondNs);
+    }
+    SUBCASE("idle") {
+        connections.received(1, kSecondNs);
+        connections.change(1, kAddress, "DOWN", 2 * kSecondNs);
+        lost = false;
+    }
+    SUBCASE("idle after a request without an answer") {
+        connections.received(1, 3);
+        connections.sent(1, false, 4);
+        connections.change(1, kAddress, "DOWN", 2 * kSecondNs);
+        lost = false;
+    }
+    SUBCASE("an attempt to make it again that fails") {
+        connections.received(1, 3);
+        connections.change(1, kAddress, "DOWN", 2 * kSecondNs);
+        connections.sent(1, true, 3 * kSecondNs);
+        connections.change(1, kAddress, "DOWN", 3 * kSecondNs + 1);
+        lost = false;
+    }
+    connections.note(RD_KAFKA_RESP_ERR__TRANSPORT, "Disconnected");
+    connections.note(RD_KAFKA_RESP_ERR__TRANSPORT, "Connection refused");
+    CHECK(connections.losses().count == (lost ? 1 : 0));
+    CHECK(connections.losses().why == "Disconnected");
+    connections.begin_step();
+    CHECK(connections.losses().count == 0);
+    rd_kafka_conf_destroy(conf);
+}
+
 TEST_CASE("a connection that is lost and made again is one disconnection") {
     BrokerConnections connections;
     rd_kafka_conf_t* conf = rd_kafka_conf_new();
