@@ -49,10 +49,25 @@ def examine(access: MqttAccess, scenario: Scenario, protocol: Protocol) -> None:
                 "lower --message-size or --qos, or raise the limits of the server",
             ) from None
         except OSError:
+            if size > 1 and _delivers(connection, topic, qos, seen):
+                raise UsageError(
+                    f"{connection.server} does not deliver a message of {size} bytes, but one of 1 byte",
+                    "lower --message-size, or raise the server's limit (message_size_limit of mosquitto)",
+                ) from None
             raise UsageError(
                 f"{connection.server} does not deliver this user's messages under {_PREFIX}/ to this user",
                 f"grant the user read and write on {_PREFIX}/#",
             ) from None
+
+
+def _delivers(connection: MqttConnection, topic: str, qos: int, seen: list[str]) -> bool:
+    """Whether the server delivers a message of 1 byte to the client that published it."""
+    connection.publish(topic, b"x", qos)
+    try:
+        connection.await_(lambda: bool(seen), _ECHO_WITHIN_S, "to a message")
+    except OSError:
+        return False
+    return True
 
 
 def require_limits(server: str, limits: Mapping[str, int], scenario: Scenario, topic_bytes: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from hydra.errors import UsageError
 from hydra.mqtttest.first_contact import require_limits
 from hydra.mqtttest.system import MqttSystem
 from tests.integration.command import refusal
+from tests.mqtttest.configured import mosquitto
 
 SERVER = "the MQTT server at h:1"
 
@@ -87,3 +89,12 @@ def test_the_first_contact_speaks_the_protocol_of_the_run(
 def test_a_message_goes_to_the_server_and_back_before_a_run(server: str, protocol: str) -> None:
     given = {"mqtt.broker": server, "settings.protocol": protocol, "settings.qos": 2, "settings.retain": True}
     MqttSystem(load_scenario("mqtt-fixed", given)).check()
+
+
+@pytest.mark.tier("test")
+def test_a_server_that_drops_large_messages_is_not_said_to_lack_a_right(tmp_path: Path) -> None:
+    with mosquitto(tmp_path, "message_size_limit 50") as address:
+        given = {"mqtt.broker": address, "settings.message_size": 100}
+        with pytest.raises(UsageError, match="does not deliver a message of 100 bytes, but one of 1 byte; lower"):
+            MqttSystem(load_scenario("mqtt-fixed", given)).check()
+        MqttSystem(load_scenario("mqtt-fixed", {**given, "settings.message_size": 50})).check()

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import socket
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from hydra.mqtttest.program import find
 from tests.conformance.bench import Bench, step_settings
 from tests.forwarder import TcpForwarder, hang_up
+from tests.mqtttest.configured import mosquitto
 from tests.mqtttest.ends import Place
-from tests.suite.waiting import wait_until
 
 CLIENT = 7
 LARGE = step_settings(rate=100.0, message_size=300, burst=1)
@@ -22,19 +20,8 @@ LARGE = step_settings(rate=100.0, message_size=300, burst=1)
 @pytest.fixture
 def limited(tmp_path: Path) -> Iterator[str]:
     """A mosquitto that tells its clients that it accepts packets of at most 200 bytes."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    config = tmp_path / "mosquitto.conf"
-    config.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\nmax_packet_size 200\n")
-    with subprocess.Popen([find(), "-c", config], stderr=subprocess.DEVNULL) as server:
-        wait_until(lambda: not _closed(port), "the server listens")
-        yield f"127.0.0.1:{port}"
-        server.terminate()
-
-
-def _closed(port: int) -> bool:
-    with socket.socket() as one:
-        return one.connect_ex(("127.0.0.1", port)) != 0
+    with mosquitto(tmp_path, "max_packet_size 200") as address:
+        yield address
 
 
 class Cutting(TcpForwarder):
