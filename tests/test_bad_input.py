@@ -260,6 +260,7 @@ def checked(code: object, out: str, err: str) -> str:
         ((*ZMQ, "--out", "a/" * 3000), "File name too long"),
         ((*ZMQ, "--out", "/"), "/ is no folder of its own"),
         ((*ZMQ, "--out", "../file/x"), "is no folder that can be written"),
+        ((*ZMQ, "--out", "../loop.toml"), "../loop.toml is a link that leads to no folder"),
         ((*ZMQ, "--resume", ""), "'--resume': it is empty"),
         ((*ZMQ, "--resume", LONG), "File name too long; choose a shorter name"),
         ((*ZMQ, "--config", ""), "'--config': it is empty"),

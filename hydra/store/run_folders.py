@@ -65,8 +65,11 @@ def check_folder(out: Path) -> None:
         RunDirectoryError: its name is missing or too long, its parent cannot be written, or it holds a run.
     """
     try:
-        if not out.resolve().name:
+        # Path.resolve() has an error of its own for links that form a loop.
+        if not Path(os.path.realpath(out)).name:
             raise RunDirectoryError(f"{out} is no folder of its own", "choose another folder with --out")
+        if out.is_symlink() and not out.is_dir():
+            raise RunDirectoryError(f"{out} is a link that leads to no folder", "choose another folder with --out")
         refuse_run_in(out)
         there = next(folder for folder in (out.absolute(), *out.absolute().parents) if folder.exists())
     except OSError as e:

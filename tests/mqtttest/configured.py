@@ -20,9 +20,11 @@ def mosquitto(folder: Path, setting: str) -> Iterator[str]:
     config = folder / "mosquitto.conf"
     config.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n{setting}\n")
     with subprocess.Popen([find(), "-c", config], stderr=subprocess.DEVNULL) as server:
-        wait_until(lambda: not _closed(port), "the server listens")
-        yield f"127.0.0.1:{port}"
-        server.terminate()
+        try:
+            wait_until(lambda: not _closed(port), "the server listens")
+            yield f"127.0.0.1:{port}"
+        finally:
+            server.terminate()
 
 
 def _closed(port: int) -> bool:

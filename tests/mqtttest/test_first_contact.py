@@ -92,9 +92,22 @@ def test_a_message_goes_to_the_server_and_back_before_a_run(server: str, protoco
 
 
 @pytest.mark.tier("test")
-def test_a_server_that_drops_large_messages_is_not_said_to_lack_a_right(tmp_path: Path) -> None:
-    with mosquitto(tmp_path, "message_size_limit 50") as address:
-        given = {"mqtt.broker": address, "settings.message_size": 100}
-        with pytest.raises(UsageError, match="does not deliver a message of 100 bytes, but one of 1 byte; lower"):
-            MqttSystem(load_scenario("mqtt-fixed", given)).check()
-        MqttSystem(load_scenario("mqtt-fixed", {**given, "settings.message_size": 50})).check()
+@pytest.mark.parametrize(
+    ("setting", "given", "refused"),
+    [
+        (
+            "message_size_limit 50",
+            {"settings.message_size": 100},
+            "does not deliver a message of 100 bytes, but smaller ones; lower --message-size",
+        ),
+        ("retain_available false", {"settings.retain": True}, "after a retained message .*; leave out --retain"),
+        ("max_qos 1", {"settings.qos": 2}, "after a message of 24 bytes with QoS 2: .*; lower --message-size or --qos"),
+    ],
+)
+def test_a_limit_that_the_server_does_not_announce_is_found_by_a_message(
+    setting: str, given: dict[str, Any], refused: str, tmp_path: Path
+) -> None:
+    with mosquitto(tmp_path, setting) as address:
+        with pytest.raises(UsageError, match=refused):
+            MqttSystem(load_scenario("mqtt-fixed", {"mqtt.broker": address, **given})).check()
+        MqttSystem(load_scenario("mqtt-fixed", {"mqtt.broker": address, "settings.message_size": 50})).check()
