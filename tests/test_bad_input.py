@@ -252,6 +252,7 @@ def checked(code: object, out: str, err: str) -> str:
         # fits
         (("fit", "nosuch"), "nosuch holds no run"),
         (("fit", "nosuch", "--clients", "0"), "0 subscribers have no throughput"),
+        (("fit", "nosuch", "--plot", "../pipe.toml"), "--plot ../pipe.toml: it is no regular file; name another file"),
         (("fit", "nosuch", "--plot", "../file/x.html"), "--plot ../file/x.html: there is no folder ../file"),
         (("fit", "nosuch", "--plot", ".."), "--plot ..: it is a folder"),
         # paths and names
