@@ -15,6 +15,8 @@ Key = tuple[str | int, ...]
 UNKNOWN_KEY: Final = "unknown key"
 """What is wrong with a key that a table does not have."""
 
+_NUMBER: Final = re.compile(r"\[Errno -?\d+\] ")
+
 EXIT_GOOD: Final = 0
 EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 2
@@ -37,6 +39,11 @@ EXIT_CODES: Final[Mapping[int, str]] = {
 """The meaning of each exit code, in Markdown; ``scripts/doc_tables.py`` writes it into README."""
 
 
+def without_number(text: str) -> str:
+    """A text without what Python writes before the kernel's words for an error: ``[Errno 2]``."""
+    return _NUMBER.sub("", text)
+
+
 class HydraError(Exception):
     """An error that the user has to know.
 
@@ -47,6 +54,7 @@ class HydraError(Exception):
     exit_code = EXIT_FAILED
 
     def __init__(self, what: str, remedy: str = "") -> None:
+        what = without_number(what)
         super().__init__(what)
         self.what = what
         self.remedy = remedy

@@ -36,17 +36,18 @@ def error_text(error: click.ClickException, command: str) -> str:
         return f"No such option {error.option_name!r}{meant}"
     if isinstance(error, click.MissingParameter) or "unexpected extra argument" in text:
         return f"{text.rstrip('.')}; write {' '.join([command, *taker.collect_usage_pieces(error.ctx)])}"
-    if "No such command" in text and isinstance(taker, click.Group) and error.ctx.parent is not None:
-        return f"{text.rstrip('.')}; there are {', '.join(taker.list_commands(error.ctx))}"
     if "No such command" in text and isinstance(taker, click.Group):
         from difflib import get_close_matches  # of errors only
 
         asked = text.split("'")[1]
+        text = f"No such command {asked!r}"  # newer versions of click add a guess of their own
+        if error.ctx.parent is not None:
+            return f"{text}; there are {', '.join(taker.list_commands(error.ctx))}"
         # Some names have a hyphen and others do not: users mix them up.
         known = ((name, taker.get_command(error.ctx, name)) for name in taker.list_commands(error.ctx))
         plain = {name.replace("-", ""): name for name, command in known if command and not command.hidden}
         if near := get_close_matches(asked.replace("-", ""), plain, 1):
-            return f"{text.rstrip('.')}; did you mean {plain[near[0]]}?"
+            return f"{text}; did you mean {plain[near[0]]}?"
     return text
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import resource
+import sqlite3
 import subprocess
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -23,7 +24,8 @@ class _Limit(NamedTuple):
 _FILES: Final = _Limit(resource.RLIMIT_NOFILE, "open files", "-n")
 _MEMORY: Final = _Limit(resource.RLIMIT_AS, "kB of virtual memory", "-v", 1024)
 _PROCESSES: Final = _Limit(resource.RLIMIT_NPROC, "processes of this user", "-u")
-_BY_ERROR: Final = {errno.EMFILE: _FILES, errno.ENOMEM: _MEMORY, errno.EAGAIN: _PROCESSES}
+_FILE_SIZE: Final = _Limit(resource.RLIMIT_FSIZE, "kB of one file", "-f", 1024)
+_BY_ERROR: Final = {errno.EFBIG: _FILE_SIZE, errno.EMFILE: _FILES, errno.ENOMEM: _MEMORY, errno.EAGAIN: _PROCESSES}
 _HOST_FILES: Final = (
     "this machine has no more open files (fs.file-max); end other processes, or raise it: sysctl fs.file-max"
 )
@@ -43,6 +45,9 @@ def limit_behind(error: BaseException) -> str:
         limit = _BY_ERROR.get(number) if isinstance(number, int) else None
         if limit is _PROCESSES and isinstance(error, HydraError):
             continue  # a lock that another command holds has this number, too
+        # SQLite does not tell which error of a file it had.
+        if isinstance(each, sqlite3.OperationalError) and each.sqlite_errorcode & 0xFF == sqlite3.SQLITE_IOERR:
+            limit = _FILE_SIZE
         if isinstance(each, _LACKS_MEMORY) and not isinstance(each, _UNRELATED):
             limit = _MEMORY if _of(_MEMORY) is not None else None
             if limit is None and isinstance(each, MemoryError):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
 from hydra.control.control_client import ControlClient
-from hydra.errors import HydraError
+from hydra.errors import HydraError, without_number
 from hydra.model import PublisherReport, SubscriberReport
 from hydra.wire.messages import (
     Configure,
@@ -107,7 +107,7 @@ class StepLoop(ABC):
             try:
                 self._prepare(command)
             except (HydraError, OSError, ValueError) as e:
-                self._complain(str(e), command.number)
+                self._complain(without_number(str(e)), command.number)
                 return
         self._command = command  # a second one of the same epoch differs only in its probes
         self._control.acknowledge(command)
@@ -193,6 +193,6 @@ class SubscriberLoop(StepLoop, Generic[S]):
                 try:
                     step.finish(command)
                 except ValueError as e:
-                    self._complain(str(e), command.number)
+                    self._complain(without_number(str(e)), command.number)
             case _:
                 pass

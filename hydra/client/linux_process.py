@@ -78,6 +78,11 @@ def raise_open_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
+def sockets_folder() -> str:
+    """The folder in which each group makes a folder for the socket of its clients."""
+    return os.environ.get("TMPDIR") or "/tmp"  # noqa: S108  # only this user can enter the new folder
+
+
 def process_cpu_ns(pid: int) -> int | None:
     """The CPU time of any process with all its threads, in ns; None if it has ended, or the kernel has no such clock.
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import accumulate, islice
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 
+from hydra.client.regular_file import opened
 from hydra.model import HEADER_BYTES, SharedSettings
 from hydra.wire.data_message import contents, sizes
 from hydra.wire.traffic import MessageSizes
@@ -141,18 +140,10 @@ def beginning(name: str, most_bytes: int) -> bytes:
         OSError: the file cannot be read, is no regular file, or is empty.
     """
     try:
-        mode = Path(name).stat().st_mode
-        # Opening a pipe would wait for its other end.
-        text = _read(name, most_bytes) if stat.S_ISREG(mode) else None
+        with opened(name) as file:
+            text = file.read(most_bytes)
     except OSError as e:
         raise OSError(f"cannot read payload_file {name}: {e.strerror}") from None
-    if text is None:
-        raise OSError(f"payload_file {name} is no regular file")
     if not text:
         raise OSError(f"payload_file {name} is empty; it needs a line for each message")
     return text
-
-
-def _read(name: str, most_bytes: int) -> bytes:
-    with Path(name).open("rb") as file:
-        return file.read(most_bytes)

@@ -21,7 +21,7 @@ from typing import Final
 import zmq
 
 from hydra.client.host_monitor import monitor_of
-from hydra.client.linux_process import raise_open_files
+from hydra.client.linux_process import raise_open_files, sockets_folder
 from hydra.client.relay_state import RelayState
 from hydra.control.control_client import ClientIdentity, ControlClient
 from hydra.control.curve_security import Credentials
@@ -84,7 +84,7 @@ def relay_main(
     inner.backlog = _WAITING_CONNECTIONS
     inner.maxmsgsize = 2 * MAX_MESSAGE_BYTES
     inner.linger = 0
-    folder = os.environ.get("TMPDIR") or "/tmp"  # noqa: S108  # only this user can enter the new folder
+    folder = sockets_folder()
     try:
         path = bind(inner, folder)
     except (OSError, zmq.ZMQError) as e:
@@ -113,7 +113,7 @@ def bind(inner: zmq.Socket[bytes], folder: str) -> Path:
     made = _folder_in(folder)
     if len(os.fsencode(made / SOCKET)) > _LONGEST_PATH:
         made.rmdir()
-        made = _folder_in("/tmp")  # noqa: S108  # see relay_main
+        made = _folder_in("/tmp")  # noqa: S108  # only this user can enter the new folder
     try:
         inner.bind(f"ipc://{made / SOCKET}")
     except zmq.ZMQError:

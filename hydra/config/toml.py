@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
+from hydra.client.regular_file import opened
 from hydra.errors import ConfigError, RefusedError, shown
 from hydra.system import SystemSpec
 
@@ -25,7 +26,7 @@ def read_toml(source: Path, remedy: Callable[[], str]) -> Toml:
         ConfigError: the file cannot be read, or is not TOML.
     """
     try:
-        with source.open("rb") as file:
+        with opened(source) as file:
             data = file.read(_FILE_BYTES + 1)
         if len(data) > _FILE_BYTES:
             raise ConfigError(f"{source}: more than {_FILE_BYTES} bytes, which no such file has", remedy())

@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import math
 from dataclasses import replace
+from io import TextIOWrapper
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+from hydra.client.regular_file import opened
 from hydra.errors import RefusedError
 from hydra.model import EVENT_KINDS, IMPAIRMENTS, MAX_IMPAIRMENTS, MAX_POINTS, Scenario
 from hydra.sweep import kind_of
@@ -48,7 +50,7 @@ def recorded(path: Path, duration_s: float) -> tuple[tuple[float, float], ...]:
     """
     key = ("load", "file")
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with TextIOWrapper(opened(path), encoding="utf-8", newline="") as file:
             # A line is read in parts, because a file that is no CSV may have no end of a line.
             parts = iter(lambda: file.readline(_LINE), "")
             lines = [line for line in csv.reader(map(_whole, parts)) if line]

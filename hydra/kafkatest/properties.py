@@ -5,9 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from hydra.client.regular_file import opened
 from hydra.errors import UsageError
 from hydra.kafkatest.property_table import CA_PEM, PROPERTIES, QUEUED, TABLE, KafkaPythonValue, Property
 from hydra.model import Role
@@ -51,7 +53,7 @@ def parse_file(path: Path) -> dict[str, str]:
         UsageError: it cannot be read, or a user may not set a line's property. The text never contains a value.
     """
     try:
-        with path.open(encoding="utf-8") as file:
+        with TextIOWrapper(opened(path), encoding="utf-8") as file:
             text = file.read(_FILE_CHARACTERS + 1)
     except OSError as e:
         raise UsageError(f"--kafka-prop-file {path}: cannot be read: {e.strerror}", "name a readable file") from e

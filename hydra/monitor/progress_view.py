@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +26,8 @@ from hydra.sweep.cleanness import why_not_clean
 from hydra.sweep.interface import SearchProgress
 from hydra.system import Waiting
 
+_COLUMNS: Final = 80
+"""The width of a terminal that states none."""
 _VIEWS_A_SECOND: Final = 4
 _LOOK_EVERY_S: Final = 1.0
 """Seconds between two updates of the details beside the rates: clients report their progress no more often."""
@@ -82,7 +85,10 @@ class Observer:
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.ends = self.passes_over = False
-        self._console = Console(file=cast("TextIO", _Tolerant(stream or sys.stderr)), highlight=False, soft_wrap=True)
+        file = cast("TextIO", _Tolerant(stream or sys.stderr))
+        # With COLUMNS=0 rich would print nothing.
+        none = os.environ.get("COLUMNS") == "0"
+        self._console = Console(file=file, highlight=False, soft_wrap=True, width=_COLUMNS if none else None)
         self._quiet = quiet
         self._redact = redact
         self._label = label

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 
 
 CONNECT_TIMEOUT_S: Final = 10.0
+_CLOSED: Final = (
+    "the server closed the connection before it accepted the client, as servers do at their limit of connections or of "
+    "open files"
+)
 _PROBE_WITHIN_S: Final = 2.0
 _ASK_FOR_S: Final = 4.0
 """How long the controller waits for an answer."""
@@ -219,7 +223,7 @@ class MqttConnection:
             raise access_error(e, step.host, step.tls).at(self.server) from None
         connected = self._client.socket()
         if connected is None:
-            raise self._ended("the server closed the connection")
+            raise self._ended(_CLOSED)
         opened_ns = time.monotonic_ns()
         self._descriptor = connected.fileno()
         # TLS reads a whole record from the socket.
@@ -231,7 +235,7 @@ class MqttConnection:
         with contextlib.suppress(ConnectionError):
             self.await_(lambda: self._accepted is not None, self._timeout_s, "to the connection")
         if self._accepted is None:
-            raise self._ended("the server closed the connection")
+            raise self._ended(_CLOSED)
         if self._accepted.value in _LOGIN:
             raise password_error(step.username, step.password).at(self.server)
         if self._accepted.value == _OTHER_PROTOCOL:

@@ -36,33 +36,36 @@ def examine(access: MqttAccess, scenario: Scenario, protocol: Protocol) -> None:
     ) as connection:
         require_limits(connection.server, connection.limits, scenario, len(topic))
         connection.subscribe([topic], qos)
-        size = scenario.largest_bytes if scenario.largest_bytes <= _MOST_TRIED_BYTES else 1
-        connection.publish(topic, bytes(size), qos)
-        if True in scenario.values_of("retain"):
-            connection.publish(topic, b"", qos, retain=True)  # an empty one is not kept
-        try:
-            connection.await_(lambda: bool(seen), _ECHO_WITHIN_S, "to a message")
-        except ConnectionError:
-            raise UsageError(
-                f"{connection.server} closed the connection after a message of {size} bytes with QoS {qos}: "
-                f"{connection.lost}",
-                "lower --message-size or --qos, or raise the limits of the server",
-            ) from None
-        except OSError:
-            seen.clear()
-            connection.publish(topic, b"", qos)
-            with contextlib.suppress(OSError):
-                connection.await_(lambda: bool(seen), _ECHO_WITHIN_S, "to a message")
-            if seen:
-                # A server of MQTT 3.1.1 has no other way to reject a message.
+
+        def delivers(size: int, *, retain: bool = False) -> bool:
+            """Whether the server delivers a message of this many bytes; it keeps an empty one in no case."""
+            before = len(seen)
+            connection.publish(topic, bytes(size), qos, retain=retain)
+            try:
+                connection.await_(lambda: len(seen) > before, _ECHO_WITHIN_S, "to a message")
+            except ConnectionError:
                 raise UsageError(
-                    f"{connection.server} delivers no message of {size} bytes, and an empty one at once",
-                    "lower --message-size, or raise the server's largest message",
+                    f"{connection.server} closed the connection after a {'retained ' if retain else ''}message of "
+                    f"{size} bytes with QoS {qos}: {connection.lost}",
+                    "leave out --retain" if retain else "lower --message-size or --qos, or raise the server's limits",
                 ) from None
+            except OSError:
+                return False
+            return True
+
+        size = scenario.largest_bytes if scenario.largest_bytes <= _MOST_TRIED_BYTES else 1
+        is_retained = True in scenario.values_of("retain") and delivers(0, retain=True)
+        if delivers(size):
+            return
+        if size > 1 and (is_retained or delivers(1)):
             raise UsageError(
-                f"{connection.server} does not deliver this user's messages under {_PREFIX}/ to this user",
-                f"grant the user read and write on {_PREFIX}/#",
-            ) from None
+                f"{connection.server} does not deliver a message of {size} bytes, but smaller ones",
+                "lower --message-size, or raise the server's limit (message_size_limit of mosquitto)",
+            )
+        raise UsageError(
+            f"{connection.server} does not deliver this user's messages under {_PREFIX}/ to this user",
+            f"grant the user read and write on {_PREFIX}/#",
+        )
 
 
 def require_limits(server: str, limits: Mapping[str, int], scenario: Scenario, topic_bytes: int) -> None:

@@ -136,15 +136,15 @@ _LET_IN_WITHIN_S: Final = 2.0
 
 
 def reached(access: NatsAccess) -> NatsAccess:
-    """The access with the TLS that clients need: a client of Hydra has connected to each server that answers.
+    """The access with the TLS that clients need: a client of Hydra has connected to each server.
 
     Raises:
-        AccessError: a server rejects the client, or no server answers.
+        AccessError: a server rejects the client, or does not answer.
     """
     answers = at_once(lambda server: _let_in(replace(access, servers=[server])), access.servers)
     errors = [each for each in answers if isinstance(each, AccessError)]
     rejections = [each for each in errors if each.layer != "network"]
-    if rejections or len(errors) == len(answers):
+    if errors:
         raise (rejections or errors)[0]
     return replace(access, tls=next((each for each in answers if isinstance(each, ClientTls)), None))
 

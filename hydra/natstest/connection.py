@@ -118,7 +118,7 @@ class JetStreamError(OSError):
         self.code, self.description = code, description
 
 
-_NO_RESPONDERS: Final = "no server answers requests for JetStream, which is off (nats-server -js turns it on)"
+NO_RESPONDERS: Final = "no server answers requests for JetStream, which is off (nats-server -js turns it on)"
 _VIOLATION: Final = "permissions violation"
 """The beginning of the server's error for a subject that the client may not use: it has no code."""
 _NOT_PERMITTED: Final = "permissions violation for publish"
@@ -390,7 +390,7 @@ class NatsConnection:
         except (TimeoutError, nats.errors.TimeoutError):
             raise OSError(f"no answer within {timeout_s:g} s") from None
         except nats.js.errors.APIError as e:
-            raise JetStreamError(e.err_code or 0, e.description or _NO_RESPONDERS) from None
+            raise JetStreamError(e.err_code or 0, e.description or NO_RESPONDERS) from None
         except (nats.errors.Error, nats.js.errors.Error) as e:
             raise OSError(str(e) or type(e).__name__) from None
 

@@ -13,7 +13,7 @@ from nats.aio.client import Client
 from nats.js import JetStreamContext, api
 
 from hydra.errors import ServerError
-from hydra.natstest.connection import SERVED_EVERY_S, JetStreamError, NatsConnection
+from hydra.natstest.connection import NO_RESPONDERS, SERVED_EVERY_S, JetStreamError, NatsConnection
 from hydra.natstest.settings import NatsAccess
 from hydra.system import Waiting, wait_alone
 from hydra.system.worker_thread import WorkerThread
@@ -65,7 +65,13 @@ class JetStreams:
 
         def ask() -> str:
             if jetstream:
-                self._connection.do(self._stream().account_info(), QUESTION_TIMEOUT_S)
+                try:
+                    self._connection.do(self._stream().account_info(), QUESTION_TIMEOUT_S)
+                except OSError as e:
+                    # Servers of a cluster without JetStream leave the question without an answer.
+                    if isinstance(e, JetStreamError) or self._connection.info.get("jetstream"):
+                        raise
+                    raise JetStreamError(0, NO_RESPONDERS) from None
             else:
                 self._stream()
                 self._connection.confirm(QUESTION_TIMEOUT_S)

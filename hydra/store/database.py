@@ -182,6 +182,7 @@ class RunStore:
         refuse_run_in(directory)
         # The file gets its name when it is complete: a run.db without its scenario would be no run, but block one.
         draft = directory / f"{DATABASE}.new"
+        made = not directory.exists()
         try:
             directory.mkdir(parents=True, exist_ok=True)
             draft.unlink(missing_ok=True)
@@ -194,6 +195,10 @@ class RunStore:
                 db.execute("COMMIT")
             draft.rename(path)
         except (OSError, sqlite3.Error) as e:
+            with contextlib.suppress(OSError):
+                draft.unlink(missing_ok=True)
+                if made:
+                    directory.rmdir()
             raise RunDirectoryError(
                 f"cannot write the run directory {directory}: {e}", "choose another with --out"
             ) from e

@@ -65,8 +65,11 @@ def check_folder(out: Path) -> None:
         RunDirectoryError: its name is missing or too long, its parent cannot be written, or it holds a run.
     """
     try:
-        if not out.resolve().name:
+        # Path.resolve() has an error of its own for links that form a loop.
+        if not Path(os.path.realpath(out)).name:
             raise RunDirectoryError(f"{out} is no folder of its own", "choose another folder with --out")
+        if out.is_symlink() and not out.is_dir():
+            raise RunDirectoryError(f"{out} is a link that leads to no folder", "choose another folder with --out")
         refuse_run_in(out)
         there = next(folder for folder in (out.absolute(), *out.absolute().parents) if folder.exists())
     except OSError as e:
@@ -90,6 +93,8 @@ def refuse_unwritable(file: Path, flag: str) -> None:
         raise UsageError(f"{flag} {file}: there is no folder {file.parent}", "name a file in a folder that exists")
     if file.is_dir():
         raise UsageError(f"{flag} {file}: it is a folder", "name a file")
+    if file.exists() and not file.is_file():  # a new file would replace a device
+        raise UsageError(f"{flag} {file}: it is no regular file", "name another file")
     if not os.access(file.parent, os.W_OK | os.X_OK):
         raise UsageError(f"{flag} {file}: the folder {file.parent} cannot be written", "name a file in another folder")
 
@@ -152,13 +157,16 @@ T = TypeVar("T")
 def write_whole(path: Path, text: str, remedy: str) -> Path:
     """Writes a file, which gets its final name only when it is complete; returns its path.
 
+    A link stays, and what it leads to is replaced.
+
     Raises:
         HydraError: the file cannot be written; the error has this remedy.
     """
-    draft = path.with_name(f".{path.name}.new")
+    target = Path(os.path.realpath(path))
+    draft = target.with_name(f".{target.name}.new")
     try:
         draft.write_text(text, encoding="utf-8")
-        draft.rename(path)
+        draft.rename(target)
     except OSError as e:
         with contextlib.suppress(OSError):
             draft.unlink()

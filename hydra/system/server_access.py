@@ -7,10 +7,10 @@ import re
 import reprlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import BinaryIO, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
+from hydra.client.regular_file import opened
 from hydra.client.tls import AccessError, ClientTls
 from hydra.errors import RefusedKeyError, UsageError
 
@@ -190,7 +190,7 @@ def file_text(key: str, path: str) -> str:
 
 def _text(key: str, path: str, read: Callable[[BinaryIO], bytes]) -> str:
     try:
-        with Path(path).open("rb") as file:
+        with opened(path) as file:
             return read(file).decode()
     except (OSError, ValueError) as e:
         why = e.strerror if isinstance(e, OSError) else "it is not UTF-8" if isinstance(e, UnicodeDecodeError) else e

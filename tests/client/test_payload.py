@@ -70,7 +70,7 @@ def test_a_file_that_cannot_be_used_is_one_line(tmp_path: Path) -> None:
     for name, said in {
         "missing": "cannot read payload_file {}: No such file or directory",
         "empty": "payload_file {} is empty; it needs a line for each message",
-        "pipe": "payload_file {} is no regular file",
+        "pipe": "cannot read payload_file {}: it is no regular file",
     }.items():
         path = str(tmp_path / name)
         with pytest.raises(OSError, match="payload_file") as caught:

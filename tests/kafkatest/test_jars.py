@@ -56,11 +56,22 @@ def test_without_java_the_package_is_named(bin_only: Path) -> None:
 
 
 @pytest.mark.tier("test")
-def test_an_old_java_is_refused(bin_only: Path) -> None:
-    program(bin_only, "java", "echo 'openjdk version \"1.8.0_402\"' >&2")
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo 'openjdk version \"1.8.0_402\"' >&2", "and .*java is 1.8.0_402; apt install"),
+        (
+            "echo 'Error occurred\nCould not reserve' >&2; exit 1",
+            "does not start: Error occurred Could not reserve;",
+        ),
+        ("exit 3", "java does not start: exit status 3;"),
+    ],
+)
+def test_a_java_that_is_old_or_does_not_start_is_refused(bin_only: Path, script: str, said: str) -> None:
+    program(bin_only, "java", script)
     with pytest.raises(MissingDependencyError) as e:
         jars.find_java()
-    assert "1.8.0_402" in one_line(e)
+    assert re.search(said, one_line(e))
 
 
 def test_without_maven_the_package_is_named(bin_only: Path, conf: Path, tmp_path: Path) -> None:

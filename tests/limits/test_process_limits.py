@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import resource
+import sqlite3
 
 import pytest
 
@@ -22,6 +23,23 @@ def hidden(error: Exception, by: BaseException) -> Exception:
     return error
 
 
+def file_error(code: int) -> sqlite3.OperationalError:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = code
+    return error
+
+
+@pytest.fixture
+def limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit of the size of files, as this process has the others."""
+    real = resource.getrlimit
+    of_files = (1024, 1024)
+    monkeypatch.setattr(
+        resource, "getrlimit", lambda number: of_files if number == resource.RLIMIT_FSIZE else real(number)
+    )
+
+
+@pytest.mark.usefixtures("limited")
 @pytest.mark.parametrize(
     ("error", "said"),
     [
@@ -32,6 +50,9 @@ def hidden(error: Exception, by: BaseException) -> Exception:
         (MemoryError(), "no more memory"),
         (caused(UsageError("wrong"), FileNotFoundError(errno.ENOENT, "x")), ""),
         (ImportError("no such module"), ""),
+        (caused(UsageError("cannot write the run"), OSError(errno.EFBIG, "x")), "ulimit -f is"),
+        (caused(UsageError("cannot write the run"), file_error(sqlite3.SQLITE_IOERR_WRITE)), "ulimit -f is"),
+        (caused(UsageError("cannot write the run"), file_error(sqlite3.SQLITE_CANTOPEN)), ""),
         # The lock of a run folder that another command has.
         (caused(UsageError("another command is writing the run"), BlockingIOError(errno.EAGAIN, "x")), ""),
         (hidden(UsageError("wrong"), OSError(errno.EMFILE, "x")), ""),

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import secrets
-import socket
-import subprocess
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import paho.mqtt.client as mqtt
@@ -19,11 +15,10 @@ from _pytest.mark import ParameterSet
 from hydra.client.transport import read_system
 from hydra.mqtttest.access import FORM
 from hydra.mqtttest.connection import MqttConnection
-from hydra.mqtttest.program import find
 from hydra.mqtttest.settings import MqttStep, topic_of
 from hydra.wire.data_message import HEADER, SEQUENCE_LIMIT, pack
 from hydra.wire.messages import PROBE_EPOCH
-from tests.suite.waiting import SOON_S, wait_until
+from tests.suite.waiting import SOON_S
 
 BAD: dict[str, dict[str, Any]] = {"MQTT server": {"port": 1}, "colour": {"colour": "red"}}
 """What an error names, and what cannot be told of a server."""
@@ -48,24 +43,6 @@ def told_of(address: str, topic: str, **changes: Any) -> dict[str, Any]:
     there = {"host": where.host, "port": where.port, "topic": topic}
     how = {"qos": 0, "retain": False, "shared": False, "max_inflight": 20, "keepalive": 60}
     return {**there, **how, "clean_session": True, "protocol": "3.1.1", **changes}
-
-
-@contextmanager
-def limited_server(folder: Path, limit: str) -> Iterator[str]:
-    """The address of a mosquitto with a line of its own in its configuration."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    config = folder / "mosquitto.conf"
-    config.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n{limit}\n")
-    with subprocess.Popen([find(), "-c", config], stderr=subprocess.DEVNULL) as server:
-        wait_until(lambda: _listens(port), "the server listens")
-        yield f"127.0.0.1:{port}"
-        server.terminate()
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as one:
-        return one.connect_ex(("127.0.0.1", port)) == 0
 
 
 class Place:

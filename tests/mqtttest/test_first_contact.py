@@ -15,7 +15,7 @@ from hydra.errors import UsageError
 from hydra.mqtttest.first_contact import require_limits
 from hydra.mqtttest.system import MqttSystem
 from tests.integration.command import refusal
-from tests.mqtttest.ends import limited_server
+from tests.mqtttest.configured import mosquitto
 
 SERVER = "the MQTT server at h:1"
 
@@ -91,9 +91,23 @@ def test_a_message_goes_to_the_server_and_back_before_a_run(server: str, protoco
     MqttSystem(load_scenario("mqtt-fixed", given)).check()
 
 
-@pytest.mark.parametrize("protocol", ["3.1.1", "5"])
-def test_a_message_that_is_too_large_is_no_missing_right(tmp_path: Path, protocol: str) -> None:
-    with limited_server(tmp_path, "message_size_limit 200") as address:
-        given = {"mqtt.broker": address, "settings.protocol": protocol, "settings.message_size": 201}
-        with pytest.raises(UsageError, match=r"delivers no message of 201 bytes, .* lower --message-size"):
-            MqttSystem(load_scenario("mqtt-fixed", given)).check()
+@pytest.mark.tier("test")
+@pytest.mark.parametrize(
+    ("setting", "given", "refused"),
+    [
+        (
+            "message_size_limit 50",
+            {"settings.message_size": 100},
+            "does not deliver a message of 100 bytes, but smaller ones; lower --message-size",
+        ),
+        ("retain_available false", {"settings.retain": True}, "after a retained message .*; leave out --retain"),
+        ("max_qos 1", {"settings.qos": 2}, "after a message of 24 bytes with QoS 2: .*; lower --message-size or --qos"),
+    ],
+)
+def test_a_limit_that_the_server_does_not_announce_is_found_by_a_message(
+    setting: str, given: dict[str, Any], refused: str, tmp_path: Path
+) -> None:
+    with mosquitto(tmp_path, setting) as address:
+        with pytest.raises(UsageError, match=refused):
+            MqttSystem(load_scenario("mqtt-fixed", {"mqtt.broker": address, **given})).check()
+        MqttSystem(load_scenario("mqtt-fixed", {"mqtt.broker": address, "settings.message_size": 50})).check()

@@ -9,7 +9,8 @@ import pytest
 
 from tests.conformance.bench import Bench, step_settings
 from tests.forwarder import CuttingForwarder
-from tests.mqtttest.ends import Place, limited_server
+from tests.mqtttest.configured import mosquitto
+from tests.mqtttest.ends import Place
 
 CLIENT = 7
 CUT_AT = 30_000
@@ -20,7 +21,7 @@ LARGE = step_settings(rate=100.0, message_size=300, burst=1)
 @pytest.fixture
 def limited(tmp_path: Path) -> Iterator[str]:
     """A mosquitto that tells its clients that it accepts packets of at most 200 bytes."""
-    with limited_server(tmp_path, "max_packet_size 200") as address:
+    with mosquitto(tmp_path, "max_packet_size 200") as address:
         yield address
 
 

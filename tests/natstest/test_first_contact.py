@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hydra.client.server_interface import accepts, free_ports
+from hydra.client.supervised_process import SupervisedProcess
 from hydra.config.scenario import load_scenario
 from hydra.errors import UsageError
 from hydra.natstest.connection import JetStreamError, said_in
 from hydra.natstest.first_contact import no_right, require_servers, require_size, subjects
+from hydra.natstest.program import find_server
 from hydra.natstest.system import NatsSystem
 from hydra.system.embedded_server import EmbeddedServer
 from tests.integration.command import refusal
+from tests.suite.waiting import wait_until
+
+HOST = "127.0.0.1"
 
 
 def test_what_the_servers_cannot_take_is_refused_with_both_numbers() -> None:
@@ -65,3 +72,17 @@ def test_a_server_that_rejects_a_run_is_known_before_anything_is_made(server: Em
     system(**streams).check()
     with pytest.raises(UsageError, match=r"needs 3 servers, and NATS at .* is 1 server"):
         system(**streams, **{"nats.replicas": 3}).check()
+
+
+@pytest.mark.tier("test")
+def test_a_cluster_without_jetstream_leaves_the_question_open_and_is_named(needs_nats: None, tmp_path: Path) -> None:
+    port, routes = free_ports(HOST, 2)
+    words = [find_server(), "-a", HOST, "-p", str(port), "--cluster_name", "c", "--cluster", f"nats://{HOST}:{routes}"]
+    running = SupervisedProcess(words, tmp_path, tmp_path / "log", grace_s=0.0)
+    try:
+        wait_until(lambda: accepts(HOST, port), "the server")
+        given = {"nats.servers": f"{HOST}:{port}", "settings.mode": "jetstream"}
+        with pytest.raises(UsageError, match=r"JetStream, which is off .*; turn JetStream on, or use --mode core"):
+            NatsSystem(load_scenario("nats-fixed", given)).check()
+    finally:
+        running.stop()

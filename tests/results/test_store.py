@@ -28,6 +28,7 @@ from hydra.measure.step_columns import SystemColumns
 from hydra.model import Histogram, LedgerCounts, StepResult
 from hydra.store.client_rows import client_figures
 from hydra.store.database import DATABASE, RunStore
+from hydra.store.run_folders import write_whole
 from hydra.wire.subscriber_table import table_of
 from tests.measure.reports import received
 from tests.results.stored_steps import PLAN, observed, stored, with_clocks
@@ -335,3 +336,12 @@ def test_a_killed_writer_loses_no_committed_step(tmp_path: Path) -> None:
         assert all(len(store.clients(e)) == 4 for e in found)
         stored(store, found[-1] + 1)
         assert store._db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_a_file_is_written_through_a_link_which_stays(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    link = tmp_path / "page.html"
+    link.symlink_to("there/page.html")
+    assert write_whole(link, "text", "") == link
+    assert link.is_symlink()
+    assert (tmp_path / "there" / "page.html").read_text() == "text"

@@ -59,7 +59,9 @@ def watch(observer: Observer) -> None:
     observer.close()
 
 
-def test_steps_and_warnings_are_lines_without_secrets() -> None:
+@pytest.mark.parametrize("columns", ["80", "0", ""])
+def test_steps_and_warnings_are_lines_without_secrets(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
     stream = io.StringIO()
     watch(Observer(stream, redact=lambda text: text.replace("geheim", "***")))
     begins, first, second = stream.getvalue().splitlines()

@@ -9,12 +9,12 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.metadata import version
-from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 import click
 
+from hydra.client.regular_file import opened
 from hydra.engine.interface import CARRIED_OUT, Relocation
 from hydra.errors import EXIT_INTERRUPTED, Terminated, UsageError
 from hydra.kubernetes.api_client import IN_CLUSTER
@@ -109,7 +109,8 @@ def _refuse_loopback(flag: str, host: str, remedy: str) -> None:
 
 def _read(path: str) -> bytes:
     try:
-        return Path(path).read_bytes()
+        with opened(path) as file:
+            return file.read()
     except OSError as e:
         raise UsageError(
             f"{path} cannot be shipped to the cluster: {e.strerror}", "name a file that can be read"
