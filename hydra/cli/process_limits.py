@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import resource
-import sqlite3
 import subprocess
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -30,6 +29,8 @@ _HOST_FILES: Final = (
     "this machine has no more open files (fs.file-max); end other processes, or raise it: sysctl fs.file-max"
 )
 _NO_MEMORY: Final = "this machine has no more memory; end other processes, or use fewer clients"
+_SQLITE_IOERR: Final = 10
+"""sqlite3.SQLITE_IOERR: few commands need that module."""
 _UNRELATED: Final = (ModuleNotFoundError, subprocess.CalledProcessError, subprocess.TimeoutExpired)
 _LACKS_MEMORY: Final = (MemoryError, ImportError, subprocess.SubprocessError)
 """Errors that too little virtual memory causes, in addition to its own: a library or a program cannot be loaded."""
@@ -45,8 +46,8 @@ def limit_behind(error: BaseException) -> str:
         limit = _BY_ERROR.get(number) if isinstance(number, int) else None
         if limit is _PROCESSES and isinstance(error, HydraError):
             continue  # a lock that another command holds has this number, too
-        # SQLite does not tell which error of a file it had.
-        if isinstance(each, sqlite3.OperationalError) and each.sqlite_errorcode & 0xFF == sqlite3.SQLITE_IOERR:
+        # SQLite gives no reason for an error of a file.
+        if getattr(each, "sqlite_errorcode", 0) & 0xFF == _SQLITE_IOERR:
             limit = _FILE_SIZE
         if isinstance(each, _LACKS_MEMORY) and not isinstance(each, _UNRELATED):
             limit = _MEMORY if _of(_MEMORY) is not None else None

@@ -57,7 +57,7 @@ def test_warnings_of_rows_and_of_the_run(scenario: str | None) -> None:
                 "limited_by": "",
                 "unreported": "",
                 "others_lost": False,
-                "limit": {"causes": [], "refused": "", "local": "", "others_pct": 0.0},
+                "limit": {"causes": [], "refused": "", "local": "", "others_pct": 0.0, "shut_out": ""},
                 "unheard": "",
             },
         ),
