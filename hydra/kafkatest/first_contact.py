@@ -58,12 +58,11 @@ def examine(scenario: Scenario) -> None:
 
 
 def reach_all(bootstrap: str, cluster: Cluster, properties: Mapping[str, str]) -> None:
-    """Asks every broker at the address that it advertises, and at each of several that the user names, all at once.
+    """Asks every broker at the address that it advertises, all at once.
 
     Raises:
         UsageError: one does not answer, with the address.
     """
-    named = bootstrap.split(",") if "," in bootstrap else []
     further = {number: address for number, address in cluster.addresses.items() if address != bootstrap}
 
     def why_silent(address: str) -> str:
@@ -74,16 +73,12 @@ def reach_all(bootstrap: str, cluster: Cluster, properties: Mapping[str, str]) -
                 return e.what
         return ""
 
-    asked = list(dict.fromkeys([*named, *further.values()]))
-    answers = dict(zip(asked, in_time(why_silent, asked, _BROKERS_WITHIN_S), strict=True))
-    why = {
-        address: f"Kafka at {address} does not answer: network: no answer in time" if answer is None else answer
-        for address, answer in answers.items()
+    answers = in_time(why_silent, further.values(), _BROKERS_WITHIN_S)
+    silent = {
+        number: f"Kafka at {address} does not answer: network: no answer in time" if answer is None else answer
+        for (number, address), answer in zip(further.items(), answers, strict=True)
         if answer != ""
     }
-    if dead := next((address for address in named if address in why), ""):
-        raise UsageError(why[dead], f"correct {dead} in --servers, or leave it out")
-    silent = {number: why[address] for number, address in further.items() if address in why}
     if silent:
         raise unreachable(bootstrap, cluster, silent)
 
