@@ -69,7 +69,8 @@ class JetStreams:
                     self._connection.do(self._stream().account_info(), QUESTION_TIMEOUT_S)
                 except OSError as e:
                     # Servers of a cluster without JetStream leave the question without an answer.
-                    if isinstance(e, JetStreamError) or self._connection.info.get("jetstream"):
+                    info = self._connection.info
+                    if isinstance(e, JetStreamError) or not info or info.get("jetstream"):
                         raise
                     raise JetStreamError(0, NO_RESPONDERS) from None
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ import pytest
 from hydra.client.server_interface import accepts, free_ports
 from hydra.client.supervised_process import SupervisedProcess
 from hydra.config.scenario import load_scenario
-from hydra.errors import UsageError
+from hydra.errors import ServerError, UsageError
 from hydra.natstest.connection import JetStreamError, said_in
 from hydra.natstest.first_contact import no_right, require_servers, require_size, subjects
 from hydra.natstest.program import find_server
+from hydra.natstest.settings import NatsAccess
+from hydra.natstest.streams import JetStreams
 from hydra.natstest.system import NatsSystem
 from hydra.system.embedded_server import EmbeddedServer
 from tests.integration.command import refusal
@@ -86,3 +89,13 @@ def test_a_cluster_without_jetstream_leaves_the_question_open_and_is_named(needs
             NatsSystem(load_scenario("nats-fixed", given)).check()
     finally:
         running.stop()
+
+
+@pytest.mark.tier("test")
+def test_a_server_that_is_gone_is_not_told_as_one_without_jetstream() -> None:
+    (port,) = free_ports(HOST, 1)
+    with (
+        contextlib.closing(JetStreams(NatsAccess(servers=[f"{HOST}:{port}"]))) as streams,
+        pytest.raises(ServerError, match="does not answer: network: Connection refused"),
+    ):
+        streams.reach(jetstream=True)
