@@ -102,7 +102,7 @@ class LibrdkafkaLosses(ConnectionLosses):
         self._before: dict[int, _Broker] = {}
 
     def read(self, text: str) -> None:
-        """Takes the next statistics."""
+        """Takes the next statistics of the library, and counts the connections that ended since the last ones."""
         # The ends of the others disconnect from no data.
         now = {it.nodeid: it for it in msgspec.json.decode(text, type=_Statistics).brokers.values() if it.nodeid >= 0}
         self.add(sum(before.in_use() and before.has_ended(now.get(node)) for node, before in self._before.items()))

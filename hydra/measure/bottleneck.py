@@ -24,7 +24,7 @@ from hydra.measure.column_names import (
     VERDICT,
     VERDICT_EVIDENCE,
 )
-from hydra.measure.connections import LOCAL, NEVER, NEVER_BACK, REFUSED, TIMED_OUT
+from hydra.measure.connections import NEVER, NEVER_BACK, shut_out_by
 from hydra.measure.disturbance import disturbances, encode_disturbances, others_pct
 from hydra.measure.observation import CPU, Observation
 from hydra.measure.resources import HostSummary, busiest, flow, largest, summarise, used_pct
@@ -72,7 +72,7 @@ def bottleneck(
             _evidence(o, columns, behind=passed is False, summaries=summaries, others=others),
             unaccepted=taken if refusing else None,
             planned=tuple(_planned(o, columns, taken)),
-            shut_out=bool(number(columns.get(LOCAL))) and not any(number(columns.get(n)) for n in (REFUSED, TIMED_OUT)),
+            shut_out=bool(shut_out_by(columns)),
             network_share=network_share,
             segments_retransmitted=retransmitted,
             steal_pct=steal_pct,

@@ -15,7 +15,7 @@ import msgspec
 
 from hydra.measure.column import SUBSCRIBERS, Column, text_column
 from hydra.model import PERCENTILES as KEPT
-from hydra.model import Figure, Rate
+from hydra.model import Figure, Rate, number
 from hydra.model.connections import CONNECTION, ConnectionReport
 from hydra.model.local_limits import LOCAL_LIMITS
 from hydra.wire.buckets import rank_of
@@ -239,6 +239,11 @@ def is_above_all(row: Mapping[str, Figure], column: str) -> bool:
     if row.get(column) is not None:
         return False
     return row.get(_SHOWN_BY.get(column, "")) not in (None, 0)
+
+
+def shut_out_by(row: Mapping[str, Figure]) -> str:
+    """The limit of their own host that alone kept the subscribers of a row or step from connecting; "": none."""
+    return "" if number(row.get(REFUSED)) or number(row.get(TIMED_OUT)) else str(row.get(LOCAL_WHY) or "")
 
 
 def reports_of(systems: Iterable[Mapping[str, Any] | None]) -> list[ConnectionReport]:

@@ -133,7 +133,7 @@ def rx_span_rates_pps(reports: SubscriberTable) -> Floats:
 
 
 def known(rates_pps: Floats) -> Floats:
-    """The rates without those that are unknown (NaN)."""
+    """The rates that are known: all that are not NaN."""
     found: Floats = rates_pps[~np.isnan(rates_pps)]
     return found
 
@@ -166,7 +166,7 @@ def rx_mb_s(reports: SubscriberTable, messages: Ints | Floats, seconds: float) -
 
 
 def tool_rx_mb_s(reports: SubscriberTable, rates_pps: Floats) -> float | None:
-    """Received megabytes/s of all tools together at these rates; None if one that has read messages has no rate."""
+    """Received megabytes/s of all tools together at these rates; None if a tool that has read messages has no rate."""
     some = reports.of_clients(reports.received) > 0
     if not some.any() or np.isnan(rates_pps[some]).any():
         return None

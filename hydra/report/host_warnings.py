@@ -18,8 +18,6 @@ from hydra.sweep.host_trouble import others_of
 
 _MAIN_CAUSE: Final = 1 / 2
 """The least share of the used CPU at which other processes are the main cause of a busy host."""
-
-
 _LARGE: Final = 1 / 4
 """The least share of the used CPU at which the first remedy of a busy host is to end other processes."""
 

@@ -18,7 +18,7 @@ from hydra.sweep.cleanness import gone_of
 
 
 def _less_loss(warning: LossInterval | MessagesLost) -> str:
-    """The remedy of a loss; that of the rate only if subscribers with a report lost messages, too."""
+    """The remedy of a loss; it is about the load only if subscribers that sent a report lost messages, too."""
     by_load = warning.unheard or against(warning.limit, _by_rate(warning.as_much_at_pps, warning.limited_by))
     if not warning.unreported:
         return by_load
@@ -26,7 +26,7 @@ def _less_loss(warning: LossInterval | MessagesLost) -> str:
 
 
 def _by_rate(as_much_at_pps: float | None, limited_by: str) -> str:
-    """The remedy of a loss that is due to the load; not a lower rate if two rates lost equally much."""
+    """The remedy of a loss that the load causes: a lower rate, unless as much was lost at another rate."""
     if as_much_at_pps is None:
         return f"{LOWER_RATE}; the row was limited by: {limited_by}" if limited_by else LOWER_RATE
     return (

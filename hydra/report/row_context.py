@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hydra.events.warnings import HydraWarning
 from hydra.measure import column_names
-from hydra.measure.connections import LOCAL_WHY, REFUSED, TIMED_OUT
+from hydra.measure.connections import shut_out_by
 from hydra.measure.disturbance import Disturbance, decode_disturbances
 from hydra.measure.verdict import REQUESTED as NOT_LIMITED
 from hydra.measure.verdict import SERVER, causes_in
@@ -70,9 +70,7 @@ class RowContext:
         reason, local = (str(self.row.get(n) or "") for n in (column_names.REFUSED_REASON, column_names.LOCAL_LIMIT))
         refused = reason if SERVER in causes and reason in BY_SERVER else ""
         others = others_of(self.row, self.disturbances)
-        theirs = self.number(REFUSED) or self.number(TIMED_OUT)
-        shut_out = "" if theirs else str(self.row.get(LOCAL_WHY) or "")
-        return RowLimit(causes, refused, local.split(" / ")[0], others, shut_out)
+        return RowLimit(causes, refused, local.split(" / ")[0], others, shut_out_by(self.row))
 
     @property
     def sharing(self) -> str:

@@ -15,7 +15,7 @@ from hydra.errors import UsageError
 from hydra.mqtttest.first_contact import require_limits
 from hydra.mqtttest.system import MqttSystem
 from tests.integration.command import refusal
-from tests.mqtttest.configured import mosquitto
+from tests.mqtttest.mosquitto import mosquitto
 
 SERVER = "the MQTT server at h:1"
 

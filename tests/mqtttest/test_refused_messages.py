@@ -9,8 +9,8 @@ import pytest
 
 from tests.conformance.bench import Bench, step_settings
 from tests.forwarder import CuttingForwarder
-from tests.mqtttest.configured import mosquitto
 from tests.mqtttest.ends import Place
+from tests.mqtttest.mosquitto import mosquitto
 
 CLIENT = 7
 CUT_AT = 30_000
