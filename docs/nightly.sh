@@ -5,7 +5,7 @@ runs=${RUNS:-runs}
 hydra=${HYDRA:-hydra}
 
 rm -rf "$runs/tonight"
-"$hydra" zmq-fixed --rate "${RATE:-5000}" --clients "${CLIENTS:-10,50}" --duration "${DURATION:-10}" --repeat "${REPEAT:-10}" \
+"$hydra" zmq-fixed --rate "${RATE:-5000}" --subscribers "${CLIENTS:-10,50}" --duration "${DURATION:-10}" --repeat "${REPEAT:-10}" \
     --fail-if 'client_loss_pct > 0.5' --out "$runs/tonight"
 code=$?
 # The report is worth most when something went wrong.

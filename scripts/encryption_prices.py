@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints the lines of the table in docs/encryption.md from folders that --compare has written.
 
-    hydra nats-fixed --clients 30 --repeat 3 --compare tls=false,true --out runs/nats
+    hydra nats-fixed --subscribers 30 --repeat 3 --compare tls=false,true --out runs/nats
     scripts/encryption_prices.py runs/nats
 
 A line is one run: the rate, CPU time for each message of the publisher, of all subscribers and of the servers, and the

@@ -220,7 +220,7 @@ def checked(code: object, out: str, err: str) -> str:
         ((*ZMQ, "--publishers", "1e9"), "'--publishers': must be 1 to 10000, not 1000000000"),
         ((*ZMQ, "--publishers", "1.5"), "'--publishers': '1.5' is not a valid integer"),
         (("zmqfixed", "--clients", ""), "whole numbers"),
-        (("zmqfixed", "--clients", "30,30"), "a client count stands twice"),
+        (("zmqfixed", "--clients", "30,30"), "a subscriber count stands twice"),
         (("zmqfixed", "--clients", "9" * 5000), "whole numbers"),
         (("zmqfixed", "--clients", "9" * 400), "must be 1 to 1000000, not a number of 400 digits"),
         ((*ZMQ, "--set", "sweep.vary.nosuch=[1]"), "unknown key; known here: rate, burst, messages, message_size,"),

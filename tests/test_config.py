@@ -229,7 +229,7 @@ def test_a_secret_is_not_repeated_in_an_error() -> None:
         ({"settings.rate.x": 3}, "settings.rate: is a value and not a table"),
         ({"publishers": True}, "publishers: must be a valid integer, not True"),
         ({"sweep.clients": 30}, "sweep.clients: must be a list, not 30; write [ ] around the value"),
-        ({"sweep.clients": [30, 30]}, "sweep: a client count stands twice"),
+        ({"sweep.clients": [30, 30]}, "sweep: a subscriber count stands twice"),
         ({"sweep.vary.rat": [1]}, "sweep.vary.rat: unknown key; did you mean rate?"),
         ({"sweep.vary.msg_batch": []}, "sweep: every list under vary needs at least one value"),
         ({"sweep.vary.msg_batch": [1, 0]}, "sweep.vary.msg_batch.1: msg_batch must be at least 1 message, not 0"),

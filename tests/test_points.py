@@ -100,7 +100,7 @@ USERS = '[kafka]\nbootstrap = "h:1"\n'
         (NAMED, "kafka", "search = {}", ["sweep: points stand in place of", "remove search"]),
         ("", "kafka", "points = []", ["sweep.points: must be tables", "[[sweep.points]]"]),
         ("", "kafka", "points = [1]", ["sweep.points.0: must be a table"]),
-        ("", "kafka", "", ["sweep: clients must name at least one client count, or list points"]),
+        ("", "kafka", "", ["sweep: clients must name at least one subscriber count, or list points"]),
         # exporters of brokers
         (USERS + 'metrics = ["h:x"]', "kafka", ONE, ["kafka.metrics: 'h:x' is no address", "write host:port"]),
         (

@@ -22,7 +22,7 @@ UNRECORDED: Final = "open files, local ports and process ids"
 _FARTHEST_END: Final = 1000
 """An end is searched up to this many times the largest measured count."""
 _DRAWN: Final = 60
-"""The number of client counts at which the use is computed; ends between them are interpolated."""
+"""The number of subscriber counts at which the use is computed; ends between them are interpolated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class ResourceEnd:
     Attributes:
         resource: the resource.
         use: its use in a measured step with the most clients.
-        ends: the client count at which it ends; no estimate: it does not end up to ``low`` clients.
+        ends: the subscriber count at which it ends; no estimate: it does not end up to ``low`` clients.
         shares: the used share (0 to 1) at each requested count.
         largest: the largest measured count.
     """
@@ -117,7 +117,7 @@ class HostEnds:
 
 
 def host_ends(steps: Sequence[StepUsage], law: ThroughputLaw, unknown: Mapping[str, str]) -> HostEnds:
-    """Fits the use of each resource of the hosts, and finds the client count at which it ends.
+    """Fits the use of each resource of the hosts, and finds the subscriber count at which it ends.
 
     The use is that of the host that used most of what it has. It is predicted for the throughput that the law
     estimates, as the budgets are.
@@ -134,7 +134,7 @@ def host_ends(steps: Sequence[StepUsage], law: ThroughputLaw, unknown: Mapping[s
             continue
         fitted = fit_budget(resource.budget, steps)
         if fitted is None:
-            reasons[resource.name] = f"fewer than {LEAST} client counts show its use"
+            reasons[resource.name] = f"fewer than {LEAST} subscriber counts show its use"
         else:
             found.append(_end(resource, fitted, steps, law))
     reasons[UNRECORDED] = "a run does not record how many it used"

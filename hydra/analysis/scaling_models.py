@@ -138,7 +138,7 @@ def _power(counts: Array, y: Array, asked: Array) -> list[ThroughputInterval]:
 
 
 LEAST: Final = 6
-"""The minimum number of different client counts for a fit."""
+"""The minimum number of different subscriber counts for a fit."""
 LAW: Final = "universal scalability law"
 KNEE: Final = "knee"
 
@@ -174,7 +174,7 @@ class ThroughputLaw:
         peak: the count with the highest throughput, √((1 − σ)/κ); it has no estimate if κ is 0.
         scatter: standard deviation of the points around the law, as a share of the throughput.
         better: the model that fits better: ``LAW`` or ``KNEE``.
-        knee: the client count of the knee; None if the law fits better.
+        knee: the subscriber count of the knee; None if the law fits better.
         predictions: predictions for the requested counts.
         curve: predictions from the smallest to the largest count, for a plot.
         held_out: the prediction for the largest measured count from the other points; None if these are too few.
@@ -206,13 +206,13 @@ def fit(points: Sequence[tuple[int, float]], asked: Sequence[int] = ()) -> Throu
 
     Args:
         points: (clients, messages/s of all together); a count occurs as often as it was measured.
-        asked: client counts to predict.
+        asked: subscriber counts to predict.
 
     Raises:
         UsageError: there are fewer than six different counts, or a value is not above 0.
     """
     points = sorted(points)
-    enough(len({clients for clients, _ in points}), "client counts")
+    enough(len({clients for clients, _ in points}), "subscriber counts")
     counts = np.array([clients for clients, _ in points], dtype=float)
     throughputs = np.array([throughput for _, throughput in points])
     different = sorted(set(counts.tolist()))

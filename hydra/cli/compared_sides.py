@@ -168,7 +168,7 @@ def _side(text: str, root: click.Group) -> tuple[str, ComparedSide]:
     def refuse(*_: object) -> NoReturn:
         # Not the whole text: a flag may have a secret.
         name = words[0] if words else ""
-        raise UsageError(f"--run {name!r} runs no scenario", "name a command such as 'zmq-rate --clients 30'")
+        raise UsageError(f"--run {name!r} runs no scenario", "name a command such as 'zmq-rate --subscribers 30'")
 
     context = click.Context(root, info_name="hydra", obj=RunCommands(take, refuse, refuse, refuse, refuse))
     if not words or words[0] not in root.list_commands(context):

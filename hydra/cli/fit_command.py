@@ -1,4 +1,4 @@
-"""`hydra fit`: fits a run's throughput and budgets, and predicts them for other client counts."""
+"""`hydra fit`: fits a run's throughput and budgets, and predicts them for other subscriber counts."""
 
 from __future__ import annotations
 
@@ -65,15 +65,15 @@ def fit_run(directory: Path, asked: Sequence[int], page: Path | None, as_json: b
 
     Args:
         directory: the run directory.
-        asked: client counts to predict; if empty, 2, 5 and 10 times the largest measured count.
+        asked: subscriber counts to predict; if empty, 2, 5 and 10 times the largest measured count.
         page: HTML file for the plot; None: no plot is written.
         as_json: whether JSON is printed in place of text.
 
     Raises:
-        UsageError: the run has fewer than six client counts, or none could be measured.
+        UsageError: the run has fewer than six subscriber counts, or none could be measured.
     """
     if any(clients < 1 for clients in asked):
-        raise UsageError("--clients: 0 subscribers have no throughput", "name counts of at least 1")
+        raise UsageError("--subscribers: 0 subscribers have no throughput", "name counts of at least 1")
     if page is not None:
         refuse_unwritable(page, "--plot")
     run = read_run(directory)
@@ -95,7 +95,7 @@ def fit_run(directory: Path, asked: Sequence[int], page: Path | None, as_json: b
 
 
 def _large_enough(run: RunUsage) -> dict[str, tuple[StepUsage, ...]]:
-    """The groups of steps that have enough client counts for a fit.
+    """The groups of steps that have enough subscriber counts for a fit.
 
     Raises:
         UsageError: no group has enough.
@@ -105,9 +105,9 @@ def _large_enough(run: RunUsage) -> dict[str, tuple[StepUsage, ...]]:
     if not found:
         most = max(different.values())
         raise UsageError(
-            f"{run.directory} has {most} client {'count' if most == 1 else 'counts'} that could be measured: "
+            f"{run.directory} has {most} subscriber {'count' if most == 1 else 'counts'} that could be measured: "
             f"a fit needs {LEAST}",
-            f"run it with at least {LEAST} counts, such as --clients 10,15,23,34,51,77",
+            f"run it with at least {LEAST} counts, such as --subscribers 10,15,23,34,51,77",
         )
     return found
 
@@ -194,7 +194,7 @@ def _held_out(law: ThroughputLaw) -> str:
 
 
 def _step_at(steps: Sequence[StepUsage], prediction: ThroughputPrediction) -> StepUsage:
-    """A step of one second with the predicted client count and throughput."""
+    """A step of one second with the predicted subscriber count and throughput."""
     return second_of(steps[-1], prediction.clients, prediction.throughput.estimate or 0.0)
 
 

@@ -36,7 +36,7 @@ from hydra.options.scenario_commands import ScenarioArgumentCommand, values_of
         master_flag,
         grouped(
             WORKLOAD,
-            setting_flag("sweep.clients", help="Client counts to check (default: the scenario's)."),
+            setting_flag("sweep.clients", help="Subscriber counts to check (default: the scenario's)."),
         ),
         implementation_flag(),
         packing_flag,
@@ -48,7 +48,7 @@ from hydra.options.scenario_commands import ScenarioArgumentCommand, values_of
     section=MACHINE,
     examples=(
         "hydra check",
-        "hydra check ./mine.toml --implementation native --clients 1920,7680",
+        "hydra check ./mine.toml --implementation native --subscribers 1920,7680",
         "hydra check zmqrate --master 10.0.0.5:5050 --json",
     ),
 )

@@ -99,7 +99,7 @@ class HydraCommand(GroupedHelpCommand, click.Group):
     cls=HydraCommand,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     examples=(
-        "hydra zmq-rate --clients 30,120 --out runs/first",
+        "hydra zmq-rate --subscribers 30,120 --out runs/first",
         "hydra report runs/first",
         "hydra zmq-rate --help",
     ),

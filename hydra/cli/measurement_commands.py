@@ -68,7 +68,7 @@ RUNS: Final = RunCommands(_scenario, _experiment, _experiments, _presets, _begun
     flags=flags(preset_flag, comparing_flags, run_flags, scenario_argument(required=True)),
     section=MEASURE,
     examples=(
-        "hydra run ./mine.toml --clients 10,50 --out runs/mine",
+        "hydra run ./mine.toml --subscribers 10,50 --out runs/mine",
         "hydra run ./mine.toml --set sweep.duration_s=2.0 --json",
         "hydra run ./mine.toml --help",
     ),
@@ -97,7 +97,7 @@ def run_(context: click.Context, /, scenario: str, **_: Any) -> None:
     flags=flags(slo_flags, preset_flag, implementation_flag(), run_flags, scenario_argument(required=True)),
     steady=True,
     section=MEASURE,
-    examples=("hydra slo ./mine.toml --clients 10 --rate 500 --duration 10min --p99 20ms --loss 0",),
+    examples=("hydra slo ./mine.toml --subscribers 10 --rate 500 --duration 10min --p99 20ms --loss 0",),
 )
 @click.pass_context
 def slo(context: click.Context, /, scenario: str, **_: Any) -> None:

@@ -97,7 +97,7 @@ def report(runs: tuple[Path, ...], opened: bool, plotly: str, images: str | None
     examples=(
         "hydra compare runs/before runs/after",
         "hydra compare runs/before runs/after --fail-if 'avg_rx_rate_pps < 0.95 * base'",
-        "hydra compare --run 'zmqrate --clients 30' --run 'zmqrate --clients 30 --sndhwm 100000' --repeat 5",
+        "hydra compare --run 'zmqrate --subscribers 30' --run 'zmqrate --subscribers 30 --sndhwm 100000' --repeat 5",
     ),
 )
 @click.pass_context
@@ -253,13 +253,18 @@ def serve(folder: Path, port: int, host: str, opened: bool) -> None:
 @click.command(
     cls=Command,
     section=RESULTS,
-    examples=("hydra fit runs/first", "hydra fit runs/first --clients 10000,100000 --plot fit.html"),
+    examples=("hydra fit runs/first", "hydra fit runs/first --subscribers 10000,100000 --plot fit.html"),
 )
 @click.argument("run", type=PATH)
 @grouped(
     WORKLOAD,
     click.option(
-        "--clients", type=COUNTS, default=[], help="Client counts to predict (default: 2, 5, 10 times the largest)."
+        "--subscribers",
+        "--clients",
+        "counts",
+        type=COUNTS,
+        default=[],
+        help="Subscriber counts to predict (default: 2, 5, 10 times the largest).",
     ),
 )
 @grouped(
@@ -273,13 +278,13 @@ def serve(folder: Path, port: int, host: str, opened: bool) -> None:
     ),
     json_flag,
 )
-def fit(run: Path, clients: list[int], page: Path | None, as_json: bool) -> None:
-    """Predict other client counts from a run.
+def fit(run: Path, counts: list[int], page: Path | None, as_json: bool) -> None:
+    """Predict other subscriber counts from a run.
 
-    The command fits the scalability law and linear budgets to the run in RUN. RUN needs at least six client counts.
-    Each prediction has the 95 % interval of a new measurement. For each client count the command names the host
+    The command fits the scalability law and linear budgets to the run in RUN. RUN needs at least six subscriber counts.
+    Each prediction has the 95 % interval of a new measurement. For each subscriber count the command names the host
     resource that ends first.
     """
     from hydra.cli.fit_command import fit_run
 
-    fit_run(run, clients, page, as_json)
+    fit_run(run, counts, page, as_json)

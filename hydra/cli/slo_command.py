@@ -60,7 +60,7 @@ def check(scenario: Scenario) -> None:
         raise UsageError("no objective is set", "give --p99, --loss or another objective, or a table [slo]")
     if len(scenario.sizes) != 1:
         counts = ", ".join(str(clients) for _, clients in scenario.sizes)
-        raise UsageError(f"the scenario has several client counts: {counts}", "name one with --clients")
+        raise UsageError(f"the scenario has several subscriber counts: {counts}", "name one with --subscribers")
     if "recovery_s" in scenario.slo.objectives() and not scenario.events:
         raise UsageError("recovery_s is set, but the scenario has no event", "add [[events]]")
     _refuse_unanswerable(scenario)

@@ -29,13 +29,13 @@ class RunBegan(Event):
         scenario: the scenario's name.
         out: the run directory.
         rows: number of rows of the table.
-        clients: the client counts of these rows.
+        clients: the subscriber counts of these rows.
         expected_s: duration of the steps if nothing is backlogged.
         bound_s: maximum duration of the steps; None: the results decide it.
         servers: the servers that are started before, as in ``3 … servers``; "" if there are none.
         sharp_s: duration of a search if losses begin at one rate; None: the run is no such search.
-        three_s: duration of the searches of three client counts; None: the run is no search of one count.
-        unfit: the client counts that do not fit the machine or the cluster.
+        three_s: duration of the searches of three subscriber counts; None: the run is no search of one count.
+        unfit: the subscriber counts that do not fit the machine or the cluster.
         lack: what the first of these counts lacks.
         largest: the largest count that fits; 0: no count fits.
     """
@@ -73,7 +73,7 @@ class RunBegan(Event):
         if self.servers:
             found += f"; the start of {self.servers} is not included"
         if self.three_s is not None:
-            found += f"; three counts, such as --clients 10,30,100, take about {duration(self.three_s)}"
+            found += f"; three counts, such as --subscribers 10,30,100, take about {duration(self.three_s)}"
         if self.unfit:
             verb = "does" if sum(self.unfit) == 1 else "do"
             largest = f"the largest count that fits is {self.largest:,}" if self.largest else "no count fits"
@@ -82,7 +82,7 @@ class RunBegan(Event):
 
 
 def _counts(clients: Sequence[int]) -> str:
-    """Client counts in words; of many the first, the last and how many there are."""
+    """Subscriber counts in words; of many the first, the last and how many there are."""
     if len(clients) > _ROWS_NAMED:
         return f"{clients[0]:,} to {clients[-1]:,} clients, {len(clients)} counts"
     others = ", ".join(f"{count:,}" for count in clients[:-1])

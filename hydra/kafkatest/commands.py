@@ -84,12 +84,12 @@ _experiment_flags = flags(_bootstrap_flag, _property_flags, system_flags("kafka"
     duration_flag,
     rate_flag,
     examples=(
-        "hydra kafka-batch --clients 30,60 --msg-batch 100,1000 --duration 3 --out runs/k",
-        "hydra kafka-batch --clients 10 --servers 10.0.0.5:9092 --kafka-prop-file ./client.properties",
+        "hydra kafka-batch --subscribers 30,60 --msg-batch 100,1000 --duration 3 --out runs/k",
+        "hydra kafka-batch --subscribers 10 --servers 10.0.0.5:9092 --kafka-prop-file ./client.properties",
     ),
 )
 def kafka_batch(**_: Any) -> None:
-    """Measure Kafka by client count and producer batch."""
+    """Measure Kafka by subscriber count and producer batch."""
 
 
 @scenario_command(
@@ -98,8 +98,8 @@ def kafka_batch(**_: Any) -> None:
     _kafka_flags,
     fixed_flags,
     examples=(
-        "hydra kafka-fixed --clients 10,30 --rate 1000 --duration 2",
-        "hydra kafka-fixed --clients 10 --servers 10.0.0.5:9092 --json",
+        "hydra kafka-fixed --subscribers 10,30 --rate 1000 --duration 2",
+        "hydra kafka-fixed --subscribers 10 --servers 10.0.0.5:9092 --json",
     ),
 )
 def kafka_fixed(**_: Any) -> None:
@@ -111,7 +111,7 @@ def kafka_fixed(**_: Any) -> None:
     "kafka-connections",
     _kafka_flags,
     connections_flags,
-    examples=("hydra kafka-connections --clients 100 --connect-rate 50,max",),
+    examples=("hydra kafka-connections --subscribers 100 --connect-rate 50,max",),
 )
 def kafka_connections(**_: Any) -> None:
     """Measure how fast Kafka lets consumers in."""
@@ -123,7 +123,7 @@ def kafka_connections(**_: Any) -> None:
     _kafka_flags,
     duration_flag,
     search_flags,
-    examples=("hydra kafka-rate --clients 10,30 --duration 2 --search-steps 20",),
+    examples=("hydra kafka-rate --subscribers 10,30 --duration 2 --search-steps 20",),
 )
 def kafka_rate(**_: Any) -> None:
     """Find Kafka's highest rate within a loss target."""
@@ -172,7 +172,7 @@ def kafka() -> None:
     cls=CommandGroup,
     examples=(
         "hydra kafka broker up",
-        "hydra kafka-fixed --clients 10 --servers 127.0.0.1:9092",
+        "hydra kafka-fixed --subscribers 10 --servers 127.0.0.1:9092",
         "hydra kafka broker down",
     ),
 )

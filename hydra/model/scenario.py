@@ -91,7 +91,7 @@ class Scenario:
         system: the system under test.
         client: the implementation of the clients.
         table: the kind of the result table: ``"rates"`` and ``"rate"`` (searches), ``"fixed"``, ``"batch"`` (client
-            count × ``msg_batch``), or ``"connections"`` (client count × ``connect_rate``).
+            count × ``msg_batch``), or ``"connections"`` (subscriber count × ``connect_rate``).
         name: the name of run directories: at most 100 characters, no slash, no dot at the beginning.
         description: one line for lists of scenarios.
         published: whether the values of the file's table ``[published]`` replace the others of the file; in a file it
@@ -137,7 +137,7 @@ class Scenario:
     )
     description: str = ""
     published: bool = setting(
-        False, "Measure the published sweep: its client counts, step lengths, searches and table headings."
+        False, "Measure the published sweep: its subscriber counts, step lengths, searches and table headings."
     )
 
     def __post_init__(self) -> None:

@@ -39,7 +39,9 @@ class SweepSpec:
             most=DAY_S,
         ).metadata
     )
-    clients: tuple[int, ...] = setting((), "Subscriber counts.", least=1, most=1_000_000)
+    clients: tuple[int, ...] = setting(
+        (), "Subscriber counts.", flag=("--subscribers", "--clients"), least=1, most=1_000_000
+    )
     repeat: int = setting(
         1,
         "Measure each row N times. Rates and losses are means with 95 % intervals; percentiles are those of the "
@@ -52,8 +54,8 @@ class SweepSpec:
 
     def __post_init__(self) -> None:
         require(self.repeat >= 1, f"repeat must be at least 1, not {self.repeat}")
-        require(all(c >= 1 for c in self.clients), f"every client count must be at least 1, not {list(self.clients)}")
-        require(len(set(self.clients)) == len(self.clients), f"a client count stands twice in {list(self.clients)}")
+        require(all(c >= 1 for c in self.clients), f"every count must be at least 1, not {list(self.clients)}")
+        require(len(set(self.clients)) == len(self.clients), f"a subscriber count stands twice in {list(self.clients)}")
         require(0 < self.duration_s <= 86_400, f"duration_s must be above 0 and at most 86400, not {self.duration_s}")
 
     @property
@@ -63,7 +65,7 @@ class SweepSpec:
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """The client counts that rows can have, each once, ascending."""
+        """The subscriber counts that rows can have, each once, ascending."""
         return tuple(sorted(self.clients))
 
     def sizes(self, publishers: int) -> tuple[tuple[int, int], ...]:

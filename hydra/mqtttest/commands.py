@@ -22,7 +22,7 @@ _mqtt_flags = system_flags("mqtt")
     _mqtt_flags,
     duration_flag,
     search_flags,
-    examples=("hydra mqtt-rate --clients 10,30 --duration 2 --qos 1",),
+    examples=("hydra mqtt-rate --subscribers 10,30 --duration 2 --qos 1",),
 )
 def mqtt_rate(**_: Any) -> None:
     """Find MQTT's highest rate within a loss target."""
@@ -34,8 +34,8 @@ def mqtt_rate(**_: Any) -> None:
     _mqtt_flags,
     fixed_flags,
     examples=(
-        "hydra mqtt-fixed --clients 10,30 --rate 20 --duration 2",
-        "hydra mqtt-fixed --clients 10 --servers 10.0.0.5:1883 --username me --password-file ./password",
+        "hydra mqtt-fixed --subscribers 10,30 --rate 20 --duration 2",
+        "hydra mqtt-fixed --subscribers 10 --servers 10.0.0.5:1883 --username me --password-file ./password",
     ),
 )
 def mqtt_fixed(**_: Any) -> None:
@@ -48,8 +48,8 @@ def mqtt_fixed(**_: Any) -> None:
     _mqtt_flags,
     connections_flags,
     examples=(
-        "hydra mqtt-connections --clients 100 --connect-rate 100,max",
-        "hydra mqtt-connections --client native --clients-per-process 100 --clients 5000 --connect-rate 500",
+        "hydra mqtt-connections --subscribers 100 --connect-rate 100,max",
+        "hydra mqtt-connections --client native --clients-per-process 100 --subscribers 5000 --connect-rate 500",
     ),
 )
 def mqtt_connections(**_: Any) -> None:

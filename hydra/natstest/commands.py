@@ -46,8 +46,8 @@ _nats_flags = flags(
     duration_flag,
     search_flags,
     examples=(
-        "hydra nats-rate --clients 10,30 --duration 2",
-        "hydra nats-rate --clients 10 --mode jetstream --storage memory --servers 10.0.0.5:4222",
+        "hydra nats-rate --subscribers 10,30 --duration 2",
+        "hydra nats-rate --subscribers 10 --mode jetstream --storage memory --servers 10.0.0.5:4222",
     ),
 )
 def nats_rate(**_: Any) -> None:
@@ -59,7 +59,7 @@ def nats_rate(**_: Any) -> None:
     "nats-fixed",
     _nats_flags,
     fixed_flags,
-    examples=("hydra nats-fixed --clients 10,30 --rate 1000 --duration 2 --out runs/nats",),
+    examples=("hydra nats-fixed --subscribers 10,30 --rate 1000 --duration 2 --out runs/nats",),
 )
 def nats_fixed(**_: Any) -> None:
     """Measure NATS at a fixed rate."""
@@ -70,7 +70,7 @@ def nats_fixed(**_: Any) -> None:
     "nats-connections",
     _nats_flags,
     connections_flags,
-    examples=("hydra nats-connections --clients 100,1000 --connect-rate 100,max",),
+    examples=("hydra nats-connections --subscribers 100,1000 --connect-rate 100,max",),
 )
 def nats_connections(**_: Any) -> None:
     """Measure how fast NATS lets clients in."""

@@ -29,7 +29,7 @@ ORDER: Final = (
 OF_RUNS: Final = (RUN, OUTPUT, CLUSTER, COMPARISON)
 """The groups of flags that do not change the scenario."""
 
-_FIRST: Final = ("--clients", "--rate", "--duration", "--publishers")
+_FIRST: Final = ("--subscribers", "--rate", "--duration", "--publishers")
 """The flags at the top of their group, because most users set these."""
 _ATTRIBUTE: Final = "hydra_group"
 

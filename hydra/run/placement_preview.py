@@ -108,7 +108,7 @@ def check_placement(
         raise PlacementError(
             f"{subscribers:,} clients do not fit: this machine has room for {unfit.largest:,} clients "
             f"({limit.what}: {limit.has})",
-            f"give --clients {unfit.largest} or fewer, or name a cluster with --master",
+            f"give --subscribers {unfit.largest} or fewer, or name a cluster with --master",
         ) from e
 
 

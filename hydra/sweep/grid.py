@@ -25,7 +25,7 @@ class GridSweep(SweepKind):
 
     Attributes:
         vary: a table of lists: any key of ``[settings]``, or ``publishers``, and its values, each once. Every
-            combination is a step, for each client count.
+            combination is a step, for each subscriber count.
     """
 
     key: ClassVar[str] = "vary"

@@ -139,7 +139,7 @@ class SweepKind(SweepSpec, ABC):
             ValueError: the text states what would be right.
         """
         if not self.counts:
-            raise ValueError("clients must name at least one client count, or list points")
+            raise ValueError("clients must name at least one subscriber count, or list points")
 
     @classmethod
     def against(cls, others: Sequence[str], every: Sequence[str]) -> str:
@@ -188,7 +188,7 @@ class SweepKind(SweepSpec, ABC):
         """The object that decides the next step of a scenario of this kind, without repeats."""
 
     def parts(self, scenario: Scenario) -> dict[Hashable, Scenario]:
-        """The parts that are repeated as a whole, here each client count, by the key that :meth:`part_of` gives."""
+        """The parts that are repeated as a whole, here each subscriber count, by the key that :meth:`part_of` gives."""
         alone = {("", clients): replace(self, clients=(clients,), repeat=1) for clients in self.counts}
         return {part: replace(scenario, sweep=sweep) for part, sweep in alone.items()}
 
@@ -283,7 +283,7 @@ class SweepKind(SweepSpec, ABC):
 
     @property
     def more_asked(self) -> str:
-        """What the scenario asks for in addition to client counts and lengths."""
+        """What the scenario asks for in addition to subscriber counts and lengths."""
         return ""
 
     @property

@@ -54,7 +54,7 @@ class SearchSweep(SweepKind):
     flags: ClassVar[tuple[str, ...]] = tuple(
         f"sweep.search.{name}" for name in ("start_rate", "loss_target", "width", "steps")
     )
-    of_rows: ClassVar[str] = "the fastest step that passed, for each client count"
+    of_rows: ClassVar[str] = "the fastest step that passed, for each subscriber count"
     all_good: ClassVar[str] = "every rate that was searched for was found"
     aim: ClassVar[str] = "the highest rates were searched for"
     in_order: ClassVar[bool] = True

@@ -233,8 +233,8 @@ class RateDrifted(CannotTell):
     kind = "changing"
 
     remedy = (
-        "use a longer warm-up, such as --set warmup_s=30 (half a minute more for each client count), or look in the "
-        "report of a fixed-rate command at the change from second to second"
+        "use a longer warm-up, such as --set warmup_s=30 (half a minute more for each subscriber count), or look in "
+        "the report of a fixed-rate command at the change from second to second"
     )
     why = Inconclusive.CHANGING.value
     because = "the rate that holds changed during the search"

@@ -51,10 +51,10 @@ _zmq_flags = flags(
     ),
     _zmq_flags,  # after the search's --sndhwm
     examples=(
-        "hydra zmq-rate --clients 30,120 --out runs/z",
-        "hydra zmq-rate --clients 10 --duration 2 --loss-target 0.1",
-        "hydra zmq-rate --published --clients 30",
-        "hydra zmq-rate --clients 30 --compare implementation=pyzmq,native --repeat 5",
+        "hydra zmq-rate --subscribers 30,120 --out runs/z",
+        "hydra zmq-rate --subscribers 10 --duration 2 --loss-target 0.1",
+        "hydra zmq-rate --published --subscribers 30",
+        "hydra zmq-rate --subscribers 30 --compare implementation=pyzmq,native --repeat 5",
     ),
 )
 def zmq_rate(sndhwms: list[int] | None, *, no_flaky: bool, published: bool | None, **_: Any) -> dict[str, object]:
@@ -78,9 +78,9 @@ def zmq_rate(sndhwms: list[int] | None, *, no_flaky: bool, published: bool | Non
     _zmq_flags,
     fixed_flags,
     examples=(
-        "hydra zmq-fixed --clients 10,20 --rate 1000 --duration 2",
-        "hydra zmq-fixed --clients 30 --rate 1000 --duration 2 --compare burst=1,100",
-        "hydra zmq-fixed --implementation native --clients 1920,7680 --rate 10",
+        "hydra zmq-fixed --subscribers 10,20 --rate 1000 --duration 2",
+        "hydra zmq-fixed --subscribers 30 --rate 1000 --duration 2 --compare burst=1,100",
+        "hydra zmq-fixed --implementation native --subscribers 1920,7680 --rate 10",
     ),
 )
 def zmq_fixed(**_: Any) -> None:
@@ -92,7 +92,7 @@ def zmq_fixed(**_: Any) -> None:
     "zmq-connections",
     _zmq_flags,
     connections_flags,
-    examples=("hydra zmq-connections --clients 100 --connect-rate 50,max",),
+    examples=("hydra zmq-connections --subscribers 100 --connect-rate 50,max",),
 )
 def zmq_connections(**_: Any) -> None:
     """Measure how fast subscribers reach a publisher."""

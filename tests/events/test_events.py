@@ -51,7 +51,8 @@ def launch(role: str, host: str) -> Launch:
         (
             run_events.RunBegan("rate", "runs/x", 1, (1,), 200.0, sharp_s=70.0, three_s=600.0, unfit=(1,), lack="x"),
             "rate into runs/x: 1 row (1 client), about 3 min, or 70 s if losses begin at one rate; "
-            "three counts, such as --clients 10,30,100, take about 10 min; 1 client does not fit (x): no count fits",
+            "three counts, such as --subscribers 10,30,100, take about 10 min; 1 client does not fit (x): "
+            "no count fits",
         ),
         (
             run_events.RunBegan("rate", "runs/x", 1, (2,), 37.2, sharp_s=36.9),

@@ -146,7 +146,7 @@ RATE, ONE = ("--rate", "900"), ("--rate", "900", "--clients", "1")
         (ONE, "no objective is set"),
         ((*ONE, "--p99", "1s", "--repeat", "3"), "one step without repeats"),
         (("--rate", "max", "--clients", "1", "--p99", "20ms"), "with rate 'max' messages have no due times"),
-        ((*RATE, "--clients", "1,2", "--p99", "20ms"), "several client counts: 1, 2"),
+        ((*RATE, "--clients", "1,2", "--p99", "20ms"), "several subscriber counts: 1, 2"),
         ((*ONE, "--p99", "soon"), "'soon' is no time"),
         ((*ONE, "--recovery", "5s"), "the scenario has no event"),
         ((*ONE, "--p99", "1s", "--load", "recorded"), "needs a CSV"),

@@ -35,14 +35,14 @@ T = TypeVar("T")
 BATCHES = GridSweep(10.0, clients=(30, 60, 120), vary={"msg_batch": (100, 1000)})
 ZMQ, KAFKA = (asdict(system(name).settings()) for name in ("zmq", "kafka"))
 """The usual settings of both systems, which a stored scenario has all."""
-TITLE = "Kafka: client count x batch size"
+TITLE = "Kafka: subscriber count x batch size"
 BATCH = Scenario(
     "kafka-batch", "kafka", "kafka-python", "batch", BATCHES, Settings(rate=30_000.0, system=KAFKA), description=TITLE
 )
 FEW = GridSweep(10.0, clients=(30, 60, 120))
 FIXED = Scenario("zmqfixed", "zmq", "pyzmq", "fixed", FEW, Settings(rate=10_000.0, system=ZMQ), description="ZMQ")
 SEARCHES = SearchSweep(10.0, clients=(30, 60), search=SearchSpec(8_000.0, steps=30))
-HIGHEST = "ZMQ PUB/SUB: the highest rate by client count"
+HIGHEST = "ZMQ PUB/SUB: the highest rate by subscriber count"
 SEARCH = Scenario("zmqrate", "zmq", "pyzmq", "rates", SEARCHES, Settings(system=ZMQ), description=HIGHEST)
 FOR_LOSS = SearchSweep(10.0, clients=(10, 30), search=SearchSpec(loss_target=0.0, steps=30, series=("loss",)))
 RATE = Scenario("kafka-rate", "kafka", "confluent-kafka", "rate", FOR_LOSS, Settings(system=KAFKA))

@@ -65,6 +65,17 @@ def test_whoever_asks_a_cluster_takes_engine_as_another_name_of_master() -> None
     assert set(map(tuple, named.values())) == {("--master", "--engine")}
 
 
+def test_whoever_takes_subscriber_counts_takes_clients_as_another_name_of_subscribers() -> None:
+    named = {
+        name: param.opts
+        for name, (command, context) in COMMANDS.items()
+        for param in command.get_params(context)
+        if {"--subscribers", "--clients"} & {*param.opts}
+    }
+    assert {"hydra check", "hydra fit", "hydra run", "hydra slo", "hydra zmq-rate", "hydra kafka-batch"} <= named.keys()
+    assert set(map(tuple, named.values())) == {("--subscribers", "--clients")}
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_examples_that_it_understands(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

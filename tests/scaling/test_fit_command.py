@@ -105,7 +105,7 @@ def test_held_rates_are_called_the_demand(tmp_path: Path) -> None:
 
 def test_three_points_and_a_run_without_a_measured_step_are_refused(tmp_path: Path) -> None:
     said = refused("fit", run_of(tmp_path / "few", runs.FIXED, COUNTS[:3]))
-    assert "3 client counts that could be measured: a fit needs 6" in said
+    assert "3 subscriber counts that could be measured: a fit needs 6" in said
     run = runs.make(tmp_path / "run", runs.FIXED, lambda _: ("failed", "no"), steps=2)
     assert "has no step that was measured" in refused("fit", run)
 

@@ -61,4 +61,4 @@ def test_too_few_counts_make_a_resource_unknown() -> None:
     few = [replace(step(n), hosts={HOST_CPU: HostUse("h", 0.1, 4.0)} if n < 100 else {}) for n in COUNTS]
     found = host_ends(few, law, {})
     assert (found.known, found.first) == ((), None)
-    assert found.unknown[HOST_CPU] == "fewer than 6 client counts show its use"
+    assert found.unknown[HOST_CPU] == "fewer than 6 subscriber counts show its use"

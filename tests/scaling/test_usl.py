@@ -126,7 +126,7 @@ def test_a_throughput_that_only_grows_has_no_peak_and_no_upper_limit_of_it() -> 
     [
         *[([(2**n, 10.0) for n in range(count)], "too few for a fit") for count in (0, 3, LEAST - 1)],
         # Repeats are points, and no further counts.
-        ([(n, 10.0 * n) for n in (1, 2, 4, 8, 16)] * 3, "5 different client counts are too few"),
+        ([(n, 10.0 * n) for n in (1, 2, 4, 8, 16)] * 3, "5 different subscriber counts are too few"),
         ([(2**n, float(n)) for n in range(LEAST)], "above 0"),
     ],
 )

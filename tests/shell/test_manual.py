@@ -27,7 +27,7 @@ def test_a_page_has_the_flags_with_defaults_and_the_examples() -> None:
         ".B --loss-target PERCENT",
         "[default: 0.5]",
         ".B --advertise ADDRESS",
-        "hydra zmq-rate --clients 30,120",
+        "hydra zmq-rate --subscribers 30,120",
         ".BR hydra (1)",
     ):
         assert text in page
@@ -42,4 +42,4 @@ def test_groff_reads_them_without_a_complaint() -> None:
     command = ["groff", "-man", "-Tutf8", "-Kutf8", "-ww"]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
     assert done.stderr == ""
-    assert "hydra zmq-rate --clients 30,120 --out runs/z" in done.stdout.replace("\u2010", "-")
+    assert "hydra zmq-rate --subscribers 30,120 --out runs/z" in done.stdout.replace("\u2010", "-")

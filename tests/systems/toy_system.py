@@ -217,7 +217,7 @@ def kinds() -> Mapping[str, Kind]:
     keyed("--shared", key="settings.shared", type=int, help="So many subscribers share the messages."),
 )
 def toy_fixed(**_: Any) -> None:
-    """A file at a fixed rate, by client count."""
+    """A file at a fixed rate, by subscriber count."""
 
 
 SPEC = SystemSpec(
