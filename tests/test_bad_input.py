@@ -225,7 +225,7 @@ def checked(code: object, out: str, err: str) -> str:
         (("zmqfixed", "--clients", "9" * 400), "must be 1 to 1000000, not a number of 400 digits"),
         ((*ZMQ, "--set", "sweep.vary.nosuch=[1]"), "unknown key; known here: rate, burst, messages, message_size,"),
         (("zmqfixed", "--clients", "99999999999"), "'--clients': must be 1 to 1000000"),
-        (("zmqfixed", "--clients", "1000000"), "1,000,000 clients do not fit: this machine has room for "),
+        (("zmqfixed", "--clients", "1000000"), "1,000,000 subscribers do not fit: this machine has room for "),
         (("kafka-batch", "--msg-batch", "100,100"), "--msg-batch: a value stands twice in [100, 100]"),
         (("kafka-batch", "--msg-batch", "100,99999999999"), "--msg-batch: must be 1 to 1000000"),
         ((*ZMQ, "--set", "sweep.vary.rate=[1,1.0]"), "sweep.vary.rate: a value stands twice"),

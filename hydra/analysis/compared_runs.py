@@ -198,7 +198,7 @@ def _key(row: ComparedRow, names: Sequence[str]) -> Key:
 
 
 def _name(key: Key, every: Sequence[Key]) -> str:
-    """The name of a row, such as ``60 clients, msg_batch 200``: the client count, and settings that differ."""
+    """The name of a row, such as ``60 subscribers, msg_batch 200``: the client count, and settings that differ."""
     row = dict(key)
     if row.get(POINT):
         return str(row[POINT])
@@ -207,7 +207,7 @@ def _name(key: Key, every: Sequence[Key]) -> str:
         for name, value in key
         if name != CLIENTS and value is not None and len({dict(other).get(name) for other in every}) > 1
     ]
-    return ", ".join([counted(row.get(CLIENTS), "client"), *differing])
+    return ", ".join([counted(row.get(CLIENTS), "subscriber"), *differing])
 
 
 def _why(sides: Sequence[ComparedRun], found: Sequence[Mapping[Key, ComparedRow]], names: Sequence[str]) -> str:

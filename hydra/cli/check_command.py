@@ -176,7 +176,7 @@ def _elsewhere(resolved: ResolvedScenario, cluster: ClusterSpec, agents: Sequenc
     rows, there = rows_on(resolved, cluster, agents), agent_rows(agents, resolved)
     left_out = alike(agents, resolved.scenario)
     shown, told = agent_rows(agents, resolved, left_out), [left_out_line(left_out)] if left_out else []
-    refused = [f"{counted(row.clients, 'client')}: {row.refusal}" for row in rows if row.refusal is not None]
+    refused = [f"{counted(row.clients, 'subscriber')}: {row.refusal}" for row in rows if row.refusal is not None]
     objects: list[Json] = [
         {
             "clients": row.clients,

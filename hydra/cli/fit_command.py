@@ -121,7 +121,7 @@ def _text(run: RunUsage, name: str, law: ThroughputLaw, budgets: Sequence[Budget
     held = [step.clients for step in run.groups[name] if step.rate is not None and step.held]
     yield f"{run.scenario.name}{f', {name}' if name else ''}: {run.scenario.system}, {run.scenario.client}"
     yield (
-        f"evidence: {len(law.counts)} steps of {count(law.counts[0])} to {counted(round(law.largest), 'client')}; "
+        f"evidence: {len(law.counts)} steps of {count(law.counts[0])} to {counted(round(law.largest), 'subscriber')}; "
         f"the points scatter by {100 * law.scatter:.1f} % around the law"
     )
     yield ""
@@ -129,11 +129,11 @@ def _text(run: RunUsage, name: str, law: ThroughputLaw, budgets: Sequence[Budget
     yield f"  λ  one client alone          {span(law.rate)} messages/s"
     yield f"  σ  waiting for one another   {span(law.contention)}"
     yield f"  κ  agreeing with each other  {span(law.coherency)}"
-    peak = "none: the throughput only grows" if law.peak.estimate is None else f"at {span(law.peak)} clients"
+    peak = "none: the throughput only grows" if law.peak.estimate is None else f"at {span(law.peak)} subscribers"
     yield f"  peak                         {peak}"
     if law.better == KNEE:
         yield (
-            f"a knee at {counted(round(law.knee or 0), 'client')} fits better than the law: "
+            f"a knee at {counted(round(law.knee or 0), 'subscriber')} fits better than the law: "
             "a capacity that is reached suddenly; the estimates below use it"
         )
     yield ""
@@ -145,7 +145,7 @@ def _text(run: RunUsage, name: str, law: ThroughputLaw, budgets: Sequence[Budget
             "warning: the largest step held the requested rate: its throughput is that rate, and no limit of the system"
         )
     elif held:
-        yield f"warning: steps up to {counted(round(max(held)), 'client')} held the requested rate: λ is that rate"
+        yield f"warning: steps up to {counted(round(max(held)), 'subscriber')} held the requested rate: λ is that rate"
     for each in budgets:
         yield ""
         yield f"{each.budget.name}, by {each.steps} steps; predictions for the throughput that is estimated above"
@@ -154,11 +154,12 @@ def _text(run: RunUsage, name: str, law: ThroughputLaw, budgets: Sequence[Budget
         for prediction in law.predictions:
             cost = each.at(_step_at(run.groups[name], prediction))
             wide = "" if cost.usable else "; the interval is too wide to be used"
-            yield f"  {counted(prediction.clients, 'client')}: {span(cost, _a_second(each))}{wide}{_beyond(prediction)}"
+            row = counted(prediction.clients, "subscriber")
+            yield f"  {row}: {span(cost, _a_second(each))}{wide}{_beyond(prediction)}"
     yield ""
     yield "the host resource that ends first, for the throughput that is estimated above"
     for prediction in law.predictions:
-        yield f"  {counted(prediction.clients, 'client')}: {_ends_first(ends, prediction.clients)}"
+        yield f"  {counted(prediction.clients, 'subscriber')}: {_ends_first(ends, prediction.clients)}"
     yield f"  not known: {'; '.join(f'{name} ({why})' for name, why in ends.unknown.items())}"
     if run.local:
         yield ""
@@ -187,7 +188,7 @@ def _held_out(law: ThroughputLaw) -> str:
     interval = law.held_out.throughput
     inside = interval.low <= law.held_out_measured <= (interval.high or float("inf"))
     return (
-        f"check: without the steps of {counted(round(law.largest), 'client')}, {figure(interval.low)} – "
+        f"check: without the steps of {counted(round(law.largest), 'subscriber')}, {figure(interval.low)} – "
         f"{figure(interval.high)} are predicted there; measured were {figure(law.held_out_measured)}: "
         + ("inside" if inside else "OUTSIDE: do not extrapolate this run")
     )
@@ -217,7 +218,7 @@ def _ends_first(ends: HostEnds, clients: int) -> str:
         return "not known"
     first = ends.first
     if first is None:
-        return f"none; {_named(ends.known[0])} does not end up to {counted(ends.known[0].ends.low, 'client')}"
+        return f"none; {_named(ends.known[0])} does not end up to {counted(ends.known[0].ends.low, 'subscriber')}"
     end = first.ends
     reached = "" if end.high is not None and clients >= end.high else "perhaps "
     said = "none yet; " if clients < end.low else reached
@@ -234,7 +235,7 @@ def _named(end: ResourceEnd) -> str:
 def _clients_at(end: ResourceEnd) -> str:
     interval = end.ends
     at = f"more than {count(interval.low)}" if interval.estimate is None else span(interval)
-    return f"{at} clients"
+    return f"{at} subscribers"
 
 
 def _percent(share: ThroughputInterval) -> str:

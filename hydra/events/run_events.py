@@ -84,9 +84,9 @@ class RunBegan(Event):
 def _counts(clients: Sequence[int]) -> str:
     """Subscriber counts in words; of many the first, the last and how many there are."""
     if len(clients) > _ROWS_NAMED:
-        return f"{clients[0]:,} to {clients[-1]:,} clients, {len(clients)} counts"
+        return f"{clients[0]:,} to {clients[-1]:,} subscribers, {len(clients)} counts"
     others = ", ".join(f"{count:,}" for count in clients[:-1])
-    return f"{others}{' and ' if others else ''}{counted(clients[-1], 'client')}"
+    return f"{others}{' and ' if others else ''}{counted(clients[-1], 'subscriber')}"
 
 
 class RolesPinned(Event):
@@ -512,7 +512,7 @@ class StepStored(Event):
 
 
 class StepMeasured(Event):
-    """A step was measured; ``position`` names it, such as ``step 3 of 6: 30 clients, 1,000/s``.
+    """A step was measured; ``position`` names it, such as ``step 3 of 6: 30 subscribers, 1,000/s``.
 
     ``not_clean`` is why its row is not clean; "" if it is clean, or if the step is of a search.
     """

@@ -74,7 +74,7 @@ def between(low: float | None, high: float | None, unit: str) -> str:
 
 
 def counted(count: Figure, one: str, several: str = "") -> str:
-    """A number with what it counts: ``1 client``, ``1,200 clients``, ``2 copies``.
+    """A number with what it counts: ``1 client``, ``1,200 subscribers``, ``2 copies``.
 
     Args:
         count: the number; ``–`` stands for None.
@@ -104,7 +104,7 @@ def describe(plan: StepPlan, varied: Iterable[str] = ()) -> str:
     series = "" if plan.series == "grid" else f"{plan.series}: "
     words = [
         counted(plan.publishers, "publisher") if plan.point else "",
-        counted(plan.clients, "client") if plan.clients or not plan.point else "",
+        counted(plan.clients, "subscriber") if plan.clients or not plan.point else "",
         f"{series}{rate}",
         f"{counted(settings.messages, 'message')} each" if settings.messages is not None else "",
         *(f"{name} {number(plan.value(name))}" for name in varied if name not in _ALWAYS_TOLD),

@@ -114,7 +114,9 @@ class SubscribersFailed(HydraWarning):
 
     @property
     def text(self) -> str:
-        rows = "; ".join(f"row {number} ({counted(clients, 'client')}): {gone}" for number, clients, gone in self.rows)
+        rows = "; ".join(
+            f"row {number} ({counted(clients, 'subscriber')}): {gone}" for number, clients, gone in self.rows
+        )
         return f"subscribers died or fell silent by themselves, so the exit code is {EXIT_INCOMPLETE}: {rows}"
 
 

@@ -104,7 +104,7 @@ def overlaid(comparison: Comparison) -> go.Figure | None:
             for label, rows in _groups(comparison, number_):
                 color = qualitative.D3[number_ % len(qualitative.D3)]
                 line(drawn, rows, across, name, escape(f"{side.name}{label}"), color, panel=panel)
-    return finish(drawn, "clients", [known[name].axis_title for name in names])
+    return finish(drawn, "subscribers", [known[name].axis_title for name in names])
 
 
 def _groups(comparison: Comparison, number_: int) -> list[tuple[str, Marked]]:
@@ -115,7 +115,7 @@ def _groups(comparison: Comparison, number_: int) -> list[tuple[str, Marked]]:
         label = (
             ""
             if matched.settings.get(POINT)
-            else matched.name.removeprefix(counted(matched.settings.get(CLIENTS), "client"))
+            else matched.name.removeprefix(counted(matched.settings.get(CLIENTS), "subscriber"))
         )
         groups.setdefault(label, []).append((dict(row.shown), "; ".join(row.notes)))
     return list(groups.items())

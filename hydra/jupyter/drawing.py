@@ -259,7 +259,7 @@ def dotted(figure: go.Figure, rows: Iterable[Row], x: str, y: str, name: str, co
         meta=PUBLISHED,
         line={"color": color, "width": 1.5, "dash": "dot"},
         opacity=0.6,
-        hovertemplate=f"%{{x}}{' clients' if x == CLIENTS else ''}: %{{y:,.6g}}<extra>{name}, published</extra>",
+        hovertemplate=f"%{{x}}{' subscribers' if x == CLIENTS else ''}: %{{y:,.6g}}<extra>{name}, published</extra>",
     )
     _add(figure, trace, panel)
 
@@ -360,7 +360,7 @@ def _said(row: Row, x: str, y: str, interval: Interval | None) -> str:
         around = f" [{low:,.4g} – {high:,.4g}]"
     at = f", {x} {row.get(x)}" if x != CLIENTS else ""
     value = bounded_text(row, y) if at_most(row, y) is not None else f"{number(row.get(y)) or 0.0:,.6g}{beside(row, y)}"
-    return f"{counted(row.get(CLIENTS), 'client')}{at}: {escape(str(value))}{around}"
+    return f"{counted(row.get(CLIENTS), 'subscriber')}{at}: {escape(str(value))}{around}"
 
 
 def _folded(text: str, width: int = 70) -> str:

@@ -50,7 +50,7 @@ def batches(run: RunData) -> go.Figure | None:
 def _two(run: RunData, each: Sequence[str], together: str) -> go.Figure | None:
     """Rates per client in the left panel, and of all clients together in the right one."""
     rows = marked(run)
-    sides = {"per client": [c for c in each if has(rows, c)], "all clients together": [together]}
+    sides = {"per client": [c for c in each if has(rows, c)], "all subscribers together": [together]}
     sides = {title: columns for title, columns in sides.items() if any(has(rows, c) for c in columns)}
     if not sides:
         return None

@@ -72,7 +72,7 @@ def together(run: RunData, rows: Marked, names: Sequence[str]) -> list[tuple[str
 
 
 def _named(name: str, title: str, value: Figure) -> str:
-    return counted(value, "client") if name == CLIENTS and isinstance(value, int) else f"{title} {value}"
+    return counted(value, "subscriber") if name == CLIENTS and isinstance(value, int) else f"{title} {value}"
 
 
 def by_clients(rows: Marked) -> list[tuple[str, str, Marked]]:
@@ -80,7 +80,7 @@ def by_clients(rows: Marked) -> list[tuple[str, str, Marked]]:
     counts = sorted({count for row, _ in rows if (count := number(row.get(CLIENTS))) is not None})
     colors = scale(len(counts))
     return [
-        (counted(count, "client"), color, [(r, n) for r, n in rows if r.get(CLIENTS) == count])
+        (counted(count, "subscriber"), color, [(r, n) for r, n in rows if r.get(CLIENTS) == count])
         for count, color in zip(counts, colors, strict=True)
     ]
 
@@ -139,7 +139,7 @@ def tried(run: RunData) -> list[SearchSteps]:
         SearchSteps(
             clients,
             settings,
-            f"{counted(clients, 'client')}{_set_to(settings, varied)}",
+            f"{counted(clients, 'subscriber')}{_set_to(settings, varied)}",
             color,
             found[clients, settings],
         )

@@ -17,7 +17,7 @@ def drawn(laws: Mapping[str, ThroughputLaw]) -> str:
     figure = go.Figure()
     for (name, law), color in zip(laws.items(), qualitative.D3 * len(laws), strict=False):
         _draw(figure, name, law, color)
-    finish(figure, "clients", ["messages/s of all clients together"])
+    finish(figure, "subscribers", ["messages/s of all subscribers together"])
     page: str = figure.to_html(include_plotlyjs=True, full_html=True)
     return page
 

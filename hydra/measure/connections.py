@@ -91,14 +91,14 @@ def _percentiles(name: str, about: str) -> tuple[Column, ...]:
 OF_CONNECTING: Final = (
     Column(
         CONNECT_RATE,
-        "clients/s",
+        "subscribers/s",
         "subscribers that were due to connect per second, or `max` if all were due at once. Only if set",
         "Connect rate",
         repeats="common",
     ),
     Column(
         ACHIEVED,
-        "clients/s",
+        "subscribers/s",
         "(`connected_clients` − 1) / (time of the last subscriber to become ready − first due time). Only with "
         "`connect_rate`",
         "Achieved",

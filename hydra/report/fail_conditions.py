@@ -104,7 +104,7 @@ def parse(text: str, columns: Mapping[str, Column], of_base: Sequence[str] = ())
 def conditions_met(conditions: Sequence[Condition], rows: Sequence[Row]) -> list[str]:
     """A line for every condition that a row fulfils."""
     return [
-        f"row {number} ({counted(row.get('clients'), 'client')}): {condition} holds, it is {row[condition.column]}"
+        f"row {number} ({counted(row.get('clients'), 'subscriber')}): {condition} holds, it is {row[condition.column]}"
         for number, row in enumerate(map(judged, rows), 1)
         for condition in conditions
         if condition.holds(row)
@@ -114,7 +114,7 @@ def conditions_met(conditions: Sequence[Condition], rows: Sequence[Row]) -> list
 def not_clean_lines(rows: Sequence[Row]) -> list[str]:
     """One line for every row that is not clean."""
     return [
-        f"row {number} ({counted(row.get('clients'), 'client')}) is not clean: {why}"
+        f"row {number} ({counted(row.get('clients'), 'subscriber')}) is not clean: {why}"
         for number, row in enumerate(rows, 1)
         if (why := why_not_clean(row))
     ]

@@ -106,7 +106,7 @@ def check_placement(
         if limit is None:
             raise
         raise PlacementError(
-            f"{subscribers:,} clients do not fit: this machine has room for {unfit.largest:,} clients "
+            f"{subscribers:,} subscribers do not fit: this machine has room for {unfit.largest:,} "
             f"({limit.what}: {limit.has})",
             f"give --subscribers {unfit.largest} or fewer, or name a cluster with --master",
         ) from e

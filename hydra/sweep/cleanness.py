@@ -102,7 +102,7 @@ def in_short(rows: Sequence[Figures]) -> str:
     row, why = found[0]
     if len(rows) == 1:
         return f"not clean: {why}"
-    name = row.get(POINT) or counted(row.get(CLIENTS), "client")
+    name = row.get(POINT) or counted(row.get(CLIENTS), "subscriber")
     return f"{len(found)} of {len(rows)} rows not clean: {name}: {why}"
 
 

@@ -41,7 +41,7 @@ def host_trouble_in_short(rows: Sequence[Mapping[str, Figure]]) -> str:
     row, trouble = found[0]
     if len(rows) == 1:
         return trouble
-    return f"{len(found)} of {len(rows)} rows: {row.get(POINT) or counted(row.get(CLIENTS), 'client')}: {trouble}"
+    return f"{len(found)} of {len(rows)} rows: {row.get(POINT) or counted(row.get(CLIENTS), 'subscriber')}: {trouble}"
 
 
 def others_of(row: Mapping[str, Figure], disturbances: Sequence[Disturbance]) -> float:

@@ -228,14 +228,14 @@ class SweepKind(SweepSpec, ABC):
         return (f"{DUE}_p99_us", AVG_RX) if paced else (AVG_RX,)
 
     def name_of(self, row: Row, title: Callable[[str], str]) -> str:
-        """The name that distinguishes a row from the others: ``60 clients, Batch 200``.
+        """The name that distinguishes a row from the others: ``60 subscribers, Batch 200``.
 
         Args:
             row: the row.
             title: gives the heading of a column by its name.
         """
         varied = [f"{title(name)} {text_of(row.get(name))}" for name in self.crossed]
-        return ", ".join([counted(row.get(CLIENTS), "client"), *varied])
+        return ", ".join([counted(row.get(CLIENTS), "subscriber"), *varied])
 
     def limits(self, column: str) -> tuple[str, str] | None:
         """The columns of the limits of a rate's interval that the sweep itself found; None for every other column."""
@@ -278,7 +278,7 @@ class SweepKind(SweepSpec, ABC):
     def asked(self) -> str:
         """What the scenario asks for, for the facts of a report."""
         *others, last = self.counts
-        counts = ", ".join([*(f"{count:,}" for count in others), counted(last, "client")])
+        counts = ", ".join([*(f"{count:,}" for count in others), counted(last, "subscriber")])
         return f"{counts}{self.more_asked}; {self.duration_s:g} s a step, "
 
     @property
@@ -422,7 +422,7 @@ def _most(rows: Sequence[Row]) -> Row | None:
 
 
 def together(row: Row, name: Name) -> str:
-    """The subscribers of a row whose figure is that of all: ``all subscribers together (30 clients)``."""
+    """The subscribers of a row whose figure is that of all: ``all subscribers together (30 subscribers)``."""
     return name(row) if row.get(CLIENTS) == 1 else f"all subscribers together ({name(row)})"
 
 

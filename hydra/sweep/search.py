@@ -141,7 +141,9 @@ class SearchSweep(SweepKind):
         if not steps or row.get(STEP_S) is None:
             return ""
         repeats = f", on average of {counted(row[REPEATS], 'repeat')}" if REPEATS in row else ""
-        text = f"{counted(row.get(CLIENTS), 'client')}: steps of {text_of(row[STEP_S])} s{repeats}: {', '.join(steps)}"
+        text = (
+            f"{counted(row.get(CLIENTS), 'subscriber')}: steps of {text_of(row[STEP_S])} s{repeats}: {', '.join(steps)}"
+        )
         failed = number(row.get(FAILED_STEPS))
         return f"{text}; failed and measured again: {text_of(row[FAILED_STEPS])}" if failed else text
 
@@ -252,7 +254,9 @@ class SearchSweep(SweepKind):
     ) -> list[tuple[str, list[StepResult]]]:
         """See :class:`hydra.sweep.kind.SweepKind`: the fastest step that passed, up to the figure of a client count."""
         passing = self._passing(rows, results)
-        return [(f"{counted(step.plan.clients, 'client')} at {text_of(rate_of(step))}/s", [step]) for step in passing]
+        return [
+            (f"{counted(step.plan.clients, 'subscriber')} at {text_of(rate_of(step))}/s", [step]) for step in passing
+        ]
 
     def with_latency(
         self, rows: Sequence[tuple[Row, Noted]], results: Sequence[StepResult], nothing: Noted

@@ -69,8 +69,8 @@ def rate_column(series: SearchSeries, search: SearchSpec) -> Column:
     whose = f"{search.cohort_fraction * 100:g}% of clients"
     of = f"{search.cohort_fraction * 100:g} %"
     of_others = (
-        "the highest rate at which the loss of the other clients is within the loss target, while "
-        f"{search.cohort_fraction * 100:g} % of the clients"
+        "the highest rate at which the loss of the other subscribers is within the loss target, while "
+        f"{search.cohort_fraction * 100:g} % of the subscribers"
     )
     if series == "slow":
         half = search.slow_share == 0.5
@@ -80,7 +80,7 @@ def rate_column(series: SearchSeries, search: SearchSpec) -> Column:
             f"max_rate_{share}_{part}_rate_pps",
             PER_SECOND,
             f"{of_others} read at {speed} of the highest rate that this search found (`max_rate`)",
-            f"{of} of the clients read at {speed} of the rate",
+            f"{of} of the subscribers read at {speed} of the rate",
             published=f"{whose} at {'Half Rate' if half else f'{search.slow_share * 100:g}% of the Rate'}",
         )
     twice = search.reconnect_rate == 2.0
@@ -90,7 +90,7 @@ def rate_column(series: SearchSeries, search: SearchSpec) -> Column:
         f"max_rate_{share}_reconnecting{times}_pps",
         PER_SECOND,
         f"{of_others} reconnect {often} a second",
-        f"{of} of the clients reconnect",
+        f"{of} of the subscribers reconnect",
         published=f"{whose} Reconnecting",
     )
 

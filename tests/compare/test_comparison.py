@@ -65,7 +65,7 @@ def test_where_no_difference_is_shown_the_spread_says_what_would_be(a: list[floa
     lines = list(what_would_show(compare([of("a", RX, a), of("b", RX, b)], paired=True, figure=RX)))
     assert len(lines) == bool(said)
     assert all(
-        line.startswith(f"10 clients, b: by the measured spread, {len(a)} pairs show") and line.endswith(said)
+        line.startswith(f"10 subscribers, b: by the measured spread, {len(a)} pairs show") and line.endswith(said)
         for line in lines
     )
 

@@ -25,7 +25,7 @@ B = {**A, "clients": 60}
 def test_rows_are_told_by_client_count_and_what_is_compared_is_not_looked_at() -> None:
     matching = match([run("a", A, B), run("b", {**B, "queue": 9}, {**A, "queue": 9})])
     names = [(each.name, [row.settings["queue"] for row in each.rows]) for each in matching.rows]
-    assert names == [("30 clients", [5, 9]), ("60 clients", [5, 9])]
+    assert names == [("30 subscribers", [5, 9]), ("60 subscribers", [5, 9])]
     assert matching.unmatched == {}
 
 
@@ -33,13 +33,13 @@ def test_a_setting_that_one_of_them_varies_tells_rows_apart_in_all() -> None:
     several = run("a", A, {**A, "queue": 9}, varied=("queue",))
     matching = match([several, run("b", {**A, "queue": 9})])
     assert [dict(row.settings)["queue"] for row in matching.rows] == [9]
-    assert matching.unmatched == {"a": ["30 clients, queue 5"]}
+    assert matching.unmatched == {"a": ["30 subscribers, queue 5"]}
 
 
 def test_rows_that_not_all_have_are_listed() -> None:
     matching = match([run("a", A, B), run("b", A), run("c", A, {**A, "clients": 90})])
-    assert [row.name for row in matching.rows] == ["30 clients"]
-    assert matching.unmatched == {"a": ["60 clients"], "c": ["90 clients"]}
+    assert [row.name for row in matching.rows] == ["30 subscribers"]
+    assert matching.unmatched == {"a": ["60 subscribers"], "c": ["90 subscribers"]}
 
 
 def test_points_are_told_by_their_name() -> None:
@@ -76,7 +76,7 @@ def test_runs_that_cannot_be_compared(others: tuple[ComparedRun, ...], said: str
 
 def test_rows_of_two_systems_agree_in_clients_publishers_rate_and_size() -> None:
     mine, other = run("a", {**A, "payload": "zeros"}, B), run("b", {**B, "acks": "1"}, A, system="other")
-    assert [each.name for each in match([mine, other]).rows] == ["30 clients", "60 clients"]
+    assert [each.name for each in match([mine, other]).rows] == ["30 subscribers", "60 subscribers"]
 
 
 def test_what_is_compared_tells_no_rows_apart() -> None:
@@ -84,7 +84,7 @@ def test_what_is_compared_tells_no_rows_apart() -> None:
         replace(run(name, {**A, "rate": rate}), apart={"settings.rate": str(rate)})
         for name, rate in (("a", 1000.0), ("b", 2000.0))
     )
-    assert [each.name for each in match([slow, fast]).rows] == ["30 clients"]
+    assert [each.name for each in match([slow, fast]).rows] == ["30 subscribers"]
     assert [[row.settings["rate"] for row in each.rows] for each in match([slow, fast]).rows] == [[1000.0, 2000.0]]
 
 

@@ -35,7 +35,7 @@ def launch(role: str, host: str) -> Launch:
     [
         (
             run_events.RunBegan("fixed", "runs/x", 2, (10, 1000), 45.0, 600.0),
-            "fixed into runs/x: 2 rows (10 and 1,000 clients), about 45 s if nothing is backlogged, 10 min at most",
+            "fixed into runs/x: 2 rows (10 and 1,000 subscribers), about 45 s if nothing is backlogged, 10 min at most",
         ),
         (
             run_events.RunBegan(
@@ -44,19 +44,19 @@ def launch(role: str, host: str) -> Launch:
                 lack="memory: 1.0 GB available, needs 2.0 GB",
                 largest=5,
             ),
-            "all into runs/x: 7 rows (1 to 7 clients, 7 counts), about 45 s if nothing is backlogged, 60 s at most; "
-            "the start of 1 toy server is not included; "
-            "6 and 7 clients do not fit (memory: 1.0 GB available, needs 2.0 GB): the largest count that fits is 5",
+            "all into runs/x: 7 rows (1 to 7 subscribers, 7 counts), about 45 s if nothing is backlogged, "
+            "60 s at most; the start of 1 toy server is not included; "
+            "6 and 7 subscribers do not fit (memory: 1.0 GB available, needs 2.0 GB): the largest count that fits is 5",
         ),
         (
             run_events.RunBegan("rate", "runs/x", 1, (1,), 200.0, sharp_s=70.0, three_s=600.0, unfit=(1,), lack="x"),
-            "rate into runs/x: 1 row (1 client), about 3 min, or 70 s if losses begin at one rate; "
-            "three counts, such as --subscribers 10,30,100, take about 10 min; 1 client does not fit (x): "
+            "rate into runs/x: 1 row (1 subscriber), about 3 min, or 70 s if losses begin at one rate; "
+            "three counts, such as --subscribers 10,30,100, take about 10 min; 1 subscriber does not fit (x): "
             "no count fits",
         ),
         (
             run_events.RunBegan("rate", "runs/x", 1, (2,), 37.2, sharp_s=36.9),
-            "rate into runs/x: 1 row (2 clients), about 37 s",
+            "rate into runs/x: 1 row (2 subscribers), about 37 s",
         ),
         (
             run_events.ServersStarting("3 toy servers", "1 of 3 answer", 7.2),
@@ -110,9 +110,9 @@ def launch(role: str, host: str) -> Launch:
         (run_events.StepStored(3, 0.0126), "epoch 3: 0.013 s"),
         (
             run_events.StepMeasured(
-                "step 1 of 2: 3 clients", PLAN, {"avg_tx_rate_pps": 1234.5678, "client_loss_pct": 21.1473}
+                "step 1 of 2: 3 subscribers", PLAN, {"avg_tx_rate_pps": 1234.5678, "client_loss_pct": 21.1473}
             ),
-            "step 1 of 2: 3 clients: Tx 1,235/s, Rx –/s, aggregate –/s, loss 21.1 %",
+            "step 1 of 2: 3 subscribers: Tx 1,235/s, Rx –/s, aggregate –/s, loss 21.1 %",
         ),
         (
             run_events.SearchStepMeasured("step 9", 0.5, 0.1234, [(0.1234, "lost")], 900.0, 1700.0),
@@ -126,15 +126,15 @@ def launch(role: str, host: str) -> Launch:
             run_events.SearchStepMeasured("step 1", 0.5, None, [], 900.0, None),
             "step 1: shortfall not known (target 0.5 %); the answer is above 900/s so far",
         ),
-        (warnings.StepNotMeasured("step 2: 3 clients", "failed", "why"), "step 2: 3 clients: FAILED: why"),
+        (warnings.StepNotMeasured("step 2: 3 subscribers", "failed", "why"), "step 2: 3 subscribers: FAILED: why"),
         (
-            warnings.StepNotMeasured("step 2: 3 clients", "failed", "why", again=True),
-            "step 2: 3 clients: FAILED, is measured again: why",
+            warnings.StepNotMeasured("step 2: 3 subscribers", "failed", "why", again=True),
+            "step 2: 3 subscribers: FAILED, is measured again: why",
         ),
         (
             warnings.SubscribersFailed([(1, 6, "1 died"), (3, 8, "2 never answered")]),
-            "subscribers died or fell silent by themselves, so the exit code is 3: row 1 (6 clients): 1 died; "
-            "row 3 (8 clients): 2 never answered",
+            "subscribers died or fell silent by themselves, so the exit code is 3: row 1 (6 subscribers): 1 died; "
+            "row 3 (8 subscribers): 2 never answered",
         ),
         (warnings.Interrupted(), "interrupted before the first step ended: nothing was measured"),
         (
@@ -148,18 +148,18 @@ def launch(role: str, host: str) -> Launch:
             "continue with --resume runs/x",
         ),
         (
-            run_events.RunResumeSummary("runs/x", ["2 clients", "4 clients"], 6, ["8 clients"], 4, 75.0),
-            "runs/x continues: 2 of 6 rows there (2 clients; 4 clients); "
-            "1 failed and is measured again (8 clients); 4 steps to go, about 75 s",
+            run_events.RunResumeSummary("runs/x", ["2 subscribers", "4 subscribers"], 6, ["8 subscribers"], 4, 75.0),
+            "runs/x continues: 2 of 6 rows there (2 subscribers; 4 subscribers); "
+            "1 failed and is measured again (8 subscribers); 4 steps to go, about 75 s",
         ),
         (
-            run_events.RunResumeSummary("runs/x", [f"{n} clients" for n in range(8)], 9, [], None, 600.0),
-            "runs/x continues: 8 of 9 rows there (0 clients; 1 clients; 2 clients; 3 clients; 4 clients; "
-            "5 clients; 2 more); the results decide how many steps are to go, about 10 min",
+            run_events.RunResumeSummary("runs/x", [f"{n} subscribers" for n in range(8)], 9, [], None, 600.0),
+            "runs/x continues: 8 of 9 rows there (0 subscribers; 1 subscribers; 2 subscribers; 3 subscribers; "
+            "4 subscribers; 5 subscribers; 2 more); the results decide how many steps are to go, about 10 min",
         ),
         (
-            run_events.RunResumeSummary("runs/x", [], 1, ["8 clients", "9 clients"], 1, 5.0),
-            "runs/x continues: 0 of 1 row there; 2 failed and are measured again (8 clients; 9 clients); "
+            run_events.RunResumeSummary("runs/x", [], 1, ["8 subscribers", "9 subscribers"], 1, 5.0),
+            "runs/x continues: 0 of 1 row there; 2 failed and are measured again (8 subscribers; 9 subscribers); "
             "1 step to go, about 5 s",
         ),
         (run_events.RunComplete("runs/x"), "runs/x is complete: nothing is left to measure, and nothing is started"),
@@ -192,7 +192,7 @@ SLOW = (
             warnings.RunIncomplete("failed", "x", "60 more"),
             "the run could not continue: x; the next step would be 60 more",
         ),
-        (warnings.RunIncomplete("finished", "", "60 clients"), "the next step would be 60 clients"),
+        (warnings.RunIncomplete("finished", "", "60 subscribers"), "the next step would be 60 subscribers"),
         (warnings.RunEndedBadly("interrupted", ""), "the run was interrupted, after the last step of the run"),
         (warnings.RunEndedBadly("strange", ""), "the run ended as 'strange', after the last step of the run"),
         (RowSkipped("needs 9 GB"), "SKIPPED: needs 9 GB"),

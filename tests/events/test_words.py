@@ -88,5 +88,5 @@ def test_what_is_left_moves_within_a_step(seconds: float, text: str) -> None:
 
 def test_a_step_names_what_varies_and_nothing_else() -> None:
     plan = StepPlan(5, Settings(rate=1000.0, burst=100), 1.0, cohort=Cohort("slow", 0.1, 5.0))
-    assert describe(plan) == "5 clients, 1,000/s, 10 % slow"
-    assert describe(plan, ("rate", "burst")) == "5 clients, 1,000/s, burst 100, 10 % slow"
+    assert describe(plan) == "5 subscribers, 1,000/s, 10 % slow"
+    assert describe(plan, ("rate", "burst")) == "5 subscribers, 1,000/s, burst 100, 10 % slow"

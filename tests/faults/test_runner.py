@@ -275,7 +275,7 @@ def test_who_fails_in_a_step_by_itself_counts_there_alone_and_in_the_exit_code(
     (line,) = (line for line in done.said.splitlines() if "by themselves" in line)
     assert line.startswith("warning: ")
     # How they died follows in brackets.
-    assert re.search(rf": row 1 \(6 clients\): {what}( \(.+\))?$", line)
+    assert re.search(rf": row 1 \(6 subscribers\): {what}( \(.+\))?$", line)
 
 
 @LATER

@@ -59,7 +59,7 @@ def test_overload_is_marked_with_its_reason_wherever_it_is_shown(run: Path) -> N
     assert row["clean"] is False
     assert "% lost" in row["why"]
     assert f"{MARK} not clean: " in done.stderr  # the line of the step
-    assert f"--strict: row 1 (2 clients) is not clean: {row['why']}" in done.stderr
+    assert f"--strict: row 1 (2 subscribers) is not clean: {row['why']}" in done.stderr
     assert f"2 {MARK}" in (run / "table.md").read_text()
     assert table(run)[0]["clean"] == "False"
     assert f"{MARK} finished" in hydra("runs", run.parent).stdout
@@ -70,8 +70,8 @@ def test_a_client_count_that_does_not_fit_is_skipped_with_its_reason_and_a_run_i
 ) -> None:
     command = ("zmqfixed", "--clients", "2,50000", "--rate", 100, "--duration", 0.2, "--out", run)
     said = hydra(*command, expect=3).stderr
-    assert "2 rows (2 and 50,000 clients), about" in said
-    assert "; 50,000 clients do not fit (" in said
+    assert "2 rows (2 and 50,000 subscribers), about" in said
+    assert "; 50,000 subscribers do not fit (" in said
     assert "the largest count that fits is" in said
     small, large = table(run)
     assert (small["status"], large["status"]) == ("ok", "skipped")

@@ -70,7 +70,7 @@ def test_what_was_interrupted_goes_on_in_the_same_order(run: Path) -> None:
     kept = {name: steps(run / name) for name in before.sides}
     assert sum(map(len, kept.values())) < 6
     done = hydra("zmqfixed", "--resume", run, "--json", "--fail-if", "clients == 1", expect=3, within_s=3 * LONG_S)
-    assert "--fail-if: pyzmq, row 1 (1 client): clients == 1 holds" in done.stderr
+    assert "--fail-if: pyzmq, row 1 (1 subscriber): clients == 1 holds" in done.stderr
     assert [each["repeats"] for each in json.loads(done.stdout)["comparisons"] if each["primary"]] == [[3, 3]]
     after = interleaved_record.read_record(run)
     assert (after.seed, after.ended) == (before.seed, "finished")
@@ -103,7 +103,7 @@ def test_two_systems_take_turns_and_the_head_names_what_differs(run: Path) -> No
         "nats-fixed acknowledges each message and keeps one copy in memory.",
     ]
     assert [each["repeats"] for each in found["comparisons"] if each["primary"]] == [[2, 2]]
-    same = {"row": "1 client", "clients": 1, "publishers": 1, "rate": 200.0, "message_size": 24}
+    same = {"row": "1 subscriber", "clients": 1, "publishers": 1, "rate": 200.0, "message_size": 24}
     assert [row | same for row in found["rows"]] == found["rows"]
     record = interleaved_record.read_record(run)
     assert record.commands == dict(zip(("zmqfixed", "nats-fixed"), commands, strict=True))

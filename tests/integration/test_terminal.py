@@ -21,21 +21,21 @@ pytestmark = pytest.mark.tier("all")
 
 def test_keys_skip_a_row_and_end_a_run_which_goes_on_later(run: Path) -> None:
     with terminal(*LONG, "--out", run) as screen:
-        at = screen.wait_for("step 1 of 2: 1 client, 200/s")
+        at = screen.wait_for("step 1 of 2: 1 subscriber, 200/s")
         at = screen.wait_for("of this step left", after=at)
         assert screen.takes_keys
         assert "e end after this step   s skip this row" in screen.text
         screen.press("e")
         at = screen.wait_for("ends after this step", after=at)
         screen.press("s")
-        at = screen.wait_for("step 1 of 2: 1 client, 200/s: SKIPPED", after=at)
+        at = screen.wait_for("step 1 of 2: 1 subscriber, 200/s: SKIPPED", after=at)
         assert screen.wait() == 130
         assert "ended after this step" in screen.text[at:]
         assert f"--resume {run}" in "".join(screen.text[at:].split("\r\n"))
         assert screen.is_as_before
     assert [status for _, status in steps(run)] == ["skipped"]
     with terminal(*LONG, "--resume", run) as screen:
-        at = screen.wait_for("continues: 1 of 2 rows there (1 client); 1 step to go")
+        at = screen.wait_for("continues: 1 of 2 rows there (1 subscriber); 1 step to go")
         screen.wait_for("of this step left", after=at)
         screen.press("s")
         assert screen.wait() == 3

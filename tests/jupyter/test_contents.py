@@ -42,8 +42,8 @@ def test_a_good_run_has_no_warning(loaded: Loaded) -> None:
 @pytest.mark.parametrize(
     ("ended", "said"),
     [
-        ("interrupted", "the run was interrupted; the next step would be 60 clients, Batch 100"),
-        (None, "the run was killed, or is still running; the next step would be 60 clients, Batch 100"),
+        ("interrupted", "the run was interrupted; the next step would be 60 subscribers, Batch 100"),
+        (None, "the run was killed, or is still running; the next step would be 60 subscribers, Batch 100"),
         ("failed", "the run could not continue; the next step"),
     ],
 )
@@ -72,7 +72,13 @@ def test_warnings_come_by_gravity_and_events_are_summed_up(tmp_path: Path) -> No
         store.add_event(FramesRejected("wrong key", 3))
     run = run_data.load(directory)
     found = warnings_of(run)
-    about = ["fail: 60 clients", "fail: 120 clients", "loss: 30 clients", "note: 25 × client_exit", "note: 1 × refused"]
+    about = [
+        "fail: 60 subscribers",
+        "fail: 120 subscribers",
+        "loss: 30 subscribers",
+        "note: 25 × client_exit",
+        "note: 1 × refused",
+    ]
     assert [f"{c.level}: {c.about}" for c in found] == about
     assert "the broker died" in found[0].text
     shown = markup.warnings(run).text
@@ -133,7 +139,7 @@ def test_every_kind_of_run_has_rates_loss_and_latency_on_logarithmic_axes(loaded
 
 def test_the_batch_is_plotted_where_it_varies(loaded: Loaded) -> None:
     figure = there(line_plots.batches(loaded("batch")))
-    assert {trace.name for trace in figure.data} == {"30 clients", "60 clients", "120 clients"}
+    assert {trace.name for trace in figure.data} == {"30 subscribers", "60 subscribers", "120 subscribers"}
     assert line_plots.batches(loaded("fixed")) is None
 
 
@@ -152,7 +158,7 @@ def test_a_setting_that_varies_at_one_client_count_is_on_the_horizontal_axis(loa
         assert figure.layout.xaxis.title.text == "rate, messages/s"
         assert len(figure.data) > 1
     assert "2 publishers: Tx rate is the mean over publishers" in markup.table(run).text
-    assert "all subscribers together (30 clients, rate 50,000, 2 publishers)" in summary.numbers(run)[0].remark
+    assert "all subscribers together (30 subscribers, rate 50,000, 2 publishers)" in summary.numbers(run)[0].remark
 
 
 def test_no_loss_at_all_is_drawn_at_a_tick_that_says_0(loaded: Loaded) -> None:
@@ -220,7 +226,7 @@ def test_a_latency_below_the_bound_of_the_clocks_is_shown_as_that(loaded: Loaded
     assert (p50.error_y.array[1], p50.error_y.arrayminus[1]) == pytest.approx((75.3, 75.3))
     assert f"<td>{second['latency_p50_us']} ± 76</td>" in markup.table(run).text.replace(",", "")
     assert list(p50.marker.symbol[:2]) == ["circle-open", "circle"]
-    assert p50.customdata[0][0] == "30 clients: &lt; 36"
+    assert p50.customdata[0][0] == "30 subscribers: &lt; 36"
 
 
 def test_a_latency_below_zero_that_no_bound_covers_is_left_out_of_the_plot(loaded: Loaded) -> None:
@@ -316,14 +322,14 @@ def test_a_search_shows_the_interval_of_its_answer(loaded: Loaded) -> None:
     assert f'{figure} <span class="interval">[{" – ".join(ends)}]</span>' in text
     assert "at most 0.5 % of the messages are lost or added to the backlog" in text
     steps = ", ".join(f"{name} {run.rows[0][f'{name}_steps']}" for name in ("max_rate", "loss", "slow", "reconnecting"))
-    assert f"30 clients: steps of 10 s: {steps}</p>" in text
+    assert f"30 subscribers: steps of 10 s: {steps}</p>" in text
 
 
 def test_the_steps_of_a_search_at_each_rate_are_a_point(loaded: Loaded) -> None:
     run = loaded("rate")
     figure = there(lost_figure(run))
     lines = [t for t in figure.data if t.marker.symbol != "diamond"]
-    assert [t.name for t in lines] == ["10 clients", "30 clients"]
+    assert [t.name for t in lines] == ["10 subscribers", "30 subscribers"]
     for trace, clients in zip(lines, (10, 30), strict=True):
         assert trace.mode == "markers"
         short: dict[float, list[float]] = {}
@@ -373,11 +379,16 @@ def test_a_search_at_several_high_water_marks_has_a_line_for_each(loaded: Loaded
     drawn = there(line_plots.rates(run)).data
     searched = [t for t in drawn if "pub" not in t.name and t.name.startswith("Highest rate")]
     assert [bool(t.error_y.array) for t in searched] == [True, True, True]
-    assert "30 clients, sndhwm 100,000" in {t.name for t in there(lost_figure(run)).data}
+    assert "30 subscribers, sndhwm 100,000" in {t.name for t in there(lost_figure(run)).data}
     assert "hydra_zmq_cpp.csv" in there(markup.comparison(run)).text
 
 
 def test_each_series_of_a_search_has_a_line_of_its_losses(loaded: Loaded) -> None:
     sweep = replace(FOR_LOSS, search=SearchSpec(8_000.0, steps=8, series=("loss", "nodrop")))
     lost = there(lost_figure(loaded(replace(SEARCH, sweep=sweep))))
-    assert {t.name for t in lost.data} == {"10 clients", "10 clients, nodrop", "30 clients", "30 clients, nodrop"}
+    assert {t.name for t in lost.data} == {
+        "10 subscribers",
+        "10 subscribers, nodrop",
+        "30 subscribers",
+        "30 subscribers, nodrop",
+    }

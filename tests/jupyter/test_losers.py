@@ -44,13 +44,13 @@ def test_each_subscriber_stands_beside_each_step_and_each_part_of_the_worst(tmp_
     lossy = {2: missing((0, 9))}, {3: missing((500, 599)), 5: missing((990, 999))}
     found = there(losers(run_of(tmp_path / "r", *lossy)))
     by_step, by_time = found.figure.data
-    assert (by_step.x, by_step.y) == (("4 clients", "5 clients"), ("1", "2", "3", "4", "5"))
+    assert (by_step.x, by_step.y) == (("4 subscribers", "5 subscribers"), ("1", "2", "3", "4", "5"))
     assert [list(line) for line in by_step.text] == [["0", "0"], ["1", "0"], ["0", "10"], ["0", "0"], ["", "1"]]
     # The window has sixty parts of 16.7 messages.
     assert [n for n, text in enumerate(by_time.text[2]) if text != "0"] == [*range(30, 36)]
     assert by_time.text[2][31] == "100"
     assert [n for n, text in enumerate(by_time.text[4]) if text != "0"] == [59]
-    assert "5 clients" in found.figure.layout.annotations[1].text
+    assert "5 subscribers" in found.figure.layout.annotations[1].text
     assert "first gaps" not in found.remark
 
 

@@ -31,7 +31,7 @@ def test_a_row_has_the_interval_of_its_loss(loaded: Loaded) -> None:
     (trace,) = found.figure.data
     assert (trace.error_y.array[0], trace.error_y.arrayminus[0]) == (pytest.approx(5.0), pytest.approx(1.5))
     assert "[0.5 – 7]" in trace.customdata[0][0]
-    # Rows of 60 and 120 clients saw no burst, and no row with as many clients did.
+    # Rows of 60 and 120 subscribers saw no burst, and no row with as many clients did.
     assert list(trace.error_y.array[1:]) == [0, 0]
     assert "95 % interval" in found.remark
 

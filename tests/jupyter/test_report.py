@@ -80,7 +80,7 @@ def test_runs_that_went_wrong_have_a_page_too(browser: Browser, tmp_path: Path) 
     killed = make(tmp_path / "killed", replace(FIXED, name="<script>x</script>"), steps=1, ended=None)
     for run, plots, said in (
         (failed, (*LOSSY, BATCHES), "FAILED: <b>broker died</b>"),
-        (none, (), "the run was interrupted; the next step would be 30 clients"),
+        (none, (), "the run was interrupted; the next step would be 30 subscribers"),
         (killed, USUAL, "<script>x</script>"),
     ):
         render(run)

@@ -31,10 +31,10 @@ def test_a_grid_is_told_by_its_best_row_without_loss(loaded: Loaded) -> None:
 
 
 def test_a_row_that_is_not_clean_is_delivered_and_never_carried(loaded: Loaded) -> None:
-    """120 clients lose a third, and receive most: the highest clean row comes first."""
+    """120 subscribers lose a third, and receive most: the highest clean row comes first."""
     carried, delivered, *_ = numbers(loaded("batch"))
     assert (carried.label, carried.clean, delivered.label, delivered.clean) == ("carried", True, "delivered", False)
-    assert "60 clients" in carried.remark
-    assert "120 clients" in delivered.remark
+    assert "60 subscribers" in carried.remark
+    assert "120 subscribers" in delivered.remark
     assert "at 30,000/s" in delivered.remark
     assert "% lost" in delivered.remark.partition("not clean: ")[2]

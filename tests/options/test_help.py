@@ -72,7 +72,7 @@ def test_whoever_takes_subscriber_counts_takes_clients_as_another_name_of_subscr
         for param in command.get_params(context)
         if {"--subscribers", "--clients"} & {*param.opts}
     }
-    assert {"hydra check", "hydra fit", "hydra run", "hydra slo", "hydra zmq-rate", "hydra kafka-batch"} <= named.keys()
+    assert {"hydra check", "hydra fit", "hydra slo", "hydra zmq-rate", "hydra kafka-batch"} <= named.keys()
     assert set(map(tuple, named.values())) == {("--subscribers", "--clients")}
 
 

@@ -108,7 +108,7 @@ def test_a_run_without_repeats_has_no_verdict(tmp_path: Path) -> None:
 
 def test_programs_get_every_figure_in_full(pair: Path) -> None:
     found = told(pair, "--figure", "avg_rx_rate_pps")
-    rows = ["30 clients", "60 clients", "120 clients"]
+    rows = ["30 subscribers", "60 subscribers", "120 subscribers"]
     assert (found["base"], found["paired"], found["primary"]) == ("a", True, "avg_rx_rate_pps")
     assert [run["name"] for run in found["runs"]] == ["a", "b"]
     assert [row["row"] for row in found["rows"]] == rows
@@ -121,8 +121,8 @@ def test_programs_get_every_figure_in_full(pair: Path) -> None:
 def test_rows_that_not_all_have_are_listed(pair: Path, tmp_path: Path) -> None:
     fewer = make(tmp_path / "c", replace(REPEATED, sweep=replace(REPEATED.sweep, clients=(30, 240))))
     found = told(pair / "a", fewer)
-    assert found["unmatched"] == {"a": ["60 clients", "120 clients"], "c": ["240 clients"]}
-    assert "a: 60 clients" in compare(pair / "a", fewer).stdout
+    assert found["unmatched"] == {"a": ["60 subscribers", "120 subscribers"], "c": ["240 subscribers"]}
+    assert "a: 60 subscribers" in compare(pair / "a", fewer).stdout
 
 
 def test_a_repeat_that_failed_counts_as_the_worst_and_is_counted(own_pair: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_repeat_that_failed_counts_as_the_worst_and_is_counted(own_pair: Path)
     make(own_pair / "b", replace(REPEATED, client="native"), status)
     text = compare(own_pair).stdout
     assert "3 pairs (1 of other failed, and count as worst)" in text
-    assert "60 clients, b: " in text
+    assert "60 subscribers, b: " in text
 
 
 @pytest.mark.tier("test")
@@ -148,11 +148,11 @@ def test_searches_are_compared_by_the_rate_within_the_target(tmp_path: Path) -> 
     ("condition", "code", "says"),
     [
         ("avg_rx_rate_pps < 0.95 * base", EXIT_GOOD, ""),
-        ("avg_rx_rate_pps > 0.95 * base", EXIT_INCOMPLETE, "c, 30 clients: avg_rx_rate_pps > 0.95 * base holds"),
-        ("avg_rx_rate_pps<base*2", EXIT_INCOMPLETE, "c, 60 clients: avg_rx_rate_pps < 2 * base holds"),
+        ("avg_rx_rate_pps > 0.95 * base", EXIT_INCOMPLETE, "c, 30 subscribers: avg_rx_rate_pps > 0.95 * base holds"),
+        ("avg_rx_rate_pps<base*2", EXIT_INCOMPLETE, "c, 60 subscribers: avg_rx_rate_pps < 2 * base holds"),
         ("client_loss_pct > base", EXIT_GOOD, ""),
         ("client_loss_pct <= base", EXIT_INCOMPLETE, "client_loss_pct <= 1 * base holds, it is +0 points"),
-        ("clients >= 60", EXIT_INCOMPLETE, "a, row 2 (60 clients): clients >= 60 holds"),
+        ("clients >= 60", EXIT_INCOMPLETE, "a, row 2 (60 subscribers): clients >= 60 holds"),
     ],
 )
 def test_a_condition_may_be_about_the_base(pair: Path, again: Path, condition: str, code: int, says: str) -> None:

@@ -236,17 +236,17 @@ def test_each_warning_stands_once_gravest_first_with_what_would_change_it() -> N
     busy, lost = HostBusy(99.0), [MessagesLost(2.0), MessagesLost(3.0)]
     remedy = "use a lower rate"
     about = [
-        WarnedRow("1 client", [busy, lost[0]], clean=True),
-        WarnedRow("2 clients", [busy]),
-        WarnedRow("3 clients", [lost[1], busy]),
+        WarnedRow("1 subscriber", [busy, lost[0]], clean=True),
+        WarnedRow("2 subscribers", [busy]),
+        WarnedRow("3 subscribers", [lost[1], busy]),
     ]
     assert merge_equal_warnings(about) == [
-        ("1 client", f"{lost[0].text}; 3 clients: {lost[1].text}; {remedy}", MARK),
-        ("1 client; 2 clients; 3 clients", f"{busy.text}; {busy.remedy}", ""),
+        ("1 subscriber", f"{lost[0].text}; 3 subscribers: {lost[1].text}; {remedy}", MARK),
+        ("1 subscriber; 2 subscribers; 3 subscribers", f"{busy.text}; {busy.remedy}", ""),
     ]
     rising = [StillRising("max_rate"), StillRising("nodrop")]
     said = f"{rising[0].text}; {rising[1].text}; raise --start-rate"
-    assert merge_equal_warnings([WarnedRow("1 client", rising, True)]) == [("1 client", said, "")]
+    assert merge_equal_warnings([WarnedRow("1 subscriber", rising, True)]) == [("1 subscriber", said, "")]
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def with_rates(*rates: Figure) -> Scenario:
 
 
 RATES = [
-    *("Tx rate (msg/s)", "Rx rate (msg/s)", "Loss (%)", "Failed clients", "Tx total (msg)", "Rx total (msg)"),
+    *("Tx rate (msg/s)", "Rx rate (msg/s)", "Loss (%)", "Failed subscribers", "Tx total (msg)", "Rx total (msg)"),
     *("Latency p50 (ms)", "Latency p99 (ms)"),
 ]
 NOT_KNOWN = ["—", "—"]
@@ -86,12 +86,12 @@ def test_columns_and_headings_are_the_published_ones(scenario: Scenario, referen
 @pytest.mark.parametrize(
     ("scenario", "headings"),
     [
-        (grid("fixed"), ["Clients", *RATES]),
+        (grid("fixed"), ["Subscribers", *RATES]),
         (with_rates(1000.0, "max"),
-         ["Clients", "rate (msg/s)", *RATES, "Latency from send p50 (ms)", "Latency from send p99 (ms)"]),
+         ["Subscribers", "rate (msg/s)", *RATES, "Latency from send p50 (ms)", "Latency from send p99 (ms)"]),
         (search(series=("max_rate", "loss", "slow"), cohort_fraction=0.2),
-         ["Clients", "Highest rate, drops allowed (msg/s)", "Highest aggregate rate (msg/s)",
-          "Highest rate within 0.5 % loss (msg/s)", "20 % of the clients read at half of the rate (msg/s)",
+         ["Subscribers", "Highest rate, drops allowed (msg/s)", "Highest aggregate rate (msg/s)",
+          "Highest rate within 0.5 % loss (msg/s)", "20 % of the subscribers read at half of the rate (msg/s)",
           *LATENCIES]),
     ],
 )  # fmt: skip
@@ -156,7 +156,7 @@ def test_a_row_that_is_not_clean_is_marked_and_explained(row: Row, said: str) ->
     text = tables.markdown(grid(), [row if "status" in row else {**GOOD, **row}])
     assert f"30 {MARK}" in text
     line = next(line for line in text.splitlines() if said in line)
-    assert line.startswith(f"- {MARK} **30 clients, Batch 100**")
+    assert line.startswith(f"- {MARK} **30 subscribers, Batch 100**")
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_a_clean_row_with_a_warning_has_another_mark(row: Row, said: str) -> Non
     text = tables.markdown(grid(), [{**GOOD, **row}])
     assert f"30 {NOTED}" in text
     assert MARK not in text
-    assert next(line for line in text.splitlines() if said in line).startswith("- **30 clients, Batch 100**")
+    assert next(line for line in text.splitlines() if said in line).startswith("- **30 subscribers, Batch 100**")
 
 
 @pytest.mark.parametrize(
@@ -260,10 +260,10 @@ def test_a_searched_rate_has_its_interval_and_what_it_took() -> None:
         "the messages are lost or added to the backlog."
     ) in lines
     assert (
-        "- 30 clients: steps of 1 s: max_rate 9, loss 31, slow 60, reconnecting 20; failed and measured again: 2"
+        "- 30 subscribers: steps of 1 s: max_rate 9, loss 31, slow 60, reconnecting 20; failed and measured again: 2"
     ) in lines
     assert (
-        f"- {MARK} **30 clients**: slow: no answer: too few seconds were measured, and the rate may be anywhere "
+        f"- {MARK} **30 subscribers**: slow: no answer: too few seconds were measured, and the rate may be anywhere "
         "from 100 to 900/s; use --search-steps 90 or more in a new run (at least 90 s of measuring, about 4 min)"
     ) in lines
 

@@ -26,7 +26,7 @@ def test_the_table_of_every_scenario_fits_80_columns(name: str) -> None:
     text = " ".join(" ".join(lines).split())
     others = len(scenario.sweep.varied) + sum(name.startswith("latency") for name in columns)  # these are in ms
     others += 2 * ("A wider terminal shows: Tx total (msg), Rx total (msg)" in lines)
-    others += "A wider terminal shows: Achieved (clients/s)" in lines
+    others += "A wider terminal shows: Achieved (subscribers/s)" in lines
     assert text.partition("- ⚠")[0].count("123,456") == len(columns) - others
     for word in (word for column in table_columns(scenario) for word in column.table_heading.split()):
         assert word in text

@@ -204,10 +204,14 @@ def test_every_row_that_can_be_placed_fits(cluster: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--clients", "2,5000"], "5,000 clients: 4,998 subscriber clients do not fit: the agent that matches group"),
+        (
+            ["--clients", "2,5000"],
+            "5,000 subscribers: 4,998 subscriber clients do not fit: the agent that matches group",
+        ),
         (
             ["--clients", "2", "--set", 'publisher.constraints=[["group","CLUSTER","cpu1"]]'],
-            "2 clients: no agent for 1 publisher client: 0 of 2 agents match group CLUSTER cpu1; seen: cpu16-mem60 x1",
+            "2 subscribers: no agent for 1 publisher client: 0 of 2 agents match group CLUSTER cpu1; "
+            "seen: cpu16-mem60 x1",
         ),
     ],
 )
@@ -259,7 +263,7 @@ def test_programs_are_told_the_same(cluster: Path) -> None:
 def test_of_many_rows_that_do_not_fit_the_smallest_and_the_largest_are_told(cluster: Path) -> None:
     done = checked(cluster, "--clients", "2,3000,4000,5000")
     told = [line.split(":")[0] for line in done.output.splitlines() if "do not fit" in line]
-    assert told == ["3,000 clients", "5,000 clients"]
+    assert told == ["3,000 subscribers", "5,000 subscribers"]
 
 
 def test_what_is_left_out_of_the_table_is_said(cluster: Path) -> None:

@@ -11,7 +11,7 @@ from hydra.monitor.step_progress import ProgressDetails, StepProgress
 POINTS = [SparklinePoint(1000.0, 0.0, 200.0), SparklinePoint(), SparklinePoint(4000.0, 2.5, 1600.0)]
 WATCHED = ProgressDetails(0.0234, ((17, 512.3), (3, 890.0)), 30, {"one": 20.4, "two": 63.0})
 SENDING = StepProgress(4.0, 0.4, sent_pps=30_000.0, received_pps=998.4, p99_us=820.0)
-WHOLE = LiveViewState("step 3 of 6: 30 clients, 1,000/s", POINTS, 80.0, SENDING, WATCHED, keys=True)
+WHOLE = LiveViewState("step 3 of 6: 30 subscribers, 1,000/s", POINTS, 80.0, SENDING, WATCHED, keys=True)
 
 
 def shown(snapshot: LiveViewState, width: int = 80, height: int = 20) -> list[str]:
@@ -20,7 +20,7 @@ def shown(snapshot: LiveViewState, width: int = 80, height: int = 20) -> list[st
 
 def test_the_view_of_a_step_in_the_middle_of_its_window() -> None:
     assert shown(WHOLE) == [
-        "step 3 of 6: 30 clients, 1,000/s" + "about 80 s left".rjust(48),
+        "step 3 of 6: 30 subscribers, 1,000/s" + "about 80 s left".rjust(48),
         "━" * 10 + "─" * 14 + "  40 %, 6 s of this step left",
         "now       30,000/s sent, 998/s per subscriber, 2.3 % not there yet, p99 820 µs",
         "slowest   client 17: 512/s, client 3: 890/s (of 30)",
@@ -35,7 +35,7 @@ def test_the_view_of_a_step_in_the_middle_of_its_window() -> None:
 @pytest.mark.parametrize(
     ("snapshot", "said"),
     [
-        (LiveViewState("step 1: 2 clients"), ["step 1: 2 clients", "preparing", "Ctrl-C ends the run now"]),
+        (LiveViewState("step 1: 2 subscribers"), ["step 1: 2 subscribers", "preparing", "Ctrl-C ends the run now"]),
         (LiveViewState("", preparing="starting 3 toy servers"), ["starting 3 toy servers", "Ctrl-C ends the run now"]),
         (
             LiveViewState("s", clients=(12, 1_000)),

@@ -66,8 +66,8 @@ def test_steps_and_warnings_are_lines_without_secrets(columns: str, monkeypatch:
     watch(Observer(stream, redact=lambda text: text.replace("geheim", "***")))
     begins, first, second = stream.getvalue().splitlines()
     assert begins == "begins: now"
-    assert first.startswith("step 5 of 6: 3 clients, 100/s, burst 100: Tx")
-    assert second == "warning: step 5 of 6: 6 clients, 100/s, burst 100: FAILED: *** was refused"
+    assert first.startswith("step 5 of 6: 3 subscribers, 100/s, burst 100: Tx")
+    assert second == "warning: step 5 of 6: 6 subscribers, 100/s, burst 100: FAILED: *** was refused"
 
 
 @pytest.mark.parametrize(
@@ -120,10 +120,10 @@ def test_a_step_that_failed_is_tried_again_under_its_number() -> None:
         observer.step_ended(StepResult(1, PLAN, "failed", reason="why"), again=again)
     observer.close()
     assert stream.getvalue().splitlines() == [
-        "warning: step 1 of 2: 3 clients, 100/s: FAILED, is measured again: why",
-        "warning: step 1 of 2, try 2: 3 clients, 100/s: FAILED, is measured again: why",
-        "warning: step 1 of 2, try 3: 3 clients, 100/s: FAILED: why",
-        "warning: step 2 of 2: 3 clients, 100/s: FAILED: why",
+        "warning: step 1 of 2: 3 subscribers, 100/s: FAILED, is measured again: why",
+        "warning: step 1 of 2, try 2: 3 subscribers, 100/s: FAILED, is measured again: why",
+        "warning: step 1 of 2, try 3: 3 subscribers, 100/s: FAILED: why",
+        "warning: step 2 of 2: 3 subscribers, 100/s: FAILED: why",
     ]
 
 

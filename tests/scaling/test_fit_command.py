@@ -72,7 +72,7 @@ def test_a_capacity_is_predicted_and_drawn_and_the_json_has_what_the_text_says(c
     near, far = (line for line in result.stdout.splitlines() if line.startswith(("128 ", "6,400 ")))
     assert "2 times the largest measured count" in near
     assert "EXTRAPOLATED to 100 times the largest measured count" in far
-    for said in ("7 steps of 1 to 64 clients", "check: without the steps of 64 clients"):
+    for said in ("7 steps of 1 to 64 subscribers", "check: without the steps of 64 subscribers"):
         assert said in result.stdout
     assert "plotly" in page.read_text(encoding="utf-8")
     assert "law, knee and power of N do not agree" in far
@@ -141,7 +141,7 @@ def planted(directory: Path, *, hosts: int = 2, speed_mbit: int | None = 1000, q
 
 @pytest.mark.tier("test")
 def test_the_host_resource_that_ends_first_is_named_with_its_bounds(tmp_path: Path) -> None:
-    """The CPU ends at (0.92 - 0.02) / 0.004 = 225 clients, the memory at 350, and the link at 900."""
+    """The CPU ends at (0.92 - 0.02) / 0.004 = 225 subscribers, the memory at 350, and the link at 900."""
     run = planted(tmp_path / "run")
     (fit,) = told("fit", run, "--clients", "100,2000")
     found = fit["host_resources"]
@@ -159,8 +159,8 @@ def test_the_host_resource_that_ends_first_is_named_with_its_bounds(tmp_path: Pa
     assert share["low"] < 0.42 < share["high"]
     lines = hydra("fit", run, "--clients", "100,2000").stdout.splitlines()
     near, far = (line for line in lines if "CPU of a, at" in line)
-    assert near.startswith("  100 clients: none yet; CPU of a, at ")
-    assert far.startswith("  2,000 clients: CPU of a, at ")
+    assert near.startswith("  100 subscribers: none yet; CPU of a, at ")
+    assert far.startswith("  2,000 subscribers: CPU of a, at ")
     assert "EXTRAPOLATED to 3." in far
     assert any("not known: open files, local ports and process ids (a run does not record" in line for line in lines)
 
@@ -185,5 +185,5 @@ def test_a_host_resource_that_a_run_does_not_show_is_unknown_with_the_reason(
 
 def test_a_run_without_samples_of_its_hosts_knows_no_end(capacity: Path) -> None:
     text = hydra("fit", capacity, "--clients", "128").stdout
-    assert "  128 clients: not known" in text
+    assert "  128 subscribers: not known" in text
     assert "CPU (the run has no samples of it)" in text

@@ -32,7 +32,7 @@ def ends(
 
 @pytest.mark.parametrize("seed", range(2))
 def test_the_end_of_a_resource_lies_in_its_interval(seed: int) -> None:
-    """0.92 of the CPU is used at 1,500 clients."""
+    """0.92 of the CPU is used at 1,500 subscribers."""
     found = ends(lambda n: 0.02 + 0.0006 * n, seed=seed)
     assert found.first is not None
     assert found.first.resource.name == HOST_CPU

@@ -82,7 +82,7 @@ def test_a_list_names_the_first_row_that_is_not_clean() -> None:
     assert in_short([CLEAN, CLEAN]) == ""
     assert in_short([{**CLEAN, **MISSED}]) == "not clean: rate not held: 14,223 of 30,000/s sent"
     rows = [CLEAN, {**CLEAN, "clients": 60, "unknown": 1}, {**CLEAN, "point": "b", "unknown": 1}]
-    assert in_short(rows) == "2 of 3 rows not clean: 60 clients: 1 message unknown"
+    assert in_short(rows) == "2 of 3 rows not clean: 60 subscribers: 1 message unknown"
 
 
 @pytest.mark.parametrize(("slo", "target"), [(SloSpec(), 0.005), (SloSpec(loss_pct=0.0), 0.0)])

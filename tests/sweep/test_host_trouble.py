@@ -40,7 +40,7 @@ WARNINGS = (HostBusy, HostShared, RowDisturbed)
 def test_a_list_names_the_first_row_with_trouble() -> None:
     assert host_trouble_in_short([CLEAN]) == ""
     assert host_trouble_in_short([{**CLEAN, **BUSY}]) == SAID
-    assert host_trouble_in_short([CLEAN, {**CLEAN, "clients": 60, **BUSY}]) == f"1 of 2 rows: 60 clients: {SAID}"
+    assert host_trouble_in_short([CLEAN, {**CLEAN, "clients": 60, **BUSY}]) == f"1 of 2 rows: 60 subscribers: {SAID}"
 
 
 SEARCHED: Row = {"clients": 30, "status": "ok", "loss_answer": "figure", "max_rate_below_0_5pct_drop_pps": 1850.0}
@@ -51,6 +51,6 @@ SEARCHED: Row = {"clients": 30, "status": "ok", "loss_answer": "figure", "max_ra
 def test_a_headline_states_the_trouble_on_the_hosts_of_its_row(
     scenario: str, row: Row, trouble: Row, noted: bool
 ) -> None:
-    first, *_ = kind_of(load_scenario(scenario)).headline([{**row, **trouble}], lambda _: "30 clients")
+    first, *_ = kind_of(load_scenario(scenario)).headline([{**row, **trouble}], lambda _: "30 subscribers")
     assert (first.label, first.clean, first.noted) == ("carried", True, noted)
     assert first.remark.endswith(SAID) is noted
