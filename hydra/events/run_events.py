@@ -525,12 +525,15 @@ class StepMeasured(Event):
 
     @property
     def text(self) -> str:
-        received = (
+        sent = [("Tx", "avg_tx_rate_pps", "/s")]
+        received = [
             ("Rx", "avg_rx_rate_pps", "/s"),
             ("aggregate", "aggregate_pps", "/s"),
             ("loss", "client_loss_pct", " %"),
-        )
-        shown = (("Tx", "avg_tx_rate_pps", "/s"), *(received if self.plan.clients else ()))
+        ]
+        # At rate ``max`` a publisher may send more than subscribers receive: what they received is the result.
+        both = received + sent if self.plan.settings.rate == "max" else sent + received
+        shown = both if self.plan.clients else sent
         told = ", ".join(f"{name} {number(self.figures.get(column))}{unit}" for name, column, unit in shown)
         return f"{self.position}: {told}{f' {MARK} not clean: {self.not_clean}' if self.not_clean else ''}"
 

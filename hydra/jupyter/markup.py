@@ -203,7 +203,7 @@ def table(run: RunData) -> Html:
     shown = its_table(run.scenario, run.rows, run.notes, run.results, _PAGE)
     below = [
         marks_line(shown.marks),
-        publishers_line(run.scenario),
+        publishers_line(run.scenario, run.rows),
         group_line(run.scenario, run.rows),
         pacing_line(run.scenario),
         legend(run.scenario, run.rows),

@@ -20,6 +20,7 @@ MICROSECONDS: Final = "µs"
 MESSAGES: Final = "messages"
 SUBSCRIBERS: Final = "subscribers"
 PUBLISHERS: Final = "publishers"
+SUBSCRIBERS_PER_SECOND: Final = "subscribers/s"
 YES_NO: Final = "yes/no"
 TEXT: Final = "text"
 """The unit of a column of texts."""
@@ -34,7 +35,7 @@ HIGH: Final = "_high"
 """Suffixes of the columns with the range of a percentile or an extreme."""
 
 
-_SHORT: Final = {PER_SECOND: "msg/s", MESSAGES: "msg"}
+_SHORT: Final = {PER_SECOND: "msg/s", MESSAGES: "msg", SUBSCRIBERS_PER_SECOND: "/s"}
 """The short forms of units in a heading, because ten columns share a terminal."""
 _NO_UNIT: Final = ("", SUBSCRIBERS, PUBLISHERS, YES_NO, TEXT)
 

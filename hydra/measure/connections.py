@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from hydra.measure.column import SUBSCRIBERS, Column, text_column
+from hydra.measure.column import SUBSCRIBERS, SUBSCRIBERS_PER_SECOND, Column, text_column
 from hydra.model import PERCENTILES as KEPT
 from hydra.model import Figure, Rate, number
 from hydra.model.connections import CONNECTION, ConnectionReport
@@ -91,14 +91,14 @@ def _percentiles(name: str, about: str) -> tuple[Column, ...]:
 OF_CONNECTING: Final = (
     Column(
         CONNECT_RATE,
-        "subscribers/s",
+        SUBSCRIBERS_PER_SECOND,
         "subscribers that were due to connect per second, or `max` if all were due at once. Only if set",
         "Connect rate",
         repeats="common",
     ),
     Column(
         ACHIEVED,
-        "subscribers/s",
+        SUBSCRIBERS_PER_SECOND,
         "(`connected_clients` − 1) / (time of the last subscriber to become ready − first due time). Only with "
         "`connect_rate`",
         "Achieved",

@@ -36,6 +36,7 @@ from hydra.measure.column_names import (
     HOST_CPU,
     HOT_LOSS,
     HOT_P99,
+    LATE,
     LATENCY_BOUND,
     LOCAL_LIMIT,
     LOG_GROWTH,
@@ -263,7 +264,7 @@ _ACCOUNT: Final = (
         "messages not received in the window, in % of the messages expected (*E*), summed over the subscribers; "
         "messages that were still on their way count as lost, as in the original experiments",
     ),
-    Column("late_pct", "%", _PARTS, "late", better="lower"),
+    Column(LATE, "%", _PARTS, "late", better="lower"),
     Column("undrained_pct", "%", _PARTS, "still waiting (undrained)", better="lower"),
     Column("unknown_pct", "%", _PARTS, "unknown", better="lower"),
     Column("rx_clients", SUBSCRIBERS, "number of subscribers over which `rx_span_rate_pps` is averaged"),

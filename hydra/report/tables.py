@@ -18,8 +18,8 @@ from hydra.events.stored_event import StoredEvent
 from hydra.events.value_formatting import counted, known_digits, number
 from hydra.events.warnings import HydraWarning
 from hydra.measure.column import COUNT, INTERVAL, REPEATS, Column
-from hydra.measure.column_names import AGGREGATE, AVG_RX, AVG_TX, CLIENTS, GROUP, LOSS, PUBLISHERS, STATUS
-from hydra.measure.connections import ACHIEVED
+from hydra.measure.column_names import AGGREGATE, AVG_RX, AVG_TX, CLIENTS, GROUP, LATE, LOSS, PUBLISHERS, STATUS
+from hydra.measure.connections import ACHIEVED, LOCAL
 from hydra.measure.step_columns import DUE, SENT, latency_columns
 from hydra.model import Figure, Scenario, StepResult
 from hydra.model import number as number_of
@@ -48,15 +48,46 @@ def headings(scenario: Scenario) -> dict[str, str]:
     return {name: column.title for name, column in columns_of(scenario).items()}
 
 
-def table_columns(scenario: Scenario) -> list[Column]:
-    """The published columns, with other varied settings after the numbers of clients, and then the latencies."""
-    columns = published_columns(scenario)
+def table_columns(scenario: Scenario, rows: Sequence[Row], results: Sequence[StepResult] = ()) -> list[Column]:
+    """The columns of a table that have a figure in some row; all columns that it can have if there are no rows.
+
+    These are the published columns, with other varied settings after the numbers of subscribers; then late messages if
+    a row has some, and the latencies.
+
+    Args:
+        scenario: the scenario of the run.
+        rows: the rows of the table.
+        results: the steps of the run, in which the rows of a search have their latencies.
+    """
+    columns = _received_first(scenario, published_columns(scenario))
     known = columns_of(scenario)
     names = {column.name for column in columns}
     varied = [known[name] for name in scenario.sweep.varied if name not in names]
     last = 1 + max(n for n, column in enumerate(columns) if column.name in (CLIENTS, PUBLISHERS))
-    late = [] if scenario.table == "connections" else _latencies(known)
-    return [*columns[:last], *varied, *columns[last:], *late]
+    late = [replace(known[LATE], heading="Late")] if any(number_of(row.get(LATE)) for row in rows) else []
+    latencies = [] if scenario.table == "connections" else _latencies(known)
+    chosen = [*columns[:last], *varied, *columns[last:], *late, *latencies]
+    kind = kind_of(scenario)
+    measured = [kind.latency_row(row, results) for row in rows]
+    return [
+        column
+        for column in chosen
+        if not rows
+        or (
+            any(row.get(column.name) is not None for row in measured)
+            if _is_latency(column)
+            else any(row.get(column.name) is not None or kind.in_place(row, column.name) for row in rows)
+        )
+    ]
+
+
+def _received_first(scenario: Scenario, columns: Sequence[Column]) -> Sequence[Column]:
+    """The columns, with Rx rate before Tx rate if a row has the rate ``max``, whose result is what was received."""
+    if scenario.published or "max" not in scenario.values_of("rate"):
+        return columns
+    order = {AVG_TX: AVG_RX, AVG_RX: AVG_TX}
+    by_name = {column.name: column for column in columns}
+    return [by_name[order.get(column.name, column.name)] for column in columns]
 
 
 def _latencies(known: Mapping[str, Column]) -> list[Column]:
@@ -143,7 +174,7 @@ def document(
         scenario.description,
         clients_line(scenario, clients),
         table(scenario, rows, notes, results, written),
-        publishers_line(scenario),
+        publishers_line(scenario, rows),
         group_line(scenario, rows),
         pacing_line(scenario),
         legend(scenario, rows),
@@ -169,7 +200,7 @@ def table(
         results: the steps of the run.
         written: the formats of figures.
     """
-    columns = table_columns(scenario)
+    columns = table_columns(scenario, rows, results)
     kind = kind_of(scenario)
     least = least_losses(rows)
     body = [
@@ -191,13 +222,13 @@ def table(
 
 
 _TOTALS: Final = ("total_tx", "total_rx")
-_SPARE: Final = (*_TOTALS, ACHIEVED)
+_SPARE: Final = (*_TOTALS, ACHIEVED, LOCAL)
 """Columns for which a narrow terminal has no place."""
 
 
-def publishers_line(scenario: Scenario) -> str:
+def publishers_line(scenario: Scenario, rows: Sequence[Row]) -> str:
     """The sentence about the rates and totals of several publishers; "" for one publisher, or without these columns."""
-    titles = {c.name: (scenario.published and c.published) or c.title for c in table_columns(scenario)}
+    titles = {c.name: (scenario.published and c.published) or c.title for c in table_columns(scenario, rows)}
     if scenario.publishers == 1 or not titles.keys() >= {AVG_TX, AVG_RX, *_TOTALS}:
         return ""
     sent, received = (titles[name] for name in _TOTALS)
@@ -209,7 +240,7 @@ def publishers_line(scenario: Scenario) -> str:
 
 def group_line(scenario: Scenario, rows: Sequence[Row]) -> str:
     """The sentence about the figures of a consumer group's members; "" without a group, or without these columns."""
-    titles = {c.name: (scenario.published and c.published) or c.title for c in table_columns(scenario)}
+    titles = {c.name: (scenario.published and c.published) or c.title for c in table_columns(scenario, rows)}
     names = [titles[name] for name in (AVG_RX, _TOTALS[1]) if name in titles]
     if not names or not any(row.get(GROUP) for row in rows):
         return ""

@@ -17,6 +17,7 @@ from hydra.measure.column_names import (
     CLIENTS,
     DIED_BY,
     GONE,
+    LATE,
     LOSS,
     LOSS_HIGH,
     LOSS_LOW,
@@ -51,7 +52,6 @@ _DISCONNECTED: Final = (
     ("publisher", PUBLISHERS_LOST, LOST_WHY),
     ("subscriber", SUBSCRIBERS_LOST, SUBSCRIBERS_LOST_WHY),
 )
-_LATE: Final = "late_pct"
 _WITHOUT_END: Final = {"undrained": "still waiting (undrained)", "unknown": "unknown"}
 """Messages that were not received and are not known to be lost: the column, and what a reason calls them."""
 
@@ -189,7 +189,7 @@ def _unaccepted_lost_and_late(row: Figures) -> Iterator[str]:
         yield f"{number(low)} to {number(high)} % lost"
     elif lost := number_of(row.get(LOSS)):
         yield f"{number(lost)} % lost"
-    if late := number_of(row.get(_LATE)):
+    if late := number_of(row.get(LATE)):
         yield f"{number(late)} % late"
 
 

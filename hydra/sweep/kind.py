@@ -322,16 +322,18 @@ class SweepKind(SweepSpec, ABC):
         if clean is not None and number(clean.get(AGGREGATE)) is not None:
             lost = number(clean.get(LOSS))
             loss = f"with {text_of(lost)} % loss" if lost else "without loss"
-            remark = f"{loss}; messages delivered to {together(clean, name)}"
-            found.append(HeadlineFigure.of_row("carried", f"{text_of(clean[AGGREGATE])}/s", remark, clean))
+            label, what = ("received", _received_by) if clean.get(REQUESTED) == "max" else ("carried", _delivered_to)
+            remark = f"{loss}; {what(clean, name)}"
+            found.append(HeadlineFigure.of_row(label, f"{text_of(clean[AGGREGATE])}/s", remark, clean))
         elif clean is None:
             found.append(HeadlineFigure("carried", "", "no row is clean", clean=False))
         if others is not None:
             delivered = number(others.get(AGGREGATE))
             rate = "" if "rate" in self.varied else f"{requested(others)}, "
-            remark = f"{rate}messages delivered to {together(others, name)}"
+            label, what = ("received", _received_by) if others.get(REQUESTED) == "max" else ("delivered", _delivered_to)
+            remark = f"{rate}{what(others, name)}"
             value = "" if delivered is None else f"{text_of(others[AGGREGATE])}/s"
-            found.append(HeadlineFigure.of_row("delivered", value, remark, others))
+            found.append(HeadlineFigure.of_row(label, value, remark, others))
         best = clean or others or {}
         late = next((p99 for of in (DUE, SENT) if (p99 := number(best.get(f"{of}_p99_us"))) is not None), None)
         if late is not None:
@@ -419,6 +421,17 @@ class SweepKind(SweepSpec, ABC):
 def _most(rows: Sequence[Row]) -> Row | None:
     """The row in which most arrived; None without rows."""
     return max(rows, key=lambda row: number(row.get(AGGREGATE)) or number(row.get(AVG_RX)) or 0.0, default=None)
+
+
+def _delivered_to(row: Row, name: Name) -> str:
+    """Whose messages the figure of a row counts."""
+    return f"messages delivered to {together(row, name)}"
+
+
+def _received_by(row: Row, name: Name) -> str:
+    """The same of a row at rate ``max``, with what each subscriber received and each publisher sent a second."""
+    each = f", {text_of(row.get(AVG_RX))}/s each" if row.get(CLIENTS) != 1 else ""
+    return f"messages received by {together(row, name)}{each}; sent: {text_of(row.get(AVG_TX))}/s"
 
 
 def together(row: Row, name: Name) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hydra.events import run_events, warnings
@@ -113,6 +115,14 @@ def launch(role: str, host: str) -> Launch:
                 "step 1 of 2: 3 subscribers", PLAN, {"avg_tx_rate_pps": 1234.5678, "client_loss_pct": 21.1473}
             ),
             "step 1 of 2: 3 subscribers: Tx 1,235/s, Rx –/s, aggregate –/s, loss 21.1 %",
+        ),
+        (
+            run_events.StepMeasured(
+                "step 1 of 2: 3 subscribers, max",
+                replace(PLAN, settings=Settings(rate="max")),
+                {"avg_tx_rate_pps": 900.0, "avg_rx_rate_pps": 450.0, "aggregate_pps": 1350.0, "client_loss_pct": 0.0},
+            ),
+            "step 1 of 2: 3 subscribers, max: Rx 450/s, aggregate 1,350/s, loss 0 %, Tx 900/s",
         ),
         (
             run_events.SearchStepMeasured("step 9", 0.5, 0.1234, [(0.1234, "lost")], 900.0, 1700.0),

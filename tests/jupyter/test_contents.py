@@ -102,7 +102,7 @@ def test_what_a_run_says_is_never_markup(tmp_path: Path) -> None:
 
 def test_the_table_has_the_published_headings_and_marks(loaded: Loaded) -> None:
     text = markup.table(loaded("batch")).text
-    assert "<th>Clients</th><th>Batch (msg)</th><th>Tx rate (msg/s)</th>" in text
+    assert "<th>Subscribers</th><th>Batch (msg)</th><th>Tx rate (msg/s)</th>" in text
     assert '<span class="mark">⚠</span> 120' in text
     assert (
         '<th title="cores: CPU time of the busiest publisher / *T* (length of the window)">publisher_cores</th>' in text

@@ -46,7 +46,7 @@ def test_a_row_without_a_burst_is_known_from_what_one_would_have_cost(loaded: Lo
 def test_rates_that_vary_are_drawn_across(loaded: Loaded) -> None:
     figure = drawn(loaded(RATES)).figure
     assert [(trace.name, trace.x) for trace in figure.data] == [
-        (f"{clients} clients", (1000.0, 50_000.0, 80_000.0)) for clients in (30, 60)
+        (f"{clients} subscribers", (1000.0, 50_000.0, 80_000.0)) for clients in (30, 60)
     ]
 
 
@@ -89,7 +89,7 @@ def test_each_step_of_a_search_has_its_interval_and_the_answer_a_diamond(loaded:
 
 def test_a_diamond_stands_on_the_line_of_its_mark(loaded: Loaded) -> None:
     names = [trace.name for trace in drawn(loaded("native")).figure.data if trace.marker.symbol == "diamond"]
-    assert names == [f"{n} clients, sndhwm {mark}" for n in (30, 60) for mark in ("1,000", "100,000")]
+    assert names == [f"{n} subscribers, sndhwm {mark}" for n in (30, 60) for mark in ("1,000", "100,000")]
 
 
 def test_a_step_that_was_measured_again_counts_once(loaded: Loaded) -> None:

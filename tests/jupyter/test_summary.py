@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hydra.jupyter.summary import measured_sentence, numbers
+from hydra.sweep import Row
 from tests.jupyter.conftest import Loaded
 from tests.jupyter.runs import KINDS
 
@@ -38,3 +41,16 @@ def test_a_row_that_is_not_clean_is_delivered_and_never_carried(loaded: Loaded) 
     assert "120 subscribers" in delivered.remark
     assert "at 30,000/s" in delivered.remark
     assert "% lost" in delivered.remark.partition("not clean: ")[2]
+
+
+def test_a_row_at_rate_max_states_what_subscribers_received_before_what_was_sent(loaded: Loaded) -> None:
+    run = loaded("fixed")
+    rates: Row = {
+        "requested_rate": "max",
+        "aggregate_pps": 30_000.0,
+        "avg_rx_rate_pps": 1000.0,
+        "avg_tx_rate_pps": 1500.0,
+    }
+    first, *_ = numbers(replace(run, rows=[{**run.rows[0], **rates}]))
+    assert (first.label, first.value) == ("received", "30,000/s")
+    assert "messages received by all subscribers together (30 subscribers), 1,000/s each; sent: 1,500/s" in first.remark

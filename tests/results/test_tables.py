@@ -47,7 +47,8 @@ RATES = [
     *("Tx rate (msg/s)", "Rx rate (msg/s)", "Loss (%)", "Failed subscribers", "Tx total (msg)", "Rx total (msg)"),
     *("Latency p50 (ms)", "Latency p99 (ms)"),
 ]
-NOT_KNOWN = ["—", "—"]
+AT_MAX = [RATES[1], RATES[0], *RATES[2:]]
+"""Where a row has the rate ``max``, what was received comes first."""
 
 
 def header(name: str) -> list[str]:
@@ -80,7 +81,7 @@ LATENCIES = ["Latency p50 (ms)", "Latency p99 (ms)"]
 def test_columns_and_headings_are_the_published_ones(scenario: Scenario, reference: str, headings: list[str]) -> None:
     assert [column.name for column in published_columns(scenario)] == header(reference)
     published = replace(scenario, published=True)
-    assert heading_line(tables.markdown(published, [{"clients": 30}])) == [*headings, *LATENCIES]
+    assert heading_line(tables.markdown(published, [])) == [*headings, *LATENCIES]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +89,7 @@ def test_columns_and_headings_are_the_published_ones(scenario: Scenario, referen
     [
         (grid("fixed"), ["Subscribers", *RATES]),
         (with_rates(1000.0, "max"),
-         ["Subscribers", "rate (msg/s)", *RATES, "Latency from send p50 (ms)", "Latency from send p99 (ms)"]),
+         ["Subscribers", "rate (msg/s)", *AT_MAX, "Latency from send p50 (ms)", "Latency from send p99 (ms)"]),
         (search(series=("max_rate", "loss", "slow"), cohort_fraction=0.2),
          ["Subscribers", "Highest rate, drops allowed (msg/s)", "Highest aggregate rate (msg/s)",
           "Highest rate within 0.5 % loss (msg/s)", "20 % of the subscribers read at half of the rate (msg/s)",
@@ -96,7 +97,30 @@ def test_columns_and_headings_are_the_published_ones(scenario: Scenario, referen
     ],
 )  # fmt: skip
 def test_headings_have_units_and_every_table_has_latencies(scenario: Scenario, headings: list[str]) -> None:
-    assert heading_line(tables.markdown(scenario, [{"clients": 30}])) == headings
+    assert heading_line(tables.markdown(scenario, [])) == headings
+
+
+def test_a_column_without_a_figure_in_any_row_is_left_out_of_tables_and_kept_in_csv_and_json() -> None:
+    known = {"latency_p50_us": 152.0, "latency_p99_us": 2140.0}
+    rows: list[Row] = [{"clients": 30, "status": "failed", "total_rx": None}, {**GOOD, **known}]
+    assert heading_line(tables.markdown(grid("fixed"), rows)) == ["Subscribers", *RATES]
+    failed = rows[:1]
+    assert heading_line(tables.markdown(grid("fixed"), failed)) == ["Subscribers"]
+    assert "total_rx" in tables.csv_text(grid("fixed"), failed).partition("\n")[0].split(",")
+    assert "avg_tx_rate_pps" in json.loads(tables.json_text(grid("fixed"), failed))["rows"][0]
+
+
+@pytest.mark.parametrize(("late_pct", "more"), [((0.0, None), []), ((0.0, 2.5), ["Late (%)"])])
+def test_a_table_with_late_messages_has_a_column_for_them(late_pct: tuple[float | None, ...], more: list[str]) -> None:
+    rows: list[Row] = [{**GOOD, "late_pct": pct} for pct in late_pct]
+    assert heading_line(tables.markdown(grid("fixed"), rows)) == ["Subscribers", *RATES[:-2], *more]
+
+
+@pytest.mark.parametrize("published", [False, True])
+def test_a_row_at_rate_max_names_first_what_was_received_except_under_published_headings(published: bool) -> None:
+    scenario = replace(with_rates("max"), published=published)
+    first, second = heading_line(tables.markdown(scenario, [{**GOOD, "rate": "max"}]))[2:4]
+    assert (first, second) == (("Avrg Tx Rate", "Avrg Rx Rate") if published else (RATES[1], RATES[0]))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +146,7 @@ def test_further_columns_follow_the_published_ones(tmp_path: Path) -> None:
 
 def test_a_good_row_reads_like_the_published_one() -> None:
     line = tables.markdown(grid(), [GOOD]).splitlines()[-1]
-    assert cells(line) == ["30", "100", "5780.59", "3486.29", "0", "0", "57806", "57806", "—", "—"]
+    assert cells(line) == ["30", "100", "5780.59", "3486.29", "0", "0", "57806", "57806"]
 
 
 @pytest.mark.parametrize(
@@ -253,7 +277,6 @@ def test_a_searched_rate_has_its_interval_and_what_it_took() -> None:
         "28100 [24000 – 33400]",
         "unknown",
         "3.46 [3 – 4]",
-        *NOT_KNOWN,
     ]
     assert (
         "In brackets: the 95 % confidence interval of the highest rate at which on average over time at most 0.5 % of "
@@ -274,7 +297,6 @@ def test_where_no_rate_holds_the_table_says_what_is_lost() -> None:
     assert cells(next(line for line in text.splitlines() if "|" in line and MARK in line)) == [
         f"30 {MARK}",
         "none: loses 2 %",
-        *NOT_KNOWN,
     ]
     assert "loss: no rate holds: 2 % of the messages are lost at every rate tried; " in text
 
