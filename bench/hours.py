@@ -301,6 +301,7 @@ def measured(name: str, rate: float, minutes: float) -> list[Finding]:
             "10s",
             "--duration",
             f"{minutes:g}min",
+            *("--set", "settings.message_size=24"),
         ]
         with subprocess.Popen([*HYDRA, "slo", *words, "--out", str(out), "--quiet"]) as command:
             samples = watch(psutil.Process(command.pid), minutes * _MINUTE_S)

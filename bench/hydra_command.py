@@ -18,6 +18,8 @@ from bench.failure import complaint
 from hydra.store.database import RunStore
 
 HYDRA: Final = (sys.executable, "-m", "hydra.cli.main")
+HEADER_ONLY: Final = ("--message-size", "24")
+"""The size of the messages of all lines and of the bare programs beside them: a header without a payload."""
 _ROW: Final = "step "
 """The line of a row on standard error begins with it."""
 
@@ -75,7 +77,7 @@ def run_hydra(
         cpu_before_s, began = children_cpu_s(), time.perf_counter()
         printed_ns, said, memory = [], [], 0
         with subprocess.Popen(
-            [*HYDRA, *words, "--out", str(out)],
+            [*HYDRA, *words, *HEADER_ONLY, "--out", str(out)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

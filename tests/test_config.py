@@ -106,6 +106,14 @@ def test_the_published_sweep_is_that_of_the_published_experiment(name: str, chec
     assert check(load_scenario(name, {"published": True}))
 
 
+@pytest.mark.parametrize("name", scenarios())
+def test_rates_are_those_of_messages_of_128_bytes_and_published_ones_of_24(name: str) -> None:
+    is_usual = name.endswith(("rate", "fixed"))
+    assert load_scenario(name).settings.message_size == (128 if is_usual else 24)
+    if is_usual or name == "kafka-batch":
+        assert load_scenario(name, {"published": True}).settings.message_size == 24
+
+
 @pytest.mark.parametrize("name", [n for n in scenarios() if n != "zmqburst" and not n.endswith("connections")])
 def test_a_command_without_flags_takes_minutes_and_the_published_sweep_more(name: str) -> None:
     usual, published = resolve(name), resolve(name, {"published": True})

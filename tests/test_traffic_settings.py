@@ -23,6 +23,11 @@ def test_ranges_of_sizes_are_lists_in_a_file_and_a_text_elsewhere() -> None:
     assert (settings.largest_bytes, settings.mean_bytes) == (100, 43.75)
 
 
+def test_ranges_of_sizes_that_the_user_gives_replace_the_size_of_the_file() -> None:
+    assert resolve("zmqfixed").scenario.settings.message_size == 128
+    assert resolve("zmqfixed", {"settings.message_sizes": TEXT}).scenario.settings.message_size == 24
+
+
 def test_a_row_with_fewer_topics_than_a_subscriber_may_have_gives_it_all() -> None:
     scenario = resolve("zmqfixed", {"sweep.vary.topics": [1, 100], "settings.topics_per_client": 10}).scenario
     assert [

@@ -17,7 +17,7 @@ from hydra.config.file_locations import is_shipped, scenario_path, scenarios
 from hydra.config.needs import refusal, unused
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.toml import PUBLISHED, Toml, override, read_toml, with_preset, with_published
-from hydra.config.traffic import refused_traffic, with_texts
+from hydra.config.traffic import refused_traffic, with_texts, without_replaced_size
 from hydra.config.validation import (
     OWN,
     Tables,
@@ -168,10 +168,12 @@ def _loaded(
     with refusals_in(label):
         written = with_preset(spec, with_published(data, replaced), replaced)
         its_user = {key: value for key, value in data.items() if key != PUBLISHED} if given else {}
+        flags: Toml = {}
         for key, value in replaced.items():
             plain = ".".join(part.strip() for part in key.split("."))
-            override(written, plain, value)
-            override(its_user, plain, value)
+            for table in (written, its_user, flags):
+                override(table, plain, value)
+        without_replaced_size(written, flags)
         written.setdefault("name", name)
         scenario = _scenario(spec, written)
         defaults = frozenset(role for role in _ROLES if "constraints" not in its_user.get(role, {}))

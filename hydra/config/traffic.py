@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from hydra.config.toml import Toml
+from hydra.config.toml import Toml, override
 from hydra.errors import Key, RefusedError
 from hydra.model import HEADER_BYTES, Figure, Scenario, Settings, with_values
 from hydra.model.size_ranges import sizes_text, without_units
@@ -17,6 +17,20 @@ MOST_ORDERED: Final = 4_000_000
 _SIZES = "message_sizes"
 _USUAL: Mapping[str, Figure] = {"topics": 1, "keys": 0, _SIZES: ""}
 _WITH_SIZES = ("zeros", "random")
+
+
+def without_replaced_size(data: Toml, replaced: Toml) -> None:
+    """Removes the size of a file's messages, in place, if the user gives ranges of sizes, which stand in its place.
+
+    Args:
+        data: the file's values, with those that the user gives.
+        replaced: only what the user gives.
+    """
+    given, vary = replaced.get("settings", {}), replaced.get("sweep", {})
+    vary = vary.get("vary", {}) if isinstance(vary, dict) else {}
+    tables = [table for table in (given, vary) if isinstance(table, dict)]
+    if any(_SIZES in table for table in tables) and "message_size" not in given:
+        override(data, "settings.message_size", None)
 
 
 def with_texts(data: Toml) -> None:

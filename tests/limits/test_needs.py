@@ -144,9 +144,9 @@ def test_every_server_on_this_machine_counts_and_one_of_the_users_does_not() -> 
     [
         ("zmqfixed", {}, 0.0, False),
         ("kafka-fixed", {"kafka.bootstrap": "h:9092"}, 0.0, False),
-        ("kafka-fixed", {}, 1e6 * (2 * 60 + 10) * 34e-9, False),
+        ("kafka-fixed", {}, 1e6 * (2 * 60 + 10) * 138e-9, False),
         ("kafka-fixed", {"settings.message_size": 990}, 1e6 * (2 * 60 + 10) * 1000e-9, False),
-        ("kafka-fixed", {"server.count": 3, "kafka.replication_factor": 3}, 3 * 1e6 * (2 * 60 + 10) * 34e-9, False),
+        ("kafka-fixed", {"server.count": 3, "kafka.replication_factor": 3}, 3 * 1e6 * (2 * 60 + 10) * 138e-9, False),
         ("kafka-fixed", {"settings.rate": "max"}, 0.4 * (2 * 60 + 10), True),
         ("kafka-rate", {}, 0.4 * (2 * 5 + 10), True),
     ],

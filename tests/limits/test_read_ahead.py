@@ -44,7 +44,7 @@ def test_the_read_ahead_of_a_subscriber(changes: dict[str, Any], client_bytes: f
         ({}, 64, False),
         ({}, 24, True),
         ({}, 20, True),
-        ({}, 8, False),  # the clients and one fetch of each do not fit
+        ({}, 6, False),  # the clients and one fetch of each do not fit
         ({"kafka.read_ahead": 90_000}, 24, False),
         ({"kafka.properties": {"queued.min.messages": "90000"}}, 24, False),
         ({"sweep.clients": [10, 1000, 100_000]}, 24, True),  # the last row never fits

@@ -20,7 +20,7 @@ def shown(snapshot: LiveViewState, width: int = 80, height: int = 20) -> list[st
 
 def test_the_view_of_a_step_in_the_middle_of_its_window() -> None:
     assert shown(WHOLE) == [
-        "step 3 of 6: 30 subscribers, 1,000/s" + "about 80 s left".rjust(48),
+        "step 3 of 6: 30 subscribers, 1,000/s" + "about 80 s left".rjust(44),
         "━" * 10 + "─" * 14 + "  40 %, 6 s of this step left",
         "now       30,000/s sent, 998/s per subscriber, 2.3 % not there yet, p99 820 µs",
         "slowest   client 17: 512/s, client 3: 890/s (of 30)",

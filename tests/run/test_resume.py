@@ -87,8 +87,8 @@ def test_a_resumed_run_keeps_the_limit_of_its_read_ahead_whatever_memory_is_avai
         overrides = store.meta("overrides")
     loaded = scenario_of(tmp_path, "kafka-fixed", {})
     for found in (loaded, kept_limit(loaded, overrides), kept_limit(begun_with, overrides)):
-        assert spec_of(found.scenario).read_ahead == limit.messages == 36_159
+        assert spec_of(found.scenario).read_ahead == limit.messages == 40_967
         assert ahead_limit(found, CLUSTER, replace(AMPLE, memory_available_bytes=available_gb * GB)) is None
     assert kept_limit(begun_with, {}) == begun_with
-    with pytest.raises(RunDirectoryError, match=r"kafka\.read_ahead was 36159 and is now 500"):
+    with pytest.raises(RunDirectoryError, match=r"kafka\.read_ahead was 40967 and is now 500"):
         scenario_of(tmp_path, "kafka-fixed", {"kafka.read_ahead": 500})
