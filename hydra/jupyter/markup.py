@@ -143,7 +143,7 @@ def facts(run: RunData) -> Html:
         "System": escape(f"{scenario.system}, client {scenario.client}"),
         "Measured": escape(_asked_for(run)),
         "Settings": escape(_pairs(_settings(run))),
-        "Clients": "<br>".join(map(escape, client_texts(run.setup.clients))),
+        "Clients": "<br>".join(map(escape, client_texts(client for client in run.setup.clients if client.role))),
         "Versions": escape(_pairs(known.get("versions", {}))),
         "Host": escape(_host(host)),
         "Limits": escape(_pairs(limits)),

@@ -17,7 +17,7 @@ class SetupPart:
         name: the name of the setting.
         values: the values that it has in some row.
         form: the text of the part, with ``{}`` in place of the values.
-        words: the texts of values for which their own text says too little.
+        words: the texts of values that cannot be understood as they are.
     """
 
     name: str

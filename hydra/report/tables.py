@@ -112,7 +112,7 @@ def terminal(
     Args:
         scenario: the scenario of the run.
         rows: the rows of the table.
-        setup: what was measured; None: what the scenario alone says of it.
+        setup: what was measured; None: only what the scenario determines.
         width: width of the terminal in characters.
         results: the steps of the run.
         colours: whether the terminal shows colours.
@@ -133,7 +133,7 @@ def document(
     Args:
         scenario: the scenario of the run.
         rows: the rows of the table.
-        setup: what was measured; None: what the scenario alone says of it.
+        setup: what was measured; None: only what the scenario determines.
         results: the steps of the run; the latencies of a search's row are those of one step.
         written: the formats of figures.
     """
@@ -346,7 +346,7 @@ def json_text(
         rows: the rows of the table.
         events: the stored events of the run.
         error: why the run could not continue; "" if it did.
-        setup: what was measured; None: what the scenario alone says of it.
+        setup: what was measured; None: only what the scenario determines.
     """
     found = warnings(scenario, rows, events)
     rows = list(map(judged, rows))
@@ -377,7 +377,7 @@ def write(
         directory: the run directory.
         scenario: the scenario of the run.
         rows: the rows of the table.
-        setup: what was measured; None: what the scenario alone says of it.
+        setup: what was measured; None: only what the scenario determines.
         events: the stored events of the run.
         results: the steps of the run.
 
