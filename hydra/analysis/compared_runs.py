@@ -11,7 +11,7 @@ from hydra.errors import UsageError
 from hydra.events.value_formatting import counted
 from hydra.measure.column import Column
 from hydra.measure.column_names import CLIENTS, PAYLOAD, POINT, PUBLISHERS
-from hydra.model import Figure
+from hydra.model import Figure, RunSetup
 
 Row = Mapping[str, Figure]
 
@@ -90,6 +90,7 @@ class ComparedRun:
         facts: facts about the measurement (hosts, versions, settings) as JSON values.
         apart: what the comparison gave to this run and not to the others, by dotted key, as text.
         guarantees: what the system acknowledges and what it keeps, as a sentence without its subject.
+        setup: what the run measured.
     """
 
     name: str
@@ -103,6 +104,7 @@ class ComparedRun:
     facts: Mapping[str, object] = field(default_factory=dict)
     apart: Mapping[str, str] = field(default_factory=dict)
     guarantees: str = ""
+    setup: RunSetup = field(default_factory=RunSetup)
 
 
 _TRAFFIC: Final = ("message_sizes", "topics", "topic_skew", "topics_per_client")

@@ -93,11 +93,13 @@ class ExperimentRun(Measurement):
             folders.write_record(folder, record)
             code, done = Parts(experiment, self._order, request).run(record)
         record = folders.read_record(folder)
-        views = experiment.views(self._order, done)
+        views, setup = experiment.views(self._order, done), folders.setup_of(folder, record)
         if self.command.flags["as_json"]:
-            text = folders.json_text(record, views)
+            text = folders.json_text(record, views, setup)
         else:
-            text = "\n".join([fitted(folders.document(record, views), terminal_width()), *experiment.lines(done)])
+            text = "\n".join(
+                [fitted(folders.document(record, views, setup), terminal_width()), *experiment.lines(done)]
+            )
         goes_on = "" if record.ended == "finished" else f"; continue the experiment with --resume {quote(str(folder))}"
         measured = [dict(row) for each in done for row in each.rows]
         held, not_clean = (

@@ -24,6 +24,7 @@ from hydra.analysis.scaling_models import (
 from hydra.cli.step_usage import RunUsage, read_run
 from hydra.errors import UsageError
 from hydra.events.value_formatting import counted, number
+from hydra.report.setup_text import setup_line, setup_object
 from hydra.report.table import fitted, tabled, terminal_width
 from hydra.store.run_folders import refuse_unwritable, write_whole
 
@@ -120,6 +121,7 @@ def _law(steps: Sequence[StepUsage], asked: Sequence[int]) -> ThroughputLaw:
 def _text(run: RunUsage, name: str, law: ThroughputLaw, budgets: Sequence[BudgetFit], ends: HostEnds) -> Iterator[str]:
     held = [step.clients for step in run.groups[name] if step.rate is not None and step.held]
     yield f"{run.scenario.name}{f', {name}' if name else ''}: {run.scenario.system}, {run.scenario.client}"
+    yield fitted([setup_line(run.setup)], terminal_width()).rstrip("\n")
     yield (
         f"evidence: {len(law.counts)} steps of {count(law.counts[0])} to {counted(round(law.largest), 'subscriber')}; "
         f"the points scatter by {100 * law.scatter:.1f} % around the law"
@@ -257,6 +259,7 @@ def _told(run: RunUsage, name: str, law: ThroughputLaw, budgets: Sequence[Budget
         prediction |= {"usable": each.throughput.usable, "extrapolated": each.extrapolated}
     return {
         "run": str(run.directory),
+        "setup": setup_object(run.setup),
         "settings": name,
         "evidence_ends_at": law.largest,
         "law": told,

@@ -17,7 +17,7 @@ from hydra.cli.error_exit import drop, failed_if
 from hydra.errors import EXIT_FAILED, EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, HydraError
 from hydra.events.stored_event import StoredEvent
 from hydra.measure.slo import shortest_s
-from hydra.model import ClusterSpec, Scenario
+from hydra.model import ClusterSpec, RunSetup, Scenario
 from hydra.options.engine_choice import SelectedEngine
 from hydra.report import slo_text, tables
 from hydra.report.fail_conditions import columns, conditions_met, not_clean_lines, parse
@@ -138,23 +138,25 @@ class ScenarioRun(Measurement):
                 raise
             return self._failed(request.out, e)
         if self.command.flags["as_json"]:
-            text = tables.json_text(self._scenario, end.rows, end.events)
+            text = tables.json_text(self._scenario, end.rows, end.events, setup=end.setup)
         elif sys.stdout.isatty():
             width = get_terminal_size().columns
-            text = tables.terminal(self._scenario, end.rows, end.clients, width, results=end.results, colours=True)
+            text = tables.terminal(self._scenario, end.rows, end.setup, width, results=end.results, colours=True)
         else:
-            text = tables.markdown(self._scenario, end.rows, end.clients, end.results)
+            text = tables.markdown(self._scenario, end.rows, end.setup, end.results)
         return self._printout(text, end.code, end.rows)
 
     def _failed(self, out: Path, error: HydraError) -> Printout:
         """What a program reads about a run that could not continue: its rows so far, and the error."""
         rows: Sequence[Row] = ()
         events: Sequence[StoredEvent] = ()
+        setup: RunSetup | None = None
         with contextlib.suppress(HydraError), RunStore.open(out) as store:  # there may be no run yet
             end = RunEnd.of(self.command.first, store, error.exit_code)
-            rows, events = end.rows, end.events
+            rows, events, setup = end.rows, end.events, end.setup
         click.echo(f"hydra: {error}", err=True)
-        return Printout(tables.json_text(self._scenario, rows, events, str(error)), error.exit_code)
+        text = tables.json_text(self._scenario, rows, events, str(error), setup=setup)
+        return Printout(text, error.exit_code)
 
     def _printout(self, text: str, code: int, rows: Sequence[Row]) -> Printout:
         return Printout(text, code, conditions_met(self._conditions, rows), not_clean_lines(rows))
@@ -181,8 +183,8 @@ class SloStep(ScenarioRun):
         warnings = warnings_of(end.rows[-1], scenario)
         not_clean = why_not_clean(end.rows[-1])
         row = tables.rows_table(scenario, end.rows, end.results)
-        as_text = slo_text.document(scenario, answer, row, warnings, not_clean)
-        as_json = slo_text.json_text(answer, warnings, not_clean)
+        as_text = slo_text.document(scenario, end.setup, answer, row, warnings, not_clean)
+        as_json = slo_text.json_text(end.setup, answer, warnings, not_clean)
         for name, text in (("slo.md", fitted(as_text)), ("slo.json", as_json)):
             write_whole(out / name, text, f"all results are in {out / 'run.db'}")
         shown = as_json

@@ -184,9 +184,11 @@ def runs(folder: Path, as_json: bool) -> None:
     refuse_no_folder(folder)
 
     import json
+    from dataclasses import replace
 
     from hydra.report.marks import OF_RUNS, marks_line
-    from hydra.report.run_catalog import catalog, elsewhere, mark_of
+    from hydra.report.run_catalog import SETUP, catalog, elsewhere, mark_of
+    from hydra.report.setup_text import setup_line, setup_object
     from hydra.report.table import fitted, tabled, terminal_width
 
     entries = catalog(folder)
@@ -200,19 +202,24 @@ def runs(folder: Path, as_json: bool) -> None:
         for entry, mark in zip(entries, marks, strict=True)
     ]
     if as_json:
-        click.echo(json.dumps(entries, indent=2))
+        click.echo(json.dumps([{**entry, SETUP: setup_object(entry[SETUP])} for entry in entries], indent=2))
         return
     if entries:
         told = [
-            key for key in short[0] if key not in ("clean", "disturbed", "why") and any(entry[key] for entry in short)
+            key
+            for key in short[0]
+            if key not in ("clean", "disturbed", "why", SETUP) and any(entry[key] for entry in short)
         ]
         click.echo(tabled([{key: entry[key] for key in told} for entry in short], terminal_width()))
+    measured = [replace(setup_line(entry[SETUP]), before=f"- {entry['run']}: ") for entry in entries]
     # A line shows only the beginning of a reason; JSON has all of it.
     reasons = [
         f"- {entry['run']}: {shorten(entry['why'], _REASON, placeholder=' …')}" for entry in entries if entry["why"]
     ]
     if line := marks_line(marks, OF_RUNS):
         click.echo("\n" + fitted(line, terminal_width()))
+    if lines := [fitted([each], terminal_width()).rstrip("\n") for each in measured if each]:
+        click.echo("\n" + "\n".join(lines))
     if reasons:
         click.echo("\n" + fitted("\n".join(reasons), terminal_width()))
     for line in elsewhere(folder, any(entries)):

@@ -15,7 +15,8 @@ from hydra.events.value_formatting import number as number_text
 from hydra.measure.column_names import AGGREGATE, GONE, REQUESTED
 from hydra.measure.rates import SECOND_NS
 from hydra.measure.resources import HostSummary, summarise
-from hydra.model import HostSample, Scenario, StepResult, number
+from hydra.model import HostSample, RunSetup, Scenario, StepResult, number
+from hydra.report.run_setup import stored_setup
 from hydra.store.database import RunStore
 from hydra.store.stored_scenario import stored_scenario
 from hydra.sweep import kind_of
@@ -32,6 +33,7 @@ class RunUsage:
         directory: the run directory.
         scenario: the scenario of the run.
         groups: the measured steps, by the settings that vary (one group, named "", if none varies).
+        setup: what the run measured.
         local: whether all clients were on one host, so no message passed a network interface.
         unknown: of each resource of hosts whose use is not known, by its name, the reason.
     """
@@ -39,6 +41,7 @@ class RunUsage:
     directory: Path
     scenario: Scenario
     groups: Mapping[str, tuple[StepUsage, ...]]
+    setup: RunSetup
     local: bool
     unknown: Mapping[str, str]
 
@@ -56,7 +59,7 @@ def read_run(directory: Path) -> RunUsage:
     groups: dict[str, list[StepUsage]] = {}
     local = True
     with RunStore.open(directory) as store:
-        results = store.results()
+        results, setup = store.results(), stored_setup(store)
         with store.reading():
             resolved = stored_scenario(store.metadata()["scenario"]).with_tables()
             scenario = resolved.scenario
@@ -70,7 +73,7 @@ def read_run(directory: Path) -> RunUsage:
             f"{directory} has no step that was measured with all of its subscribers", "choose another run: hydra runs"
         )
     every = {name: tuple(steps) for name, steps in groups.items()}
-    return RunUsage(directory, scenario, every, local, _unknown(every, local=local, quotas=quotas))
+    return RunUsage(directory, scenario, every, setup, local, _unknown(every, local=local, quotas=quotas))
 
 
 def _unknown(groups: Mapping[str, Sequence[StepUsage]], *, local: bool, quotas: Sequence[float]) -> dict[str, str]:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from hydra.events.value_formatting import number
 from hydra.measure.column import Column
-from hydra.model import Figure
+from hydra.model import Figure, RunSetup
+from hydra.report.setup_text import setup_line
 from hydra.report.table import Table, TableCell, TableRow
 
 if TYPE_CHECKING:
@@ -115,6 +116,12 @@ def titled(title: str, figure: go.Figure | None, below: str = "") -> Section:
 def file_name(title: str) -> str:
     """The name of a plot's file, made from its title: ``Loss by rate`` → ``loss-by-rate``."""
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "plot"
+
+
+def measured(setup: RunSetup) -> str:
+    """The line about what was measured, as HTML; a browser breaks it between its parts."""
+    parts = (f"<span>{escape(part)}</span>" for part in setup_line(setup).parts)
+    return f'<p class="setup">{" · ".join(parts)}</p>'
 
 
 def style() -> str:

@@ -13,11 +13,11 @@ from plotly.subplots import make_subplots
 
 from hydra.analysis.comparison import Comparison, FigureComparison
 from hydra.events.value_formatting import counted
-from hydra.jupyter.blocks import Heading, Html, Page, block, figure, html, scrolling, style, titled
+from hydra.jupyter.blocks import Heading, Html, Page, block, figure, html, measured, scrolling, style, titled
 from hydra.jupyter.drawing import Marked, apply_style, finish, line, panels
 from hydra.measure.column import MICROSECONDS
 from hydra.measure.column_names import CLIENTS, POINT
-from hydra.model import number
+from hydra.model import merged, number
 from hydra.report.comparison_report import (
     apart,
     change,
@@ -42,9 +42,11 @@ def page(comparison: Comparison) -> Page:
     """The page of a comparison."""
     base, *others = (side.name for side in comparison.sides)
     names = f"{' and '.join(others)} against {base}"
+    setup = merged(side.setup for side in comparison.sides)
     differs = "".join(f'<p class="lead">{escape(text)}</p>' for text in apart(comparison))
     cautions = "".join(f"<li>{escape(text)}</li>" for text in warnings(comparison))
-    head = f'<div class="hydra"><h1>{escape(names)}</h1>{differs}<p class="lead">{escape(method(comparison))}</p>'
+    above = f"<h1>{escape(names)}</h1>{measured(setup)}{differs}"
+    head = f'<div class="hydra">{above}<p class="lead">{escape(method(comparison))}</p>'
     cautions = f'<ul class="cautions">{cautions}</ul>' if cautions else ""
     blocks = (
         Html(f"{style()}{head}{cautions}</div>"),

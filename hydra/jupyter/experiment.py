@@ -22,12 +22,13 @@ from hydra.jupyter.blocks import (
     figure,
     file_name,
     html,
+    measured,
     scrolling,
     style,
 )
 from hydra.jupyter.drawing import finish, panels
 from hydra.measure.column import Column
-from hydra.model import Figure, number
+from hydra.model import Figure, RunSetup, number
 from hydra.report import experiment_folder
 from hydra.report.experiment_folder import ExperimentRecord, ExperimentTable, shown_columns
 from hydra.report.marks import marks_line
@@ -50,6 +51,7 @@ class ExperimentData:
     folder: Path
     record: ExperimentRecord
     views: list[ExperimentTable]
+    setup: RunSetup
 
 
 def load(folder: Path | str) -> ExperimentData:
@@ -59,7 +61,8 @@ def load(folder: Path | str) -> ExperimentData:
         RunDirectoryError: the folder holds no experiment.
     """
     path = Path(folder)
-    return ExperimentData(path, experiment_folder.read_record(path), experiment_folder.read_views(path))
+    record = experiment_folder.read_record(path)
+    return ExperimentData(path, record, experiment_folder.read_views(path), experiment_folder.setup_of(path, record))
 
 
 def title(found: ExperimentData) -> Html:
@@ -70,8 +73,8 @@ def title(found: ExperimentData) -> Html:
     said = f"{record.source}; measured at {record.at_scale}"
     if record.error:
         said += f". It failed: {record.error}"
-    name = escape(record.title)
-    return Html(f'{style()}<div class="hydra"><h1>{name} {badge}</h1><p class="lead">{escape(said)}</p></div>')
+    name, line = escape(record.title), measured(found.setup)
+    return Html(f'{style()}<div class="hydra"><h1>{name} {badge}</h1><p class="lead">{escape(said)}</p>{line}</div>')
 
 
 def show(found: ExperimentData) -> Section:

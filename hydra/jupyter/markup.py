@@ -23,10 +23,11 @@ from hydra.report.interval_display import efforts, legend, whole_rate
 from hydra.report.latency_bound import beside, bounded_text
 from hydra.report.marks import NOTED, marks_line
 from hydra.report.published_tables import CellComparison, RowComparison, asked, compare, differences
+from hydra.report.setup_text import client_texts
 from hydra.report.table import Table, TableRow
-from hydra.report.tables import FigureFormat, client_versions_line, group_line, name_of, pacing_line, publishers_line
+from hydra.report.tables import FigureFormat, group_line, name_of, pacing_line, publishers_line
 from hydra.report.tables import table as its_table
-from hydra.store.database import CLIENTS_KEY, FINISHED
+from hydra.store.database import FINISHED
 from hydra.store.system_columns import columns_of, in_order
 from hydra.sweep import Row, kind_of
 from hydra.sweep.cleanness import flaws
@@ -142,7 +143,7 @@ def facts(run: RunData) -> Html:
         "System": escape(f"{scenario.system}, client {scenario.client}"),
         "Measured": escape(_asked_for(run)),
         "Settings": escape(_pairs(_settings(run))),
-        "Clients": "<br>".join(escape(text) for text in client_versions_line(known.get(CLIENTS_KEY, ()))),
+        "Clients": "<br>".join(map(escape, client_texts(client for client in run.setup.clients if client.role))),
         "Versions": escape(_pairs(known.get("versions", {}))),
         "Host": escape(_host(host)),
         "Limits": escape(_pairs(limits)),

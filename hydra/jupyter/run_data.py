@@ -12,9 +12,10 @@ from hydra.events.warnings import HydraWarning
 from hydra.measure.lag import Lags
 from hydra.measure.loss_pattern import LossySubscriber
 from hydra.measure.resources import HostSummary, busiest, summarise
-from hydra.model import AgentClock, BusyThread, Histogram, Scenario, StepPlan, StepResult
+from hydra.model import AgentClock, BusyThread, Histogram, RunSetup, Scenario, StepPlan, StepResult
 from hydra.report.published_tables import PublishedTable, published_for
 from hydra.report.row_warnings import warnings_of_rows
+from hydra.report.run_setup import stored_setup
 from hydra.store import subscriber_losses
 from hydra.store.database import ENDED_KEY, ERROR_KEY, RunStore
 from hydra.store.slo_results import SloResult, answer_of
@@ -34,6 +35,7 @@ class RunTable:
         rows: the rows of the table, computed from the steps.
         results: the stored steps.
         coming: the plan of the next step; None if the sweep is complete.
+        setup: what was measured.
         answers: the results for the objectives, by epoch, of steps with a time series, even of those that never ended.
     """
 
@@ -43,6 +45,7 @@ class RunTable:
     rows: list[Row]
     results: list[StepResult]
     coming: StepPlan | None
+    setup: RunSetup
     answers: Mapping[int, SloResult] = field(default_factory=dict)
 
     @property
@@ -129,7 +132,7 @@ def _table(path: Path, store: RunStore) -> RunTable:
     metadata, results = store.metadata(), store.results()
     with store.reading():
         resolved = stored_scenario(metadata["scenario"])
-        scenario = resolved.scenario
+        scenario, setup = resolved.scenario, stored_setup(store)
         # The report shows one time series, and each takes megabytes.
         shown = store.time_series_epochs()[-1:] if scenario.has_time_series else ()
         answers = {epoch: answer for epoch in shown if (answer := answer_of(store, epoch))}
@@ -141,6 +144,7 @@ def _table(path: Path, store: RunStore) -> RunTable:
         rows=rows,
         results=results,
         coming=coming,
+        setup=setup,
         answers=answers,
     )
 

@@ -10,21 +10,20 @@ from html import escape
 
 from hydra.events.value_formatting import MARK, counted
 from hydra.events.value_formatting import number as text_of
-from hydra.jupyter.blocks import UNKNOWN, Html, block
+from hydra.jupyter.blocks import UNKNOWN, Html, block, measured
 from hydra.jupyter.run_data import RunData, RunTable
 from hydra.measure.column_names import PUBLISHERS, STATUS, VERDICT
 from hydra.measure.slo import word
 from hydra.model import Scenario
 from hydra.report.marks import NOTED, OF_RUNS, marks_line
 from hydra.report.slo_text import deciding
-from hydra.report.tables import client_versions_line, name_of, publishers_text
-from hydra.store.database import CLIENTS_KEY
+from hydra.report.tables import name_of
 from hydra.sweep import Row, kind_of
 from hydra.sweep.kind import HeadlineFigure
 
 
 def summary(run: RunData) -> Html:
-    """The first paragraph and the numbers."""
+    """What was measured, and the numbers."""
     shown = numbers(run)
     cards = "".join(
         f'<div class="number{" unclean" if mark(n) else ""}"><span>{escape(label(n))}</span>'
@@ -33,7 +32,8 @@ def summary(run: RunData) -> Html:
     )
     marks = marks_line(map(mark, shown), OF_RUNS)
     below = f'<p class="below">{escape(marks)}</p>' if marks else ""
-    return block(f'<p class="summary">{escape(measured_sentence(run))}</p><div class="numbers">{cards}</div>{below}')
+    said = f'{measured(run.setup)}<p class="summary">{escape(measured_sentence(run))}</p>'
+    return block(f'{said}<div class="numbers">{cards}</div>{below}')
 
 
 def label(figure: HeadlineFigure) -> str:
@@ -47,19 +47,14 @@ def mark(figure: HeadlineFigure) -> str:
 
 
 def measured_sentence(run: RunData) -> str:
-    """What was measured, in a sentence."""
+    """What was asked of the system, where and when, in a sentence; "" if nothing of it is known."""
     sweep, host = run.scenario.sweep, run.metadata.get("host", {})
-    clients = "; ".join(client_versions_line(run.metadata.get(CLIENTS_KEY, ()))) or run.scenario.client
-    counts = [clients for clients in sweep.counts if clients]
-    several = f"{counts[0]:,} to {counts[-1]:,} subscribers" if len(counts) > 1 else counted(sum(counts), "subscriber")
     varied = ", ".join(f"{name} {_listed(run.scenario.values_of(name))}" for name in sweep.varied)
     asked = kind_of(run.scenario).aim or _rate(run.scenario.settings.rate)
-    where = f"on {host['name']} with {counted(host.get('cores'), 'core')}" if "name" in host else ""
     when = str(run.metadata.get("began", ""))[:10]
-    publishers = publishers_text(run.scenario) if run.scenario.publishers > 1 else ""
-    parts = [f"{several} of {clients}", publishers, asked if "rate" not in sweep.varied else "", varied]
-    ends = " ".join(filter(None, (where, when and f"on {when}")))
-    return f"{', '.join(filter(None, parts))}; {sweep.duration_s:g} s a step{', ' if ends else ''}{ends}."
+    ends = " ".join(filter(None, (f"on {host['name']}" if "name" in host else "", when and f"on {when}")))
+    said = ", ".join(filter(None, (asked if "rate" not in sweep.varied else "", varied, ends)))
+    return f"{said[:1].upper()}{said[1:]}." if said else ""
 
 
 def _rate(rate: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from hydra.kafkatest.event_refusals import why_no_kill, why_no_move, why_no_return
@@ -31,6 +31,7 @@ from hydra.model import (
     Scenario,
     ServerSpec,
     Settings,
+    SetupPart,
     number,
     value_of,
     with_values,
@@ -41,6 +42,17 @@ from hydra.system import ReadAhead, Reference, Refusal, System, SystemSpec
 _BATCH: Final = Reference("hydra_kafka_batch.csv", "kafka-batch", ("clients", "msg_batch"))
 _FIXED: Final = Reference("hydra_kafka_fixed_rate.csv", "kafka-fixed")
 _SOCKET_BUFFERS: Final = {"rmem_max": "receive", "wmem_max": "send"}
+
+
+_SHOWN: Final = {"acks": "acks {}", "linger_ms": "linger {} ms", "msg_batch": "batches of {}"}
+_SHOWN_IF_UNUSUAL: Final[Mapping[str, tuple[str, Mapping[Figure, str]]]] = {
+    "batch_bytes": ("batches of {} B", {None: "the default number of"}),
+    "compression": ("compression {}", {}),
+    "idempotence": ("{}", {True: "idempotent", False: "not idempotent"}),
+    "group": ("consumer group {}", {"": "none"}),
+    "read": ("read {}", {}),
+}
+"""The settings that are named unless they have their usual value in all rows, with their texts."""
 
 
 class KafkaSystemSpec(SystemSpec):
@@ -192,6 +204,19 @@ class KafkaSystemSpec(SystemSpec):
         config = confluent_config(spec_of(scenario).properties, None)
         sizes = {limit: config.get(f"socket.{way}.buffer.bytes", "") for limit, way in _SOCKET_BUFFERS.items()}
         return {limit: int(size) for limit, size in sizes.items() if size.isdecimal()}
+
+    def setup_parts(self, scenario: Scenario) -> Sequence[SetupPart]:
+        """Acknowledgements, batches and the topic, and what differs from the usual settings."""
+        topic = spec_of(scenario)
+        parts = [self.setup_part(scenario, name, form) for name, form in _SHOWN.items()]
+        for name, form in (("partitions", "partitions {}"), ("replication_factor", "replicas {}")):
+            usual = getattr(topic, name)
+            values = dict.fromkeys(usual if value is None else value for value in scenario.values_of(name))
+            parts.append(SetupPart(name, tuple(values), form))
+        for name, (form, words) in _SHOWN_IF_UNUSUAL.items():
+            part = self.setup_part(scenario, name, form, words)
+            parts += [] if part.values == (getattr(KafkaSettings(), name),) else [part]
+        return parts
 
     def reference(self, scenario: Scenario) -> Reference | None:
         """The reference table for a batch or a fixed-rate table."""

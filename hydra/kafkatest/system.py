@@ -29,7 +29,7 @@ from hydra.kafkatest.settings import TOOL, KafkaSettings, spec_of
 from hydra.kafkatest.step_topic import DataTopic, TopicConfig, first_settings, stored_bytes, topic_config_of
 from hydra.kafkatest.topic_registry import FOLDER, TopicRegistry, clean
 from hydra.kafkatest.topics import REACH_TIMEOUT_S, Topics, group_id, topic_part
-from hydra.model import Role, Scenario, Settings
+from hydra.model import Role, Scenario, ServerFacts, Settings
 from hydra.native.client_command import command
 from hydra.system import Program, Servers, Waiting
 from hydra.system.embedded_server import EmbeddedServer
@@ -48,6 +48,10 @@ LIBRARIES: Final = {
     TOOL: _CONFLUENT,
 }
 """The libraries that the Python clients import in addition to the common ones; a test runs them with only these."""
+
+
+_PROGRAMS: Final = {"Kafka": "kafka", "Java": "java"}
+"""The names of a broker's programs, with the keys of their versions."""
 
 
 class KafkaSystem(ServerSystem):
@@ -211,6 +215,11 @@ class KafkaSystem(ServerSystem):
     def stored_bytes(self) -> int:
         """The bytes of the topic's logs on this machine's disk."""
         return stored_bytes(self._folder, self._topic) if self._topic and not self._spec.bootstrap else 0
+
+    def server_facts(self) -> ServerFacts:
+        """The versions of brokers started by Hydra and of their Java, and whether clients use TLS."""
+        versions = {} if self._own is None else {name: self._own.versions[key] for name, key in _PROGRAMS.items()}
+        return ServerFacts(versions, "SSL" in self._properties.get("security.protocol", "").upper())
 
     def metadata(self) -> dict[str, str]:
         """The addresses, the topic, and the version of brokers started by Hydra."""

@@ -75,6 +75,16 @@ from hydra.model.reports import (
     TimeSeriesFacts,
     TimeSeriesInterval,
 )
+from hydra.model.run_setup import (
+    ClientSetup,
+    HostSetup,
+    MessageBytes,
+    RunSetup,
+    ServerFacts,
+    ServerSetup,
+    SetupPart,
+    merged,
+)
 from hydra.model.scenario import APART, NativeSpec, RoleSpec, Scenario, ServerSpec, TableKind
 from hydra.model.settings import PUBLISHERS, SHARED, Payload, Settings, SharedSettings, shared_of, value_of, with_values
 from hydra.model.step import (

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from hydra.measure.column import wire_bytes
 from hydra.measure.column_names import LOST_BY_SILENCE
-from hydra.model import RESTART, Demand, Scenario, ServerSpec, Settings
+from hydra.model import RESTART, Demand, Figure, Scenario, ServerSpec, Settings, SetupPart
 from hydra.mqtttest.settings import TABLE, MqttSettings, MqttSpec, spec_of
 from hydra.system import Footprint, Refusal, ReportColumn, ServerFootprint, System, SystemSpec
 from hydra.system.restart_refusals import why_no_restart
+
+_OF_SESSIONS: Final[Sequence[tuple[str, bool, Mapping[Figure, str]]]] = (
+    ("retain", False, {True: "retained messages", False: "no retained messages"}),
+    ("shared", False, {True: "shared subscription", False: "a subscription each"}),
+    ("clean_session", True, {True: "clean sessions", False: "kept sessions"}),
+)
+"""Settings that are named unless they have their usual value, with the texts of their values."""
 
 
 class MqttSystemSpec(SystemSpec):
@@ -92,6 +99,19 @@ class MqttSystemSpec(SystemSpec):
             *(["the last message of each publisher"] if mqtt.retain else []),
         ]
         return f"acknowledges {answers} and keeps {' and '.join(kept) or 'nothing'} (QoS {mqtt.qos})"
+
+    def setup_parts(self, scenario: Scenario) -> Sequence[SetupPart]:
+        """The QoS and the version of MQTT, and what differs from a plain session."""
+        qos = self.setup_part(scenario, "qos", "QoS {}")
+        parts = [qos, self.setup_part(scenario, "protocol", "MQTT {}")]
+        if any(qos.values):
+            parts.append(self.setup_part(scenario, "max_inflight", "max_inflight {}"))
+        if spec_of(scenario).broker.startswith(("ws://", "wss://")):
+            parts.append(SetupPart("websocket", (True,), "WebSocket"))
+        for name, usual, words in _OF_SESSIONS:
+            part = self.setup_part(scenario, name, words=words)
+            parts += [] if part.values == (usual,) else [part]
+        return parts
 
     def secrets(self, scenario: Scenario) -> Iterator[str]:
         """The password and the private key, if they can be read."""

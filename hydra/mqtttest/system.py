@@ -7,6 +7,7 @@ import re
 import secrets
 import threading
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
@@ -16,7 +17,7 @@ import msgspec
 from hydra.client.tls import AccessError
 from hydra.errors import ServerError, UsageError
 from hydra.events.warnings import CleanupFailed
-from hydra.model import Role, Scenario, Settings
+from hydra.model import Role, Scenario, ServerFacts, Settings
 from hydra.mqtttest.access import FORM, access_of, address, uses_tls
 from hydra.mqtttest.connection import MqttConnection
 from hydra.mqtttest.first_contact import examine
@@ -181,6 +182,10 @@ class MqttSystem(ServerSystem):
     def connections(self) -> int:
         """That of the monitor."""
         return int(self._monitor is not None)
+
+    def server_facts(self) -> ServerFacts:
+        """The version of a server that Hydra started, and whether clients use TLS."""
+        return replace(super().server_facts(), tls=self._has_tls or uses_tls(self._spec))
 
     def metadata(self) -> dict[str, str]:
         """The server, the prefix of the topics, and the version of a server that Hydra started."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from hydra.measure.column import MESSAGES, ReportColumn, wire_bytes
 from hydra.measure.column_names import LOST_BY_SILENCE
-from hydra.model import RESTART, Demand, Scenario, ServerSpec, Settings
+from hydra.model import RESTART, Demand, Figure, Scenario, ServerSpec, Settings, SetupPart
 from hydra.natstest.settings import TABLE, NatsSettings, NatsSpec, spec_of
 from hydra.options import setting_flag
 from hydra.system import Footprint, Refusal, ServerFootprint, System, SystemSpec
@@ -131,6 +131,21 @@ class NatsSystemSpec(SystemSpec):
             return "acknowledges nothing and keeps nothing"
         answers = "each message" if nats.publish_acks else "nothing to publishers"
         return f"acknowledges {answers} and keeps {_copies(self.copies_of(scenario))} in {nats.storage}"
+
+    def setup_parts(self, scenario: Scenario) -> Sequence[SetupPart]:
+        """The mode, and the properties of streams if some row has one."""
+        mode = self.setup_part(scenario, "mode", words={"core": "core NATS", "jetstream": "JetStream"})
+        if "jetstream" not in mode.values:
+            return [mode]
+        answers: Mapping[Figure, str] = {True: "publishes acknowledged", False: "publishes not acknowledged"}
+        return [
+            mode,
+            self.setup_part(scenario, "storage", "{} storage"),
+            SetupPart("replicas", (spec_of(scenario).replicas,), "replicas {}"),
+            self.setup_part(scenario, "publish_acks", words=answers),
+            self.setup_part(scenario, "consumer", "{} consumers"),
+            self.setup_part(scenario, "ack_policy", "ack policy {}"),
+        ]
 
     def secrets(self, scenario: Scenario) -> Iterator[str]:
         """Passwords, tokens, keys and credentials that can be read."""

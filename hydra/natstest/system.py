@@ -20,7 +20,7 @@ from hydra.client.server_interface import may_be_there
 from hydra.client.tls import AccessError
 from hydra.errors import ServerError, StepError, UsageError
 from hydra.events.warnings import CleanupFailed, EarlierCleanup
-from hydra.model import Role, Scenario, Settings
+from hydra.model import Role, Scenario, ServerFacts, Settings
 from hydra.native.client_command import command
 from hydra.natstest.access import access_of, addresses, reached
 from hydra.natstest.connection import info_of
@@ -236,6 +236,10 @@ class NatsSystem(ServerSystem):
     def connections(self) -> int:
         """That of the requests to the servers."""
         return int(self._streams is not None)
+
+    def server_facts(self) -> ServerFacts:
+        """The version that the servers report, and whether clients use TLS."""
+        return ServerFacts({PROGRAM: self._version} if self._version else {}, self._demands_tls())
 
     def metadata(self) -> dict[str, str]:
         """The servers, their version, and the run's subjects."""

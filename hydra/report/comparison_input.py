@@ -35,6 +35,7 @@ from hydra.model import (
 )
 from hydra.report.latency_bound import at_most
 from hydra.report.row_warnings import warnings_of
+from hydra.report.run_setup import stored_setup
 from hydra.store.database import CLIENTS_KEY, ENDED_KEY, RunStore
 from hydra.store.interleaved_record import folders_of, given_apart, took_turns
 from hydra.store.run_folders import is_experiment
@@ -147,6 +148,7 @@ def _load(run: Path, name: str, apart: Mapping[str, str], machines: Mapping[str,
         with store.reading():
             resolved = stored_scenario(metadata["scenario"])
             scenario = resolved.scenario
+            setup = stored_setup(store)
             rows, repeats = _played(run, resolved, results)
         slices = slices_of(store, results, scenario.sweep.varied)
         told = {e.data.fields["name"]: e.data.fields["value"] for e in events if e.kind == SystemFact.kind}
@@ -166,6 +168,7 @@ def _load(run: Path, name: str, apart: Mapping[str, str], machines: Mapping[str,
         facts=_facts(metadata, scenario, facts, machines),
         apart=apart,
         guarantees=_guarantees(resolved),
+        setup=setup,
     )
     return side, (metadata.get("began"), metadata.get("name"), began) if results else run.resolve()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hydra.analysis.compared_figures import measured_columns
-from hydra.analysis.compared_runs import ComparedRow, EnvironmentDifference, MatchedRow, are_systems
+from hydra.analysis.compared_runs import ComparedRow, ComparedRun, EnvironmentDifference, MatchedRow, are_systems
 from hydra.analysis.comparison import (
     LEAST_REPEATS,
     NO_DIFFERENCE,
@@ -28,11 +28,12 @@ from hydra.analysis.statistics import MOST
 from hydra.events.value_formatting import MARK, counted, number
 from hydra.measure.column import Column
 from hydra.measure.column_names import CLEAN, NOT_CLEAN_WHY
-from hydra.model import Figure
+from hydra.model import Figure, merged
 from hydra.report.comparison_input import load_sides
 from hydra.report.fail_conditions import Condition, conditions_met, numbers, parse
 from hydra.report.marks import NOTED
-from hydra.report.table import Document, Table, TableCell, TableRow, plain
+from hydra.report.setup_text import setup_line, setup_object
+from hydra.report.table import Document, PartedLine, Table, TableCell, TableRow, plain
 
 _HEADS: Final = ("row", "run", "figure", "base", "run's", "difference", "95 % interval", "p", "repeats", "verdict")
 _RIGHT: Final = (*[False] * 3, *[True] * 6, False)
@@ -51,8 +52,9 @@ def document(comparison: Comparison, *, whole: bool = False) -> Document:
     """
     shown = [c for c in comparison.others if whole or c.differs]
     alone = ["run"] if len(comparison.sides) == 2 else []  # the title names it already
-    parts = [
+    parts: list[str | PartedLine | Table] = [
         f"# {' against '.join(side.name for side in (*comparison.sides[1:], comparison.sides[0]))}",
+        measured_line(comparison),
         "\n".join(f"- {text}" for text in apart(comparison)),
         method(comparison),
         *(f"- {MARK} {text}" for text in warnings(comparison)),
@@ -68,6 +70,11 @@ def document(comparison: Comparison, *, whole: bool = False) -> Document:
         _listed("Warnings of single rows", _noted(comparison)),
     ]
     return [part for part in parts if part]
+
+
+def measured_line(comparison: Comparison) -> PartedLine:
+    """What all runs together measured."""
+    return setup_line(merged(side.setup for side in comparison.sides))
 
 
 def apart(comparison: Comparison) -> Iterator[str]:
@@ -286,7 +293,7 @@ def json_text(comparison: Comparison) -> str:
     """The comparison as JSON: all figures, in full precision."""
     body = {
         "base": comparison.sides[0].name,
-        "runs": [{"name": side.name, "directory": side.directory, "system": side.system} for side in comparison.sides],
+        "runs": [_told_of_run(side) for side in comparison.sides],
         "paired": comparison.paired,
         "primary": comparison.primary.name,
         "differs": list(apart(comparison)),
@@ -303,6 +310,11 @@ def json_text(comparison: Comparison) -> str:
         "warnings": [*warnings(comparison), *row_warning_lines(comparison)],
     }
     return json.dumps(body, indent=1, allow_nan=False) + "\n"
+
+
+def _told_of_run(side: ComparedRun) -> dict[str, Any]:
+    setup = setup_object(side.setup)
+    return {"name": side.name, "directory": side.directory, "system": side.system, "setup": setup}
 
 
 def _judgement(comparison: Comparison, row: MatchedRow) -> dict[str, Any]:

@@ -14,9 +14,11 @@ import msgspec
 from hydra.errors import RunDirectoryError
 from hydra.events.value_formatting import MARK
 from hydra.measure.column import TEXT, YES_NO, Column
-from hydra.model import Figure
+from hydra.model import Figure, RunSetup
 from hydra.report.marks import NOTED
-from hydra.report.table import Document, Table, TableRow
+from hydra.report.run_setup import setup_of_folders
+from hydra.report.setup_text import setup_columns, setup_line, setup_object
+from hydra.report.table import Document, PartedLine, Table, TableRow
 from hydra.report.table import markdown as text_of
 from hydra.report.tables import cell
 from hydra.store.run_folders import RECORD, json_of, read_json, write_whole
@@ -107,20 +109,30 @@ def write_record(folder: Path, record: ExperimentRecord) -> None:
     write_whole(folder / RECORD, json_of(record), _ROOM)
 
 
+def setup_of(folder: Path, record: ExperimentRecord) -> RunSetup:
+    """What all parts of an experiment together measured."""
+    return setup_of_folders(folder / part.name for part in record.parts)
+
+
 def write_tables(folder: Path, record: ExperimentRecord, views: Sequence[ExperimentTable]) -> None:
     """Writes ``table.md``, ``table.csv`` and ``table.json``; raises the same exceptions as :func:`write_record`."""
+    setup = setup_of(folder, record)
     texts = {
-        "table.md": text_of(document(record, views)),
-        "table.csv": csv_text(views),
-        TABLE: json_text(record, views),
+        "table.md": text_of(document(record, views, setup)),
+        "table.csv": csv_text(views, setup),
+        TABLE: json_text(record, views, setup),
     }
     for name, text in texts.items():
         write_whole(folder / name, text, _ROOM)
 
 
-def document(record: ExperimentRecord, views: Sequence[ExperimentTable]) -> Document:
+def document(record: ExperimentRecord, views: Sequence[ExperimentTable], setup: RunSetup) -> Document:
     """The content of ``table.md``: every table with its notes, and the reason for each missing part."""
-    parts: list[str | Table] = [f"# {record.title}", f"{record.source}; measured at {record.at_scale}"]
+    parts: list[str | PartedLine | Table] = [
+        f"# {record.title}",
+        f"{record.source}; measured at {record.at_scale}",
+        setup_line(setup),
+    ]
     for view in views:
         parts += [f"## {view.title}", table(view, cell), "\n".join(f"- {note}" for note in view.notes)]
     parts.append("\n".join(f"- **{part.name}** was not run: {part.reason}" for part in record.parts if part.reason))
@@ -155,18 +167,22 @@ def shown_columns(view: ExperimentTable) -> list[Column]:
     ]
 
 
-def csv_text(views: Sequence[ExperimentTable]) -> str:
-    """The content of ``table.csv``: the rows of all tables in full precision; the first column is the row's table."""
+def csv_text(views: Sequence[ExperimentTable], setup: RunSetup) -> str:
+    """The content of ``table.csv``: the rows of all tables in full precision.
+
+    The first column is the row's table, and the last columns have what all parts together measured.
+    """
+    measured = setup_columns(setup)
     names = dict.fromkeys(column.name for view in views for column in view.columns)
     out = io.StringIO()
-    writer = csv.DictWriter(out, [_TABLE, *names], lineterminator="\n", extrasaction="ignore")
+    writer = csv.DictWriter(out, [_TABLE, *names, *measured], lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     for view in views:
-        writer.writerows({_TABLE: view.title, **row} for row in view.rows)
+        writer.writerows({_TABLE: view.title, **row, **measured} for row in view.rows)
     return out.getvalue()
 
 
-def json_text(record: ExperimentRecord, views: Sequence[ExperimentTable]) -> str:
+def json_text(record: ExperimentRecord, views: Sequence[ExperimentTable], setup: RunSetup) -> str:
     """The content of ``table.json``: the tables and their column definitions; every row has all columns in order."""
     tables = [
         {
@@ -176,7 +192,8 @@ def json_text(record: ExperimentRecord, views: Sequence[ExperimentTable]) -> str
         }
         for view in views
     ]
-    return json_of({"experiment": record.experiment, "scale": record.scale, "tables": tables})
+    told = {"experiment": record.experiment, "scale": record.scale, "setup": setup_object(setup), "tables": tables}
+    return json_of(told)
 
 
 def figures_of(views: Sequence[ExperimentTable]) -> dict[str, Column]:

@@ -45,12 +45,13 @@ def rows_schema(columns: Iterable[Column], *, complete: bool) -> dict[str, Any]:
         "title": "Rows of a run",
         "description": "What hydra --json prints, and rows.json in a run's directory.",
         "type": "object",
-        "required": ["scenario", "system", "client", "rows", "warnings"],
+        "required": ["scenario", "system", "client", "setup", "rows", "warnings"],
         "additionalProperties": False,
         "properties": {
             "scenario": {"type": "string", "description": "name of the scenario"},
             "system": {"type": "string", "description": "name of the measured system"},
             "client": {"type": "string", "description": "implementation of the clients"},
+            "setup": _SETUP,
             "rows": {"type": "array", "items": row},
             "warnings": {"type": "array", "items": _WARNING},
             "error": {"type": "string", "description": "why the run could not continue (exit code 1); only then"},
@@ -63,6 +64,59 @@ def text(schema: Mapping[str, Any]) -> str:
     return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
 
 
+def _list_of(kind: str, about: str) -> dict[str, Any]:
+    return {"type": "array", "items": {"type": kind}, "description": about}
+
+
+def _objects(about: str, **properties: Any) -> dict[str, Any]:
+    item = {"type": "object", "required": list(properties), "additionalProperties": False, "properties": properties}
+    return {"type": "array", "items": item, "description": about}
+
+
+_TEXTS: Final = {"type": "object", "additionalProperties": {"type": "string"}}
+_SETUP_PARTS: Final[Mapping[str, Any]] = {
+    "text": {"type": "string", "description": "the line above the table, made of the parts"},
+    "publishers": _list_of("integer", "numbers of publishers of the rows"),
+    "subscribers": _list_of("integer", "numbers of subscribers of the rows"),
+    "message_bytes": _objects(
+        "sizes of messages in bytes, headers included", least={"type": "integer"}, most={"type": "integer"}
+    ),
+    "clients": _objects(
+        "implementations of the clients, with the versions of their libraries; role null: of all roles",
+        role={"enum": ["publisher", "subscriber", None]},
+        implementation={"type": "string"},
+        versions=_TEXTS,
+    ),
+    "clients_per_process": _list_of("integer", "number of subscribers in a process"),
+    "settings": {
+        "type": "object",
+        "additionalProperties": {"type": "array", "items": {"type": _SCALAR}},
+        "description": "the values of settings of the traffic and of the system, by name",
+    },
+    "servers": _objects(
+        "servers; count null: the user's, versions empty or tls null: unknown",
+        title={"type": "string"},
+        count={"type": ["integer", "null"]},
+        versions=_TEXTS,
+        tls={"type": ["boolean", "null"]},
+    ),
+    "hosts": _objects(
+        "hosts; local: everything ran on the host of the command",
+        local={"type": "boolean"},
+        names=_list_of("string", "names of the hosts"),
+        cores={"type": ["integer", "null"]},
+        pins=_TEXTS,
+    ),
+    "step_s": _list_of("number", "lengths of the steps in seconds"),
+    "step_messages": _list_of("integer", "messages after which a publisher ends its step"),
+}
+_SETUP: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "description": "what was measured; a list is empty if its values are unknown",
+    "required": list(_SETUP_PARTS),
+    "additionalProperties": False,
+    "properties": _SETUP_PARTS,
+}
 _WARNING: Final[Mapping[str, Any]] = {
     "type": "object",
     "required": ["row", "clients", "step", "kind", "level", "text", "remedy", "fields"],

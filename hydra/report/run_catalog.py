@@ -12,8 +12,10 @@ from typing import Any, Final
 from hydra.errors import RunDirectoryError, UnreadableRunError
 from hydra.events.value_formatting import MARK
 from hydra.measure.slo import word
+from hydra.model import RunSetup
 from hydra.report.experiment_folder import read_record
 from hydra.report.marks import NOTED
+from hydra.report.run_setup import setup_of_folders
 from hydra.report.slo_text import answer_line
 from hydra.store import interleaved_record
 from hydra.store.database import ENDED_KEY, ERROR_KEY, RunStore
@@ -23,6 +25,8 @@ from hydra.sweep import Row
 from hydra.sweep.cleanness import in_short
 from hydra.sweep.host_trouble import host_trouble_in_short
 
+SETUP: Final = "setup"
+"""The key of what was measured, a :class:`hydra.model.RunSetup`."""
 UNREADABLE: Final = "unreadable"
 """The value of ``ended`` for a run that cannot be read."""
 
@@ -80,11 +84,14 @@ def entry(directory: Path) -> dict[str, Any]:
             "disturbed": None,
             "ended": UNREADABLE,
             "why": why,
+            SETUP: RunSetup(),
         }
     return dict(zip(_COLUMNS, (str(directory), *values), strict=True))
 
 
-_COLUMNS: Final = ("run", "scenario", "began", "client", "steps", "not ok", "clean", "disturbed", "slo", "ended", "why")
+_COLUMNS: Final = (
+    *("run", "scenario", "began", "client", "steps", "not ok", "clean", "disturbed", "slo", "ended", "why", SETUP),
+)
 
 
 def mark_of(clean: bool | None, disturbed: bool | None, slo: str) -> str:
@@ -124,6 +131,7 @@ def _of_run(directory: Path) -> tuple[Any, ...]:
         slo,
         ended,
         _joined(error, figures, why),
+        setup_of_folders([directory]),
     )
 
 
@@ -146,7 +154,8 @@ def _experiment(folder: Path) -> tuple[Any, ...]:
     failed, ended = sum(bool(part.reason) for part in record.parts), record.ended or "unfinished"
     clean, disturbed, why = _judged(folder / part.name for part in record.parts)
     name, steps, reason = record.experiment, len(record.parts), _joined(record.error, why)
-    return name, record.began, "", steps, failed, clean, disturbed, "", ended, reason
+    setup = setup_of_folders(folder / part.name for part in record.parts)
+    return name, record.began, "", steps, failed, clean, disturbed, "", ended, reason, setup
 
 
 def _together(folder: Path) -> tuple[Any, ...]:
@@ -154,4 +163,5 @@ def _together(folder: Path) -> tuple[Any, ...]:
     clients, ended = ", ".join(record.sides), record.ended or "unfinished"
     clean, disturbed, why = _judged(folder / name for name in record.sides)
     name, steps, reason = record.scenario, len(record.turns), _joined(record.error, why)
-    return name, record.began, clients, steps, "", clean, disturbed, "", ended, reason
+    setup = setup_of_folders(folder / name for name in record.sides)
+    return name, record.began, clients, steps, "", clean, disturbed, "", ended, reason, setup

@@ -15,17 +15,19 @@ from hydra.measure.column_names import CLEAN, LOCAL_LIMIT, NOT_CLEAN_WHY
 from hydra.measure.event_recovery import EventImpact, SpanLatency
 from hydra.measure.slo import RATE, ObjectiveResult, word
 from hydra.measure.verdict import HOST, OTHERS_PCT
-from hydra.model import Scenario
+from hydra.model import RunSetup, Scenario
 from hydra.report.remedies import RowLimit, at_hosts
-from hydra.report.table import Document, Table, plain
+from hydra.report.setup_text import setup_line, setup_object
+from hydra.report.table import Document, PartedLine, Table, plain
 from hydra.store.slo_results import SloResult
 
 
-def json_text(answer: SloResult, warnings: Sequence[HydraWarning] = (), not_clean: str = "") -> str:
-    """The answer as JSON, with the warnings of its row, and why the row is not clean ("" if it is)."""
+def json_text(setup: RunSetup, answer: SloResult, warnings: Sequence[HydraWarning] = (), not_clean: str = "") -> str:
+    """The answer as JSON, with what was measured, the warnings of its row, and why it is not clean ("" if it is)."""
     objectives = [{**asdict(o), "answer": word(o.holds), "margin": o.margin} for o in answer.objectives]
     body = {
         "answer": word(answer.holds),
+        "setup": setup_object(setup),
         "measure_s": measure_s(answer),
         "holds": answer.holds,
         LOCAL_LIMIT: answer.local or None,
@@ -110,19 +112,25 @@ def objective_warnings(answer: SloResult) -> list[str]:
 
 
 def document(
-    scenario: Scenario, answer: SloResult, row: Table, warnings: Sequence[HydraWarning] = (), not_clean: str = ""
+    scenario: Scenario,
+    setup: RunSetup,
+    answer: SloResult,
+    row: Table,
+    warnings: Sequence[HydraWarning] = (),
+    not_clean: str = "",
 ) -> Document:
     """The answer, each objective with its margin, the row, the effect of each event, and the warnings of the row.
 
     Args:
         scenario: the scenario.
+        setup: what was measured.
         answer: the answer.
         row: the table of the row, below which its mark is explained.
         warnings: the warnings of the row.
         not_clean: why the row is not clean; "" if it is.
     """
     title = f"# {scenario.name}: {answer_sentence(answer)}"
-    parts: list[str | Table] = [title, objectives_table(answer.objectives), row]
+    parts: list[str | PartedLine | Table] = [title, setup_line(setup), objectives_table(answer.objectives), row]
     marks = (f"{MARK} " if not_clean and warning.level != Level.NOTE else "" for warning in warnings)
     of_row = [f"{mark}{warning}" for mark, warning in zip(marks, warnings, strict=True)]
     if lines := [*objective_warnings(answer), *of_row]:

@@ -68,8 +68,40 @@ class Table:
         return [row.mark for row in self.rows]
 
 
-Document = Sequence[str | Table]
-"""A text to read: paragraphs and lists in Markdown, and tables."""
+@dataclass(frozen=True, slots=True)
+class PartedLine:
+    """A line of parts; a terminal breaks it between parts, and within a part only if one is wider than the terminal.
+
+    Attributes:
+        parts: the texts of the parts.
+        before: what stands before them, such as the mark of a list.
+    """
+
+    parts: Sequence[str]
+    before: str = ""
+
+    def __str__(self) -> str:
+        return self.before + _BETWEEN_PARTS.join(self.parts)
+
+    def __bool__(self) -> bool:
+        return bool(self.parts)
+
+    def wrapped(self, width: int) -> list[str]:
+        """The line in lines of at most this many characters."""
+        lines = [self.before]
+        for number_, part in enumerate(self.parts):
+            joint = _BETWEEN_PARTS if number_ else ""
+            if number_ and cell_len(f"{lines[-1]}{joint}{part}") > width:
+                lines.append(f"  {joint.lstrip()}{part}")
+            else:
+                lines[-1] += joint + part
+        return [found for line in lines for found in _wrapped(line, width)]
+
+
+_BETWEEN_PARTS: Final = " · "
+
+Document = Sequence[str | PartedLine | Table]
+"""A text to read: paragraphs and lists in Markdown, lines of parts, and tables."""
 
 
 def plain(heads: Sequence[str], body: Iterable[Sequence[str]]) -> Table:
@@ -82,7 +114,9 @@ def markdown(document: Document) -> str:
     return "\n\n".join(text for part in document for text in _as_markdown(part)) + "\n"
 
 
-def _as_markdown(part: str | Table) -> list[str]:
+def _as_markdown(part: str | PartedLine | Table) -> list[str]:
+    if isinstance(part, PartedLine):
+        return [str(part)]
     return [part] if isinstance(part, str) else [_pipe(part), *filter(None, [marks_line(part.marks, quote="`")])]
 
 
@@ -147,6 +181,9 @@ def fitted(text: str | Document, width: int | None = None, *, colours: bool = Fa
     for part in text:
         if isinstance(part, str):
             parts.append(_prose(part, width))
+            continue
+        if isinstance(part, PartedLine):
+            parts.append("\n".join(part.wrapped(width)))
             continue
         parts.append("\n".join(_grid(part, width, colours=colours)))
         parts += [_prose(line, width) for line in filter(None, [marks_line(part.marks)])]

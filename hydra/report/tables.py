@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.events.stored_event import StoredEvent
 from hydra.events.value_formatting import counted, known_digits, number
 from hydra.events.warnings import HydraWarning
@@ -21,13 +22,15 @@ from hydra.measure.column import COUNT, INTERVAL, REPEATS, Column
 from hydra.measure.column_names import AGGREGATE, AVG_RX, AVG_TX, CLIENTS, GROUP, LATE, LOSS, PUBLISHERS, STATUS
 from hydra.measure.connections import ACHIEVED, LOCAL
 from hydra.measure.step_columns import DUE, SENT, latency_columns
-from hydra.model import Figure, Scenario, StepResult
+from hydra.model import Figure, RunSetup, Scenario, StepResult
 from hydra.model import number as number_of
 from hydra.report.interval_display import LeastLosses, efforts, least_losses, legend, loss_limits, whole_rate
 from hydra.report.latency_bound import beside, bounded_text, latency_in_ms
 from hydra.report.marks import mark_of_row
 from hydra.report.row_warnings import warnings_of_rows
-from hydra.report.table import Table, TableCell, TableRow, fitted
+from hydra.report.run_setup import setup_of
+from hydra.report.setup_text import setup_columns, setup_line, setup_object
+from hydra.report.table import PartedLine, Table, TableCell, TableRow, fitted
 from hydra.report.table import markdown as text_of
 from hydra.report.warnings import WarnedRow, merge_equal_warnings, warnings
 from hydra.store.run_folders import ROWS, write_whole
@@ -119,17 +122,17 @@ def name_of(scenario: Scenario, row: Row) -> str:
 def markdown(
     scenario: Scenario,
     rows: Sequence[Row],
-    clients: Sequence[Mapping[str, Any]] = (),
+    setup: RunSetup | None = None,
     results: Sequence[StepResult] = (),
 ) -> str:
     """The text of ``table.md``; the arguments are those of :func:`document`."""
-    return text_of(document(scenario, rows, clients, results, _FILE))
+    return text_of(document(scenario, rows, setup, results, _FILE))
 
 
 def terminal(
     scenario: Scenario,
     rows: Sequence[Row],
-    clients: Sequence[Mapping[str, Any]],
+    setup: RunSetup | None,
     width: int,
     *,
     results: Sequence[StepResult] = (),
@@ -140,28 +143,28 @@ def terminal(
     Args:
         scenario: the scenario of the run.
         rows: the rows of the table.
-        clients: the run's fact of this name: implementation and versions of its clients.
+        setup: what was measured; None: only what the scenario determines.
         width: width of the terminal in characters.
         results: the steps of the run.
         colours: whether the terminal shows colours.
     """
-    _, *parts = document(scenario, rows, clients, results, _TERMINAL)
+    _, *parts = document(scenario, rows, setup, results, _TERMINAL)
     return fitted(parts, width, colours=colours)
 
 
 def document(
     scenario: Scenario,
     rows: Sequence[Row],
-    clients: Sequence[Mapping[str, Any]],
+    setup: RunSetup | None,
     results: Sequence[StepResult],
     written: FigureFormat,
-) -> list[str | Table]:
-    """The table with its title, the clients, the legend and the warnings.
+) -> list[str | PartedLine | Table]:
+    """The table with its title, what was measured, the legend and the warnings.
 
     Args:
         scenario: the scenario of the run.
         rows: the rows of the table.
-        clients: the run's fact of this name: implementation and versions of its clients.
+        setup: what was measured; None: only what the scenario determines.
         results: the steps of the run; the latencies of a search's row are those of one step.
         written: the formats of figures.
     """
@@ -169,10 +172,10 @@ def document(
     about = merge_equal_warnings(
         [WarnedRow(name_of(scenario, row), its, not flaws(row)) for row, its in zip(rows, notes, strict=True)]
     )
-    parts: list[str | Table] = [
+    parts: list[str | PartedLine | Table] = [
         f"# {scenario.name}",
         scenario.description,
-        clients_line(scenario, clients),
+        setup_line(_setup(scenario, setup)),
         table(scenario, rows, notes, results, written),
         publishers_line(scenario, rows),
         group_line(scenario, rows),
@@ -182,6 +185,10 @@ def document(
         "\n".join(f"- {text}" for text in efforts(scenario, rows)),
     ]
     return [part for part in parts if part]
+
+
+def _setup(scenario: Scenario, setup: RunSetup | None) -> RunSetup:
+    return setup or setup_of(ResolvedScenario.of(scenario))
 
 
 def table(
@@ -271,31 +278,6 @@ def heading(scenario: Scenario, column: Column) -> str:
     return column.table_heading
 
 
-def clients_line(scenario: Scenario, clients: Sequence[Mapping[str, Any]]) -> str:
-    """The line about the clients: implementation, libraries, and the number of subscribers per process."""
-    packed = scenario.native.clients_per_process
-    each = f"{packed} subscribers to a process" if packed > 1 else "one process each"
-    return f"Clients: {'; '.join(client_versions_line(clients)) or scenario.client}, {each}"
-
-
-def client_versions_line(clients: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Implementation and versions of the clients, such as ``native (libx 4.3.4)``; with the role if roles differ.
-
-    Args:
-        clients: the run's fact: ``role``, ``implementation`` and ``versions`` of each kind.
-    """
-    roles: dict[str, list[str]] = {}
-    for client in clients:
-        versions = ", ".join(f"{library} {version}" for library, version in client["versions"].items())
-        text = f"{client['implementation']} ({versions})" if versions else str(client["implementation"])
-        roles.setdefault(text, []).append(f"{client['role']}s")
-    everywhere = {role for names in roles.values() for role in names}
-    return [
-        text if set(names) == everywhere else f"{' and '.join(dict.fromkeys(names))} {text}"
-        for text, names in roles.items()
-    ]
-
-
 def _with_interval(
     column: Column, row: Row, scenario: Scenario, least: LeastLosses, written: FigureFormat
 ) -> TableCell:
@@ -357,18 +339,19 @@ _FILE: Final = FigureFormat(cell, whole_rate)
 _TERMINAL: Final = FigureFormat(lambda _, value: number(value), number)
 
 
-def csv_text(scenario: Scenario, rows: Sequence[Row]) -> str:
+def csv_text(scenario: Scenario, rows: Sequence[Row], setup: RunSetup | None = None) -> str:
     """The text of ``table.csv``: full precision, column names of ``conf/reference``; an unknown figure is empty.
 
     A latency below the bound of the clocks is written as ``< 305``, its largest possible value. A latency above the
-    bound is written as measured, with the bound in its own column. ``rows.json`` has the measured values.
+    bound is written as measured, with the bound in its own column. ``rows.json`` has the measured values. The last
+    columns have what was measured, which is the same in all rows.
     """
-    rows = list(map(judged, rows))
+    rows, measured = list(map(judged, rows)), setup_columns(_setup(scenario, setup))
     columns = [column.name for column in in_order(scenario, rows)]
     out = io.StringIO()
-    writer = csv.DictWriter(out, columns, lineterminator="\n")
+    writer = csv.DictWriter(out, [*columns, *measured], lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: bounded_text(row, name) for name in row} for row in rows)
+    writer.writerows({**{name: bounded_text(row, name) for name in row}, **measured} for row in rows)
     return out.getvalue()
 
 
@@ -377,7 +360,14 @@ def rows_table(scenario: Scenario, rows: Sequence[Row], results: Sequence[StepRe
     return table(scenario, rows, warnings_of_rows(scenario, rows), results, _TERMINAL)
 
 
-def json_text(scenario: Scenario, rows: Sequence[Row], events: Iterable[StoredEvent] = (), error: str = "") -> str:
+def json_text(
+    scenario: Scenario,
+    rows: Sequence[Row],
+    events: Iterable[StoredEvent] = (),
+    error: str = "",
+    *,
+    setup: RunSetup | None = None,
+) -> str:
     """The text of ``rows.json``: every row as an object with all columns in order, and all warnings.
 
     ``report/json_schema.py`` describes the format.
@@ -387,6 +377,7 @@ def json_text(scenario: Scenario, rows: Sequence[Row], events: Iterable[StoredEv
         rows: the rows of the table.
         events: the stored events of the run.
         error: why the run could not continue; "" if it did.
+        setup: what was measured; None: only what the scenario determines.
     """
     found = warnings(scenario, rows, events)
     rows = list(map(judged, rows))
@@ -395,6 +386,7 @@ def json_text(scenario: Scenario, rows: Sequence[Row], events: Iterable[StoredEv
         "scenario": scenario.name,
         "system": scenario.system,
         "client": scenario.client,
+        "setup": setup_object(_setup(scenario, setup)),
         "rows": [{c.name: row.get(c.name) for c in columns} for row in rows],
         "warnings": found,
         **({"error": error} if error else {}),
@@ -406,7 +398,7 @@ def write(
     directory: Path,
     scenario: Scenario,
     rows: Sequence[Row],
-    clients: Sequence[Mapping[str, Any]] = (),
+    setup: RunSetup | None = None,
     events: Iterable[StoredEvent] = (),
     results: Sequence[StepResult] = (),
 ) -> list[Path]:
@@ -416,7 +408,7 @@ def write(
         directory: the run directory.
         scenario: the scenario of the run.
         rows: the rows of the table.
-        clients: the run's fact of this name: implementation and versions of its clients.
+        setup: what was measured; None: only what the scenario determines.
         events: the stored events of the run.
         results: the steps of the run.
 
@@ -424,9 +416,9 @@ def write(
         HydraError: the directory cannot be written.
     """
     texts = {
-        "table.md": markdown(scenario, rows, clients, results),
-        "table.csv": csv_text(scenario, rows),
-        ROWS: json_text(scenario, rows, events),
+        "table.md": markdown(scenario, rows, setup, results),
+        "table.csv": csv_text(scenario, rows, setup),
+        ROWS: json_text(scenario, rows, events, setup=setup),
     }
     remedy = f"everything measured is in {directory / 'run.db'}"
     return [write_whole(directory / name, text, remedy) for name, text in texts.items()]

@@ -344,7 +344,7 @@ def _concluded(resolved: ResolvedScenario, request: RunRequest, redactor: Redact
             with contextlib.nullcontext() if ended == FINISHED else contextlib.suppress(HydraError):
                 if ended == FINISHED or not before:
                     conclude(store, ended, "")
-                write(request.out, resolved.scenario, end.rows, end.clients, end.events, end.results)
+                write(request.out, resolved.scenario, end.rows, end.setup, end.events, end.results)
         return end
 
 

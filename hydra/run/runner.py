@@ -11,7 +11,9 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
+
+import msgspec
 
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.control.controller import Controller
@@ -20,15 +22,16 @@ from hydra.events.run_events import RunDone, RunFailed
 from hydra.events.stored_event import StoredEvent
 from hydra.events.warnings import SubscribersFailed
 from hydra.measure.column_names import CLIENTS, STATUS
-from hydra.model import Scenario, StepPlan, StepResult
+from hydra.model import RunSetup, Scenario, StepPlan, StepResult
 from hydra.monitor.progress_view import Observer, ServerStartup, servers_of
 from hydra.options import interrupts
+from hydra.report.run_setup import stored_setup
 from hydra.report.tables import write
 from hydra.run.context import RunContext
 from hydra.run.deployed_servers import DeployedServers, required
 from hydra.run.deployment import Deployment
 from hydra.run.step_sequence import StepSequence
-from hydra.store.database import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, FINISHED, INTERRUPTED, RunStore
+from hydra.store.database import ENDED_KEY, ERROR_KEY, FINISHED, INTERRUPTED, SERVERS_KEY, RunStore
 from hydra.sweep import RepeatTurn, Row, Sweep
 from hydra.sweep.cleanness import gone_of
 from hydra.sweep.interface import StepPace
@@ -48,21 +51,21 @@ class RunEnd:
         code: the exit code.
         results: the results of its steps.
         rows: the rows of its table.
-        clients: the implementations and versions that its clients reported.
+        setup: what was measured.
         events: its events.
     """
 
     code: int
     results: list[StepResult]
     rows: list[Row]
-    clients: list[dict[str, Any]]
+    setup: RunSetup
     events: list[StoredEvent]
 
     @classmethod
     def of(cls, resolved: ResolvedScenario, store: RunStore, code: int) -> RunEnd:
         """The result of a stored run."""
         results = store.results()
-        return cls(code, results, resolved.sweep.rows(results), store.meta(CLIENTS_KEY, []), store.events())
+        return cls(code, results, resolved.sweep.rows(results), stored_setup(store), store.events())
 
 
 def conclude(store: RunStore, ended: str, error: str) -> None:
@@ -129,7 +132,7 @@ def run(context: RunContext, turn: RepeatTurn | None = None) -> RunEnd:
                 results.append(result)
                 observer.step_ended(result, sweep.progress(results), again=_again(sweep, results, turn))
                 if (writes_s := time.monotonic()) >= tables_due_s:
-                    write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []), results=results)
+                    write(store.directory, scenario, sweep.rows(results), stored_setup(store), results=results)
                     tables_due_s = time.monotonic() + _TABLES_APART * (time.monotonic() - writes_s)
         ended = FINISHED if sweep.next(results) is None else ""
         interrupts.present().raise_waiting()
@@ -146,7 +149,7 @@ def run(context: RunContext, turn: RepeatTurn | None = None) -> RunEnd:
             conclude(store, ended, error)
             # After an interrupt, ``results`` may lack a step that is stored already.
             end = RunEnd.of(context.resolved, store, EXIT_GOOD)
-            write(store.directory, scenario, end.rows, end.clients, end.events, end.results)
+            write(store.directory, scenario, end.rows, end.setup, end.events, end.results)
     if turn is None:
         observer.show(RunDone(time.monotonic() - began, str(store.directory)))
     return replace(end, code=exit_code(end.rows, observer))
@@ -205,9 +208,17 @@ def _up(run: RunContext) -> Iterator[StepSequence]:
         with starting.shown():
             system.open(name, run.store.directory, starting.wait, servers)
         warn()
+        _note_servers(run)
         steps = StepSequence(run, deployment, starting)
         yield steps
         steps.close()
+
+
+def _note_servers(run: RunContext) -> None:
+    """Stores what the system knows of its servers; a resumed run may have others than before."""
+    known, facts = run.store.meta(SERVERS_KEY, []), run.system.server_facts()
+    if facts is not None and (said := msgspec.to_builtins(facts)) not in known:
+        run.store.set_meta(SERVERS_KEY, [*known, said])
 
 
 def _brace(run: RunContext, kind: type[BaseException] | None, *_: object) -> bool:

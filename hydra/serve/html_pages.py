@@ -91,10 +91,11 @@ def _row(each: RunEntry) -> str:
         link += f'<br><a href="{escape(listing_url(each.name))}" aria-label="Runs of {name}">its runs</a>'
     steps = f'{each.steps}<br><span class="mark">{each.bad} not measured</span>' if each.bad else each.steps
     figures = "<br>".join(map(_figure, each.numbers))
+    below = "".join(f'<br><span class="interval">{escaped(text)}</span>' for text in (each.system, each.setup) if text)
     why = f'<br><span class="why">{escaped(each.why)}</span>' if each.why else ""
     began = each.began[:16].replace("T", " ")
     cells = (
-        escaped(each.scenario) + (f'<br><span class="interval">{escaped(each.system)}</span>' if each.system else ""),
+        escaped(each.scenario) + below,
         escaped(each.client),
         each.counts,
         steps,

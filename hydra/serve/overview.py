@@ -18,8 +18,10 @@ import hydra
 from hydra.errors import HydraError
 from hydra.jupyter.run_data import table_of
 from hydra.jupyter.summary import numbers
+from hydra.model import RunSetup
 from hydra.report.experiment_folder import TABLE
-from hydra.report.run_catalog import UNREADABLE, directories, entry, mark_of
+from hydra.report.run_catalog import SETUP, UNREADABLE, directories, entry, mark_of
+from hydra.report.setup_text import setup_line
 from hydra.store import interleaved_record
 from hydra.store.interleaved_record import is_interleaved
 from hydra.store.run_folders import DATABASE, RECORD, is_experiment, write_whole
@@ -76,6 +78,7 @@ class RunEntry:
         slo: whether it kept its objectives, ``yes``, ``no`` or ``unknown``; "" without objectives.
         ended: ``finished``, ``interrupted``, ``failed``, ``unfinished`` or ``unreadable``.
         why: the reason for this end; "" if there is none.
+        setup: the line about what was measured; "" if nothing is known.
     """
 
     name: str
@@ -93,6 +96,7 @@ class RunEntry:
     slo: str
     ended: str
     why: str
+    setup: str
 
     @property
     def mark(self) -> str:
@@ -208,6 +212,7 @@ def _made(
         slo=str(told["slo"]),
         ended=str(told["ended"]),
         why=str(told["why"]),
+        setup=str(setup_line(told[SETUP])),
     )
 
 
@@ -215,5 +220,6 @@ def _unreadable(name: str, told: dict[str, Any]) -> RunEntry:
     return _made(
         name,
         "unreadable",
-        dict.fromkeys(told, "") | {"clean": None, "disturbed": None, "ended": UNREADABLE, "why": told["why"]},
+        dict.fromkeys(told, "")
+        | {"clean": None, "disturbed": None, "ended": UNREADABLE, "why": told["why"], SETUP: RunSetup()},
     )

@@ -62,6 +62,9 @@ BUSY_S: Final = 10.0
 CLIENTS_KEY: Final = "clients"
 """The key for what clients reported in their hello: ``role``, ``implementation`` and ``versions`` of each kind."""
 
+SERVERS_KEY: Final = "servers"
+"""The key for what was found out about the servers (``hydra.model.ServerFacts``), each different finding once."""
+
 MACHINES_KEY: Final = "machines"
 """The key for the record of each host of the run, by its name (``hydra.model.MachineRecord``)."""
 _ROOM_BYTES: Final = 65_536

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, get_args
 
 from hydra.errors import StepError
-from hydra.model import Role, Settings
+from hydra.model import Role, ServerFacts, Settings
 
 if TYPE_CHECKING:
     from hydra.events.warnings import CleanupFailed, HydraWarning
@@ -275,6 +275,10 @@ class System:
     def stored_bytes(self) -> int:
         """Bytes that Hydra's servers store on this machine's disk for the last steps; the next steps replace them."""
         return 0
+
+    def server_facts(self) -> ServerFacts | None:
+        """What is known of the servers since :meth:`open`; None if the system has no servers."""
+        return None
 
     def metadata(self) -> dict[str, str]:
         """Facts to store with the run: versions and configuration, without secrets."""

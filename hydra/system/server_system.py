@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 from hydra.client.server_interface import PROVE
 from hydra.client.tls import AccessError
 from hydra.errors import ServerError, StepError, UsageError
-from hydra.model import parse_cpus
+from hydra.model import ServerFacts, parse_cpus
 from hydra.system import Program, ServerCluster, Servers, System, Waiting, wait_alone
 from hydra.system.embedded_server import EmbeddedServer
 from hydra.system.worker_thread import WorkerThread
@@ -156,6 +156,10 @@ class ServerSystem(System):
             # The monitor would report the same silence again during the wait.
             self._unwatch()
             await_return(self._return, self._wait, self._scenario.ready_timeout_s)
+
+    def server_facts(self) -> ServerFacts:
+        """The versions of Hydra's servers, and whether they use TLS."""
+        return ServerFacts(dict(self._own.versions) if self._own else {}, self._has_tls)
 
     def warnings(self) -> list[HydraWarning]:
         """Warnings about things that this run, or an earlier part of it, has left behind; empties the list."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hydra.measure.column import Column, ReportColumn
 from hydra.measure.step_columns import BATCH
-from hydra.model import EventSpec, Figure, Scenario, ServerSpec, Settings, value_of
+from hydra.model import EventSpec, Figure, Scenario, ServerSpec, Settings, SetupPart, value_of
 from hydra.system.experiment import Experiment, Preset
 from hydra.system.interface import System
 
@@ -279,6 +279,21 @@ class SystemSpec:
         The keys are the facts of a machine that limit them: ``rmem_max`` (receive) and ``wmem_max`` (send).
         """
         return {}
+
+    def setup_parts(self, scenario: Scenario) -> Sequence[SetupPart]:
+        """The settings of the system that stand in the line above the run's tables, in the order of the line.
+
+        :meth:`setup_part` makes one. Those that have their usual value may be left out.
+        """
+        return ()
+
+    def setup_part(
+        self, scenario: Scenario, name: str, form: str = "{}", words: Mapping[Figure, str] | None = None
+    ) -> SetupPart:
+        """A setting of the system with its values in all rows; further arguments as for :class:`SetupPart`."""
+        usual = getattr(self.settings(), name)
+        values = (usual if value is None else value for value in scenario.values_of(name))
+        return SetupPart(name, tuple(dict.fromkeys(values)), form, words or {})
 
     def reference(self, scenario: Scenario) -> Reference | None:
         """The published table of the experiment that a scenario repeats; None: there is none."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Final
 
 from hydra.measure.column import ReportColumn, wire_bytes
-from hydra.model import Scenario, Settings
+from hydra.model import Figure, Scenario, Settings, SetupPart
 from hydra.system import QueueCapacity, Reference, Refusal, System, SystemSpec
 from hydra.zmqtest.footprints import IMPLEMENTATIONS, LISTENER_BYTES, NATIVES, ZMTP
 from hydra.zmqtest.settings import ZmqNative, ZmqSettings
@@ -25,6 +25,22 @@ _FRAME_BYTES: Final = 2
 _FIXED: Final = Reference("hydra_kafka_fixed_rate.csv", "kafka-fixed")
 """Figures at a fixed rate were published for Kafka only; ZMQ at the same rate is compared with them on purpose."""
 _OTHER: Final = "or use client native"
+
+
+_SHOWN: Final[Mapping[str, tuple[str, Mapping[Figure, str]]]] = {
+    "sndhwm": ("sndhwm {}", {}),
+    "rcvhwm": ("rcvhwm {}", {}),
+    "nodrop": ("{}", {True: "XPUB_NODROP", False: "drops"}),
+    "subscriptions": ("{}", {"one": "one publisher to a subscriber", "all": "all publishers to a subscriber"}),
+}
+"""The settings that are named unless they have their usual value in all rows, with their texts."""
+_SHOWN_NATIVE: Final = {
+    "transport": "{}",
+    "secure": "CURVE",
+    "io_threads": "{} I/O threads",
+    "sndbuf": "sndbuf {} B",
+    "rcvbuf": "rcvbuf {} B",
+}
 
 
 class ZmqSystemSpec(SystemSpec):
@@ -84,6 +100,16 @@ class ZmqSystemSpec(SystemSpec):
         """What a publisher does at the high-water mark; ZeroMQ has no acknowledgements and no storage."""
         full = "the publisher waits" if settings.system["nodrop"] else "messages are dropped"
         return f"acknowledges nothing and keeps nothing; beyond the high-water mark {full}"
+
+    def setup_parts(self, scenario: Scenario) -> Sequence[SetupPart]:
+        """The settings and options of the sockets that differ from the usual ones."""
+        usual = asdict(ZmqSettings()) | asdict(ZmqNative())
+        native = usual | dict(scenario.native.system)
+        parts = [
+            *(self.setup_part(scenario, name, form, words) for name, (form, words) in _SHOWN.items()),
+            *(SetupPart(name, (native[name],), form) for name, form in _SHOWN_NATIVE.items()),
+        ]
+        return [part for part in parts if part.values != (usual[part.name],)]
 
     def held(self, scenario: Scenario) -> QueueCapacity:
         """The queues at both ends, and the kernel's buffers between them."""

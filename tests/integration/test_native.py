@@ -34,8 +34,11 @@ def took_s(run: Path) -> dict[str, float]:
 def test_zmqfixed_with_native_clients(run: Path, flags: tuple[object, ...]) -> None:
     for row in measured(run, *NATIVE, "--clients", "3,7", "--rate", 500, "--duration", 1, *flags):
         assert_all_arrived(row, 500)
-    packed = "3 subscribers to a process" if "--clients-per-process" in flags else "one process each"
-    assert re.search(rf"Clients: native \(libzmq [\d.]+\), {packed}", (run / "table.md").read_text())
+    packed = " · 3 subscribers to a process" if "--clients-per-process" in flags else ""
+    own = {"--transport": " · ipc · 2 I/O threads", "--secure": " · CURVE · sndbuf 65,536 B · rcvbuf 65,536 B"}
+    parts = next((text for flag, text in own.items() if flag in flags), "")
+    line = rf"1 publisher → 3, 7 subscribers · 24 B · native \(libzmq [\d.]+\){packed}{parts} · on this machine, "
+    assert re.search(line, (run / "table.md").read_text())
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hydra.jupyter import experiment, markup, summary
 from hydra.jupyter.run_data import RunData
 from hydra.measure.column import Column
 from hydra.measure.slo import ObjectiveResult
-from hydra.model import Figure, TimeSeriesFacts
+from hydra.model import Figure, RunSetup, TimeSeriesFacts
 from hydra.report import experiment_folder, slo_text, tables
 from hydra.report.marks import NOTED, OF_ROWS, OF_RUNS, marks_line
 from hydra.report.published_tables import published_for
@@ -43,7 +43,7 @@ def report(row: Row) -> RunData:
     notes = [warnings_of(row, FIXED)]
     return RunData(
         directory=Path("there"), metadata={}, scenario=FIXED, rows=[row], results=[], coming=None, notes=notes,
-        events=[], published=published_for(resolved),
+        setup=RunSetup(), events=[], published=published_for(resolved),
     )  # fmt: skip
 
 
@@ -58,7 +58,7 @@ def objectives(row: Row) -> str:
     kept = ObjectiveResult("max_ms", 5.0, 2.0, None, None, True)
     shown = tables.rows_table(FIXED, [row], [])
     answer = SloResult(True, [kept], [], 0, True, facts, [])
-    return markdown(slo_text.document(FIXED, answer, shown, warnings_of(row, FIXED), why_not_clean(row)))
+    return markdown(slo_text.document(FIXED, RunSetup(), answer, shown, warnings_of(row, FIXED), why_not_clean(row)))
 
 
 def experiment_view(row: Row) -> ExperimentTable:
@@ -74,7 +74,7 @@ def run_list(row: Row) -> str:
     trouble, clean = host_trouble(row), not flaws(row)
     figure = HeadlineFigure("carried", "10/s", trouble, clean, noted=bool(trouble))
     entry = RunEntry(
-        "r", "run", "fixed", "zmq", "native", "60", "1", "", (figure,), "", clean, bool(trouble), "", "finished", ""
+        "r", "run", "fixed", "zmq", "native", "60", "1", "", (figure,), "", clean, bool(trouble), "", "finished", "", ""
     )
     return run_list_page("runs", "", [entry])
 
@@ -88,7 +88,7 @@ def run_list(row: Row) -> str:
     ("shown", "meanings"),
     [
         (lambda row: tables.markdown(FIXED, [row]), OF_ROWS),
-        (lambda row: tables.terminal(FIXED, [row], (), 1000), OF_ROWS),
+        (lambda row: tables.terminal(FIXED, [row], None, 1000), OF_ROWS),
         (objectives, OF_ROWS),
         (lambda row: markup.table(report(row)).text, OF_ROWS),
         (published_comparison, OF_ROWS),

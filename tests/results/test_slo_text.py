@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from hydra.measure.slo import ObjectiveResult, holds
-from hydra.model import TimeSeriesFacts
+from hydra.model import RunSetup, TimeSeriesFacts
 from hydra.report.slo_text import answer_line, answer_sentence, json_text, objective_warnings, objectives_table
 from hydra.store.slo_results import SloResult
 
@@ -47,7 +47,7 @@ def test_each_answer_has_its_word_and_a_line_with_the_figures_that_decide_it(
     objectives: list[ObjectiveResult], word: str, seconds: int | None, sentence: str, line: str
 ) -> None:
     answer = SloResult(holds(objectives), objectives, [], 0, True, TimeSeriesFacts(0, 10.0, 1, 1.0, complete=True), [])
-    told = json.loads(json_text(answer, not_clean="3 % late"))
+    told = json.loads(json_text(RunSetup(), answer, not_clean="3 % late"))
     assert (told["clean"], told["why"]) == (False, "3 % late")
     assert (told["answer"], told["measure_s"], answer_sentence(answer)) == (word, seconds, sentence)
     assert answer_line(answer) == line

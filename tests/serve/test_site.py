@@ -79,7 +79,8 @@ def test_the_list_tells_of_every_run_newest_first_and_of_damaged_ones_why(listed
     rows = seen.rows[1:]
     names = ["search", "fixed", ODD, "both", "damaged"]
     assert [name for row, name in zip(rows, names, strict=True) if row.strip().startswith(name)] == names
-    first = r"zmqrate +zmq +pyzmq +30 to 60 .*carried .*/s.*limited by.*2026-02-03 04:05.*finished"
+    setup = "1 publisher → 30, 60 subscribers · 24 B · pyzmq · steps of 10 s"
+    first = rf"zmqrate +zmq +{setup} +pyzmq +30 to 60 .*carried .*/s.*limited by.*2026-02-03 04:05.*finished"
     assert re.search(first, rows[0], re.DOTALL)
     assert "unfinished" in rows[2]
     assert "unreadable" in rows[4]

@@ -14,7 +14,7 @@ import msgspec
 from hydra.client import process_group
 from hydra.client.transport import Kind, PublisherTransport, read_system
 from hydra.events.warnings import HydraWarning
-from hydra.model import Role, Scenario, Settings
+from hydra.model import Role, Scenario, Settings, SetupPart
 from hydra.options import duration_flag, keyed, rate_flag, scenario_command
 from hydra.system import Footprint, Program, Servers, SystemSpec, Waiting
 from hydra.wire.data_message import HEADER
@@ -191,6 +191,8 @@ class ToySystem:
     def stored_bytes(self) -> int:
         return self._path.stat().st_size
 
+    def server_facts(self) -> None: ...
+
     def metadata(self) -> dict[str, str]:
         return {"toy": "1.0"}
 
@@ -232,6 +234,7 @@ SPEC = SystemSpec(
     commands=(toy_fixed,),
     differs=("chunk", "shared"),
     group=lambda settings: "readers" if settings.system["shared"] else "",
+    setup_parts=lambda scenario: [SetupPart("chunk", scenario.values_of("chunk"), "chunks of {} B")],
     secrets=lambda scenario: (scenario.tables["toy"].password,),
     is_secret=lambda key: key.endswith("password"),
     make=lambda scenario, _deploy, _is_local: ToySystem(scenario),
