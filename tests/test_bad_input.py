@@ -87,16 +87,16 @@ def checked(code: object, out: str, err: str) -> str:
         ((*ZMQ, "--burst", "99999999999"), "'--burst': must be 1 to 1000000"),
         ((*ZMQ, "--set", "settings.burst=0"), "burst must be at least 1 message"),
         ((*ZMQ, "--message-size", "3"), "message_size must be 24"),
-        ((*ZMQ, "--set", "settings.message_size_min=25"), "_min must be 24 (the header) to --message-size, 24"),
+        ((*ZMQ, "--set", "settings.message_size_min=129"), "_min must be 24 (the header) to --message-size, 128"),
         ((*ZMQ, "--set", "settings.message_size_min=3"), "message_size_min must be 24"),
         ((*ZMQ, "--payload", "noise"), "--payload"),
-        ((*ZMQ, "--payload", "json"), "'json' has no room in messages of 24 bytes"),
+        (("kafka-batch", "--payload", "json"), "'json' has no room in messages of 24 bytes"),
         ((*ZMQ, "--payload", "lines", "--message-size", "99"), "'lines' needs --payload-file"),
         (
             (*ZMQ, "--payload", "lines", "--message-size", "99", "--payload-file", "nosuch"),
             "--payload-file: cannot read payload_file nosuch: No such file or directory; name a file of lines on this",
         ),
-        ((*ZMQ, "--payload", "lines"), "which are the header; set --message-size"),
+        (("kafka-batch", "--payload", "lines"), "which are the header; set --message-size"),
         (
             ("nats-rate", "--start-rate", "0.5"),
             "start_rate must be 1/s (floor_rate) or more, not 0.5/s; for a slower search add --set sweep.search.floor",
@@ -151,7 +151,7 @@ def checked(code: object, out: str, err: str) -> str:
         (("zmqrate", "--sndhwm", "5,5"), "hydra: --sndhwm: a mark stands twice in sndhwms"),
         (("zmqfixed", "--clients"), "hydra zmqfixed: Option '--clients' requires an argument"),
         ((*ZMQ, "--set", "settings.rate=0"), "hydra: --set settings.rate: rate must be above 0"),
-        ((*ZMQ, "--payload", "json", "--message-size", "24"), "hydra: --payload: payload 'json' has no room"),
+        ((*ZMQ, "--payload", "json", "--message-size", "24"), "hydra: --message-size: payload 'json' has no room"),
         (
             ("mqtt-fixed", "--password-file", "nosuch", "--servers", "h:1", "--username", "u"),
             "--password-file: nosuch cannot be read",

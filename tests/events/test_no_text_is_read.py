@@ -91,7 +91,7 @@ def test_rows_have_the_same_warnings_and_the_same_exit_code(mute: Callable[[], N
     [
         (("zmqrate", "--clients", "2", "--sndhwm", "5,5"), "--sndhwm"),
         (("zmqfixed", "--clients", "2", "--set", "settings.rate=0"), "--set settings.rate"),
-        (("zmqfixed", "--clients", "2", "--payload", "json", "--message-size", "24"), "--payload"),
+        (("zmqfixed", "--clients", "2", "--payload", "json", "--message-size", "24"), "--message-size"),
         (("zmqfixed", "--clients", "2", "--message-size", "24", "--set", "settings.receive_rate=-1"), "--set settings"),
         (("zmqfixed", "--clients", "30,30", "--duration", "9"), "--subscribers"),
         (("nats-fixed", "--replicas", "0"), "--replicas"),
