@@ -59,7 +59,8 @@ def read_run(directory: Path) -> RunUsage:
     groups: dict[str, list[StepUsage]] = {}
     local = True
     with RunStore.open(directory) as store:
-        results, setup = store.results(), stored_setup(store)
+        results = store.results()
+        setup = stored_setup(store, results)
         with store.reading():
             resolved = stored_scenario(store.metadata()["scenario"]).with_tables()
             scenario = resolved.scenario

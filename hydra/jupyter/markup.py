@@ -13,7 +13,7 @@ from hydra.events.run_events import SystemFact
 from hydra.events.stored_event import StoredEvent
 from hydra.events.value_formatting import MARK, counted
 from hydra.events.warnings import HydraWarning, RunEndedBadly, RunIncomplete
-from hydra.jupyter.blocks import UNKNOWN, Html, block, facts_table, figure, html, scrolling, style
+from hydra.jupyter.blocks import UNKNOWN, Html, block, facts_table, figure, html, measured, scrolling, style
 from hydra.jupyter.run_data import RunData
 from hydra.jupyter.step_details import details
 from hydra.measure.column import Column
@@ -99,7 +99,7 @@ def _of_events(events: list[StoredEvent]) -> Iterator[ReportWarning]:
 
 
 def title(run: RunData) -> Html:
-    """The name of the scenario, how the run ended, and the page's style sheet."""
+    """The name of the scenario, how the run ended, what it measured, and the page's style sheet."""
     complete = run.ended == FINISHED and run.coming is None
     state = FINISHED if complete else (run.ended if run.ended != FINISHED else "") or "unfinished"
     clean = not any(map(flaws, run.rows)) and (run.answer is None or run.answer.holds is True)
@@ -107,8 +107,8 @@ def title(run: RunData) -> Html:
     kind, mark = ("fail", "") if not complete else sound if clean else ("loss", f"{MARK} ")
     badge = f'<span class="badge {kind}">{mark}{escape(state)}</span>'
     name = escape(run.scenario.name)
-    about = escape(run.scenario.description)
-    return Html(f'{style()}<div class="hydra"><h1>{name} {badge}</h1><p class="lead">{about}</p></div>')
+    about = f'<p class="lead">{escape(run.scenario.description)}</p>{measured(run.setup)}'
+    return Html(f'{style()}<div class="hydra"><h1>{name} {badge}</h1>{about}</div>')
 
 
 def warnings(run: RunData) -> Html:

@@ -132,7 +132,7 @@ def _table(path: Path, store: RunStore) -> RunTable:
     metadata, results = store.metadata(), store.results()
     with store.reading():
         resolved = stored_scenario(metadata["scenario"])
-        scenario, setup = resolved.scenario, stored_setup(store)
+        scenario, setup = resolved.scenario, stored_setup(store, results)
         # The report shows one time series, and each takes megabytes.
         shown = store.time_series_epochs()[-1:] if scenario.has_time_series else ()
         answers = {epoch: answer for epoch in shown if (answer := answer_of(store, epoch))}

@@ -1,4 +1,4 @@
-"""The beginning of a report: a sentence about what was measured, and three numbers about the result."""
+"""The beginning of a report: a sentence about what was asked of the system, and three numbers about the result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from html import escape
 
 from hydra.events.value_formatting import MARK, counted
 from hydra.events.value_formatting import number as text_of
-from hydra.jupyter.blocks import UNKNOWN, Html, block, measured
+from hydra.jupyter.blocks import UNKNOWN, Html, block
 from hydra.jupyter.run_data import RunData, RunTable
 from hydra.measure.column_names import PUBLISHERS, STATUS, VERDICT
 from hydra.measure.slo import word
@@ -23,7 +23,7 @@ from hydra.sweep.kind import HeadlineFigure
 
 
 def summary(run: RunData) -> Html:
-    """What was measured, and the numbers."""
+    """The first sentence, and the numbers."""
     shown = numbers(run)
     cards = "".join(
         f'<div class="number{" unclean" if mark(n) else ""}"><span>{escape(label(n))}</span>'
@@ -32,8 +32,7 @@ def summary(run: RunData) -> Html:
     )
     marks = marks_line(map(mark, shown), OF_RUNS)
     below = f'<p class="below">{escape(marks)}</p>' if marks else ""
-    said = f'{measured(run.setup)}<p class="summary">{escape(measured_sentence(run))}</p>'
-    return block(f'{said}<div class="numbers">{cards}</div>{below}')
+    return block(f'<p class="summary">{escape(asked_sentence(run))}</p><div class="numbers">{cards}</div>{below}')
 
 
 def label(figure: HeadlineFigure) -> str:
@@ -46,7 +45,7 @@ def mark(figure: HeadlineFigure) -> str:
     return MARK if not figure.clean else NOTED if figure.noted else ""
 
 
-def measured_sentence(run: RunData) -> str:
+def asked_sentence(run: RunData) -> str:
     """What was asked of the system, where and when, in a sentence; "" if nothing of it is known."""
     sweep, host = run.scenario.sweep, run.metadata.get("host", {})
     varied = ", ".join(f"{name} {_listed(run.scenario.values_of(name))}" for name in sweep.varied)

@@ -148,7 +148,7 @@ def _load(run: Path, name: str, apart: Mapping[str, str], machines: Mapping[str,
         with store.reading():
             resolved = stored_scenario(metadata["scenario"])
             scenario = resolved.scenario
-            setup = stored_setup(store)
+            setup = stored_setup(store, results)
             rows, repeats = _played(run, resolved, results)
         slices = slices_of(store, results, scenario.sweep.varied)
         told = {e.data.fields["name"]: e.data.fields["value"] for e in events if e.kind == SystemFact.kind}

@@ -9,13 +9,13 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, Final
 
-from hydra.errors import RunDirectoryError, UnreadableRunError
+from hydra.errors import ConfigError, RunDirectoryError, UnreadableRunError
 from hydra.events.value_formatting import MARK
 from hydra.measure.slo import word
 from hydra.model import RunSetup
 from hydra.report.experiment_folder import read_record
 from hydra.report.marks import NOTED
-from hydra.report.run_setup import setup_of_folders
+from hydra.report.run_setup import setup_of_folders, stored_setup
 from hydra.report.slo_text import answer_line
 from hydra.store import interleaved_record
 from hydra.store.database import ENDED_KEY, ERROR_KEY, RunStore
@@ -118,6 +118,9 @@ def _of_run(directory: Path) -> tuple[Any, ...]:
         scenario, failed = metadata["scenario"], sum(r.status != "ok" for r in results)
         ended, error = metadata.get(ENDED_KEY) or "unfinished", str(metadata.get(ERROR_KEY, ""))
         slo, figures = _objectives(store)
+        setup = RunSetup()
+        with contextlib.suppress(ConfigError):  # its system is not installed
+            setup = stored_setup(store, results)
     clean, disturbed, why = _judged([directory])
     began, client = metadata["began"], scenario["client"]
     return (
@@ -131,7 +134,7 @@ def _of_run(directory: Path) -> tuple[Any, ...]:
         slo,
         ended,
         _joined(error, figures, why),
-        setup_of_folders([directory]),
+        setup,
     )
 
 

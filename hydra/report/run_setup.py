@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -21,6 +22,7 @@ from hydra.model import (
     ServerFacts,
     ServerSetup,
     SetupPart,
+    StepResult,
     merged,
 )
 from hydra.model.size_ranges import size_ranges
@@ -93,14 +95,18 @@ def _traffic(scenario: Scenario) -> Iterable[SetupPart]:
             yield SetupPart(name, values, form)
 
 
-def stored_setup(store: RunStore) -> RunSetup:
+def stored_setup(store: RunStore, results: Sequence[StepResult]) -> RunSetup:
     """The setup of a stored run.
+
+    Args:
+        store: the store of the run.
+        results: the steps of the run.
 
     Raises:
         ConfigError: its system is not installed.
         RunDirectoryError: the run cannot be read.
     """
-    metadata, results = store.metadata(), store.results()
+    metadata = store.metadata()
     measured = next((result.epoch for result in reversed(results) if result.status == "ok"), None)
     with store.reading():
         facts = ReportedFacts(
@@ -126,11 +132,7 @@ def setup_of_folders(directories: Iterable[Path]) -> RunSetup:
     """The setup of all of these runs together, without those that are not there or cannot be read."""
     found = []
     for directory in directories:
-        if not (directory / DATABASE).is_file():
-            continue
-        try:
-            with RunStore.open(directory) as store:
-                found.append(stored_setup(store))
-        except HydraError:
-            continue
+        if (directory / DATABASE).is_file():
+            with contextlib.suppress(HydraError), RunStore.open(directory) as store:
+                found.append(stored_setup(store, store.results()))
     return merged(found)

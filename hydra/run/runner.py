@@ -65,7 +65,7 @@ class RunEnd:
     def of(cls, resolved: ResolvedScenario, store: RunStore, code: int) -> RunEnd:
         """The result of a stored run."""
         results = store.results()
-        return cls(code, results, resolved.sweep.rows(results), stored_setup(store), store.events())
+        return cls(code, results, resolved.sweep.rows(results), stored_setup(store, results), store.events())
 
 
 def conclude(store: RunStore, ended: str, error: str) -> None:
@@ -132,7 +132,7 @@ def run(context: RunContext, turn: RepeatTurn | None = None) -> RunEnd:
                 results.append(result)
                 observer.step_ended(result, sweep.progress(results), again=_again(sweep, results, turn))
                 if (writes_s := time.monotonic()) >= tables_due_s:
-                    write(store.directory, scenario, sweep.rows(results), stored_setup(store), results=results)
+                    write(store.directory, scenario, sweep.rows(results), stored_setup(store, results), results=results)
                     tables_due_s = time.monotonic() + _TABLES_APART * (time.monotonic() - writes_s)
         ended = FINISHED if sweep.next(results) is None else ""
         interrupts.present().raise_waiting()
