@@ -9,7 +9,6 @@ from typing import Final
 import plotly.graph_objects as go
 from plotly.colors import qualitative
 
-from hydra.events.value_formatting import number as text_of
 from hydra.jupyter.drawing import Interval, Marked, ZeroLossLevel, finish, level, line
 from hydra.jupyter.line_plots import STEP
 from hydra.jupyter.plot_series import SearchSteps, across, groups, has, marked, together, tried
@@ -184,8 +183,7 @@ def _answers(run: RunData, target: float, lines: Sequence[SearchSteps], figure: 
 
 
 def _diamond(figure: go.Figure, found: FoundRate, target: float, its: SearchSteps) -> None:
-    low, rate, high, _ = found
-    said = f"found: {text_of(rate)}/s, 95 % interval {text_of(low)} to {text_of(high)}/s"
+    low, rate, high, _, said = found
     trace = go.Scatter(
         x=[rate],
         y=[target],

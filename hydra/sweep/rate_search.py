@@ -1,13 +1,8 @@
-"""Searches for rates: the highest rate received, and the highest rate within a loss target. Pure.
-
-A search is a script, a generator that yields a step and receives its result. A script that has received all results but
-the new ones continues with these; otherwise a new script receives all results, so the results are the only state.
-"""
+"""Searches for rates: the highest rate received, and the highest rate within a loss target. Pure."""
 
 from __future__ import annotations
 
 import dataclasses
-import zlib
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from math import ceil, log2
@@ -19,15 +14,11 @@ from hydra.measure.column_names import (
     AGGREGATE_MAX,
     AVG_RX,
     AVG_TX,
-    CLIENTS,
-    FAILED_STEPS,
     GENERATOR_LIMITED,
     LOSS,
     RATE_SENT,
-    REASON,
     SHORTFALL,
     STATUS,
-    STEP_S,
     STOPPED,
     UNACCEPTED,
     VERDICT,
@@ -50,20 +41,19 @@ from hydra.sweep.interface import (
     QUICK_DRAIN_S,
     Row,
     SearchProgress,
-    Sweep,
-    by_clients,
-    check_plan,
     step_bound_s,
 )
 from hydra.sweep.repetition import mean_and_interval
+from hydra.sweep.scripted_sweep import PlayedScript, Script, ScriptedSweep
 from hydra.sweep.search_answer import Inconclusive, SideFindings
 from hydra.sweep.search_columns import ANSWER, HIGH_PPS, LOW_PPS, WHY, published, rates, sndhwm_prefix
 from hydra.sweep.search_columns import beside as beside_it
 from hydra.sweep.search_figures import columns_of
 from hydra.sweep.search_spec import SearchSeries, SearchSpec
 from hydra.sweep.search_warnings import SearchWarning, text_of_search
-from hydra.sweep.step_retry import FAILURES_IN_A_ROW, MOST_FAILURES, ClientCountFailedError, StepRetry, unmeasured
-from hydra.sweep.threshold_search import Script, ThresholdSearch, rest_s
+from hydra.sweep.series_cohorts import cohort_of, warn
+from hydra.sweep.step_retry import FAILURES_IN_A_ROW, MOST_FAILURES, StepRetry, unmeasured
+from hydra.sweep.threshold_search import ThresholdSearch, rest_s
 
 _RISING: Final = ("max_rate", "nodrop")
 """Series that only double the rate, to find the highest rate received."""
@@ -72,17 +62,6 @@ _AGAIN: Final = 0.5
 
 _LEAST_PART: Final = 0.05
 """Smaller parts of a shortfall are not named."""
-
-
-@dataclass
-class _Played:
-    """The script of a client count, with the results that it has received and the step that it asks for."""
-
-    script: Script
-    row: Row
-    searched: list[_Searched]
-    taken: list[StepResult]
-    coming: StepPlan | None
 
 
 @dataclass
@@ -119,30 +98,20 @@ class _Searched:
         return beside.telling(self.steps, self.threshold.figure)
 
 
-class Search(Sweep):
+class Search(ScriptedSweep[_Searched]):
     """The searches of ``SearchSpec.series``, in order, for every client count, ascending."""
 
     def __init__(self, scenario: Scenario, search: SearchSpec) -> None:
-        self._scenario = scenario
+        super().__init__(scenario, (column.name for column in published(search)))
         self._search = search
-        self._clients = sorted(scenario.sweep.clients)
         self._rates = rates(search)
-        self._played: dict[int, _Played] = {}
 
     # --- the sweep ---------------------------------------------------------------------------------------------
 
-    def next(self, results: Sequence[StepResult]) -> StepPlan | None:
-        """See :class:`hydra.sweep.interface.Sweep`."""
-        return next((p.coming for p in self._play(results) if p.coming is not None), None)
-
-    def rows(self, results: Sequence[StepResult]) -> list[Row]:
-        """See :class:`hydra.sweep.interface.Sweep`."""
-        return [p.row | self._known(p) for p in self._play(results)]
-
-    def _known(self, played: _Played) -> Row:
-        """What is known of the searches that have begun, if the row is not complete."""
+    def _known(self, played: PlayedScript[_Searched]) -> Row:
+        """See :class:`hydra.sweep.scripted_sweep.ScriptedSweep`."""
         known: Row = {}
-        for found in played.searched if played.row[STATUS] == "partial" else ():
+        for found in played.found if played.row[STATUS] == "partial" else ():
             name, (low, high) = found.name, found.threshold.limits
             if f"{name}{ANSWER}" not in played.row:
                 known |= {f"{name}{ANSWER}": "unknown", f"{name}{LOW_PPS}": low, f"{name}{HIGH_PPS}": high}
@@ -150,23 +119,14 @@ class Search(Sweep):
                 known[f"{name}_note"] = text_of_search(known, name)
         return known
 
-    def offered_again(self, results: Sequence[StepResult]) -> set[int]:
-        """See :class:`hydra.sweep.interface.Sweep`: the step after which the row was given up."""
-        return {p.taken[-1].epoch for p in self._play(results) if p.row[STATUS] == "failed"}
-
     def progress(self, results: Sequence[StepResult]) -> SearchProgress | None:
         """See :class:`hydra.sweep.interface.Sweep`."""
         last = results[-1]
-        played = next(p for p in self._play(results) if p.row[CLIENTS] == last.plan.clients)
-        of_step = [s.threshold for s in played.searched if s.threshold.series == last.plan.series]
+        of_step = [s.threshold for s in self._of_last(results).found if s.threshold.series == last.plan.series]
         if not of_step:
             return None
         short_pct = number(last.figures.get(SHORTFALL))
         return SearchProgress(100 * self._search.target, short_pct, _parts(last), *of_step[-1].limits)
-
-    def steps(self) -> int | None:
-        """See :class:`hydra.sweep.interface.Sweep`: the results decide."""
-        return None
 
     def bound_s(self) -> float:
         """See :class:`hydra.sweep.interface.Sweep`."""
@@ -203,52 +163,10 @@ class Search(Sweep):
         times = 2 if series == "loss" else 1
         return times * max(search.steps + 5, 2 * ceil(log2(span)) + 23) + again
 
-    def _play(self, results: Sequence[StepResult]) -> list[_Played]:
-        """The scripts of the client counts that have results, and of the first count that is not complete."""
-        played: list[_Played] = []
-        for clients, its_results in by_clients(results, self._clients).items():
-            if its_results or all(p.coming is None for p in played):
-                played.append(self._play_count(clients, its_results))
-        return played
-
-    def _play_count(self, clients: int, results: Sequence[StepResult]) -> _Played:
-        played = self._played.get(clients)
-        if (
-            played is None
-            or len(played.taken) > len(results)
-            or any(a is not b and a != b for a, b in zip(played.taken, results, strict=False))
-        ):
-            row: Row = {}
-            searched: list[_Searched] = []
-            script = self._script(clients, row, searched)
-            played = self._played[clients] = _Played(script, row, searched, [], next(script))
-        for result in results[len(played.taken) :]:
-            if played.coming is None:
-                raise ValueError("there are more results than this sweep has steps")
-            check_plan(played.coming, result)
-            played.taken.append(result)
-            try:
-                played.coming = played.script.send(result)
-            except StopIteration:
-                played.coming = None
-        return played
-
     # --- the script --------------------------------------------------------------------------------------------
 
-    def _script(self, clients: int, row: Row, searched: list[_Searched]) -> Script:
-        row.update(dict.fromkeys(column.name for column in published(self._search)))
-        asked = StepRetry(self._scenario, clients)
-        row.update({CLIENTS: clients, STATUS: "partial", REASON: "", STEP_S: asked.step_s})
-        try:
-            yield from self._row(asked, clients, row, searched)
-        except ClientCountFailedError as e:
-            row |= {**e.figures, STATUS: e.status, REASON: e.reason}
-        else:
-            row[STATUS] = "ok"
-        row[FAILED_STEPS] = asked.failed
-
-    def _row(self, asked: StepRetry, clients: int, row: Row, searched: list[_Searched]) -> Script:
-        """All searches of one client count; those for a rate within the target are added to ``searched``."""
+    def _measure(self, asked: StepRetry, row: Row, searched: list[_Searched]) -> Script:
+        """See :class:`hydra.sweep.scripted_sweep.ScriptedSweep`: searches for a rate within the target are added."""
         search = self._search
         settings = self._scenario.settings
         if search.sndhwms:
@@ -268,9 +186,9 @@ class Search(Sweep):
                     searched.append(found)
                     yield from self._search_into(row, asked, found, max_rate)
             else:
-                cohort = self._cohort(series, clients, max_rate)
+                cohort = cohort_of(search, series, asked.clients, max_rate)
                 if not isinstance(cohort, Cohort):
-                    _warn(row, series, cohort)
+                    warn(row, series, cohort)
                     continue
                 known = undisturbed.threshold.figure if undisturbed else None
                 found = _Searched(series, ThresholdSearch(settings, series, cohort))
@@ -306,21 +224,6 @@ class Search(Sweep):
         if _above(disturbed.threshold, undisturbed.threshold):
             self._fill(row, disturbed, search_warnings.AboveUndisturbed)
 
-    def _cohort(self, series: SearchSeries, clients: int, max_rate: float | None) -> Cohort | type[SearchWarning]:
-        """The cohort of a search, or why it cannot be measured."""
-        search = self._search
-        if series == "loss":
-            return Cohort()
-        if clients < 2:
-            return search_warnings.TooFewClients
-        # One seed for each client count: both cohorts are taken from the ends of one order and never overlap.
-        seed = zlib.crc32(f"cohort of {clients}".encode())
-        if series == "reconnecting":
-            return Cohort("reconnecting", search.cohort_fraction, search.reconnect_rate, seed)
-        if not max_rate:
-            return search_warnings.HighestUnknown
-        return Cohort("slow", search.cohort_fraction, search.slow_share * max_rate, seed)
-
     def _max_rate(
         self, asked: StepRetry, settings: Settings, series: SearchSeries, row: Row
     ) -> Generator[StepPlan, StepResult, float | None]:
@@ -348,9 +251,9 @@ class Search(Sweep):
             if stalled >= search.stall_doublings:
                 break
         else:
-            _warn(row, series, search_warnings.StillRising)
+            warn(row, series, search_warnings.StillRising)
         if best is None or deciding_step is None:
-            _warn(row, series, search_warnings.NothingReceived)
+            warn(row, series, search_warnings.NothingReceived)
             return None
         add_host_facts(row, [deciding_step])
         return (yield from self._received_anew(asked, settings, series, fastest, row)) or best
@@ -391,11 +294,6 @@ class Search(Sweep):
             row[f"{name}_cohort_loss_pct"] = found.limiting("cohort_loss_pct")
         if name == "slow":
             row["slow_cohort_felt"] = found.limiting("cohort_felt")
-
-
-def _warn(row: Row, name: str, warning: type[SearchWarning]) -> None:
-    row[f"{name}{WHY}"] = warning.why
-    row[f"{name}_note"] = text_of_search(row, name)
 
 
 def _recorded(script: Script, steps: list[StepResult]) -> Script:
