@@ -85,16 +85,20 @@ class HeldSweep(SearchSweep):
         return {column: prefix for column, prefix in found.items() if prefix not in ("max_rate", "nodrop")}
 
     def published(self, scenario: Scenario, system: SystemColumns) -> tuple[Column, ...]:
-        """See :class:`hydra.sweep.kind.SweepKind`: beside each rate that was held the next one, which was not."""
-        found: list[Column] = []
-        for column in search_columns.published(self._shown):
-            prefix = self._ladders.get(column.name)
-            if prefix is None or scenario.published:
-                found.append(column)
-                continue
-            heading = "Held" if prefix == "loss" else column.heading
-            found += [replace(column, heading=heading), held_columns.not_held_column(prefix)]
-        return tuple(found)
+        """See :class:`hydra.sweep.kind.SweepKind`: each rate that was held, the next one, and what full speed gave."""
+        first, *others = search_columns.published(self._shown)
+        if scenario.published:
+            return first, *others
+        held = [column for column in others if column.name in self._ladders]
+        both = (
+            (
+                replace(column, heading="Held" if prefix == "loss" else column.heading),
+                held_columns.not_held_column(prefix),
+            )
+            for column in held
+            for prefix in (self._ladders[column.name],)
+        )
+        return first, *(each for pair in both for each in pair), *(each for each in others if each not in held)
 
     def columns(self, scenario: Scenario, system: SystemColumns) -> Sequence[Column]:
         """See :class:`hydra.sweep.kind.SweepKind`."""

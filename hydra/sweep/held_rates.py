@@ -29,7 +29,7 @@ from hydra.sweep.held_warnings import of_held
 from hydra.sweep.host_trouble import add_host_facts
 from hydra.sweep.interface import QUICK_DRAIN_S, LadderProgress, Row, step_bound_s
 from hydra.sweep.ladder import Ladder
-from hydra.sweep.ladder_climb import HeldKind, LadderClimb, limit_s, wall_s
+from hydra.sweep.ladder_climb import HeldKind, LadderClimb, ends_of, limit_s, wall_s
 from hydra.sweep.scripted_sweep import PlayedScript, Script, ScriptedSweep
 from hydra.sweep.search_columns import ANSWER, HIGH_PPS, LOW_PPS, WHY
 from hydra.sweep.search_spec import SearchSeries, SearchSpec
@@ -128,7 +128,9 @@ class HeldRates(ScriptedSweep[HeldSeries]):
                 continue
             own = {search_columns.sndhwm_prefix(m): with_values(settings, {"sndhwm": m}) for m in marks}
             for name, of_step in own.items() if series == "loss" and marks else [(series, first)]:
-                climb = self._climb(of_step, series, cohort, began_s)
+                ends = ends_of(self._search, ladder := Ladder(self._held.ladder))
+                seconds = (self._duration_s, self._short_s, self._limit_s, began_s)
+                climb = LadderClimb(of_step, series, cohort, ladder, *ends, *seconds)
                 found.append(HeldSeries(name, climb))
                 began_s = 0.0
                 try:
@@ -137,13 +139,6 @@ class HeldRates(ScriptedSweep[HeldSeries]):
                     self._fill(row, name, climb)
                 if climb.low is not None:
                     start = climb.ladder.rate(climb.low)
-
-    def _climb(self, settings: Settings, series: SearchSeries, cohort: Cohort, spent_s: float) -> LadderClimb:
-        ladder, search = Ladder(self._held.ladder), self._search
-        highest = ladder.at_most(search.start_rate * 2.0**search.max_doublings)
-        lowest = min(ladder.at_least(search.floor_rate), highest)
-        seconds = (self._duration_s, self._short_s, self._limit_s)
-        return LadderClimb(settings, series, cohort, ladder, lowest, highest, *seconds, spent_s)
 
     def _full_speed(
         self, asked: StepRetry, settings: Settings, series: SearchSeries, row: Row

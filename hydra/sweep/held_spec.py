@@ -26,8 +26,10 @@ class HeldSpec:
 
     ladder: RungsPerDecade = setting(10, "Rungs of the ladder of rates in a decade (ISO 3).")
     short_s: float = setting(2.0, unit="s", least=0.001, most=DAY_S)
-    within_s: float = setting(60.0, "Most time of a client count, such as 60s.", unit="s", least=1, most=DAY_S)
-    saturation: bool = setting(True, "Measure first the highest rate received if messages may be lost.")
+    within_s: float = setting(
+        60.0, "Most time of a client count, such as 60s.", flag=("--within",), unit="s", least=1, most=DAY_S
+    )
+    saturation: bool = setting(True, "Begin with a step at full speed, which servers of others may not like.")
     interval: bool = setting(
         False, "Search for the highest rate within the loss target, with its 95 % interval: takes longer."
     )

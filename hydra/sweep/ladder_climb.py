@@ -21,13 +21,13 @@ from hydra.sweep.held_spec import HeldSpec
 from hydra.sweep.interface import QUICK_DRAIN_S
 from hydra.sweep.ladder import Ladder
 from hydra.sweep.scripted_sweep import Script
-from hydra.sweep.search_spec import SearchSeries
+from hydra.sweep.search_spec import SearchSeries, SearchSpec
 from hydra.sweep.step_retry import StepRetry
 
 LEAST_MESSAGES: Final = 20
 """Every step is so long that a publisher sends at least this many messages."""
 _USUAL_DURATION_S: Final = 10.0
-_USUAL_SHORT_S: Final = 2.0
+USUAL_SHORT_S: Final = 2.0
 _WHOLE_STEPS: Final = 3
 _SHORT_STEPS: Final = 4
 """For so many steps of a whole duration, and short ones, longer steps raise the time limit."""
@@ -164,6 +164,11 @@ class LadderClimb:
             self.high = min((r for r, tries in self.tries.items() if r > held and not tries[-1].clean), default=None)
         self.ended = True
 
+    def bracket(self, asked: StepRetry, start: float) -> Script:
+        """Yields the short steps only, which end with two neighbours, or at an end of the ladder."""
+        at = min(max(self.ladder.at_most(start), self.lowest), self.highest)
+        yield from self._neighbours(asked, at, self.highest, whole=False)
+
     def _goes_on(self, asked: StepRetry) -> Generator[StepPlan, StepResult, bool]:
         """Makes sure of the lower rung, then of the higher one; returns whether there is more to measure."""
         if self.low is not None and self.confirming is None:
@@ -264,6 +269,12 @@ def _holds(tries: Sequence[Try]) -> StepResult | None:
     return next((each.step for each in reversed(tries) if each.clean and each.whole), None)
 
 
+def ends_of(search: SearchSpec, ladder: Ladder) -> tuple[int, int]:
+    """The first and the last rung that a series may try."""
+    highest = ladder.at_most(search.start_rate * 2.0**search.max_doublings)
+    return min(ladder.at_least(search.floor_rate), highest), highest
+
+
 def wall_s(result: StepResult) -> float:
     """The time in seconds that a step took; by its length if it was not stored."""
     known = number(result.figures.get(WALL))
@@ -279,4 +290,4 @@ def limit_s(spec: HeldSpec, duration_s: float) -> float:
     """
     short_s = min(spec.short_s, duration_s)
     longer_s = _WHOLE_STEPS * max(duration_s - _USUAL_DURATION_S, 0.0)
-    return spec.within_s + longer_s + _SHORT_STEPS * max(short_s - _USUAL_SHORT_S, 0.0)
+    return spec.within_s + longer_s + _SHORT_STEPS * max(short_s - USUAL_SHORT_S, 0.0)

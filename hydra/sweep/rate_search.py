@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
-from math import ceil, log2
+from math import ceil, inf, log2
 from statistics import fmean
 from typing import Final
 
@@ -35,14 +35,18 @@ from hydra.model import (
 )
 from hydra.sweep import search_answer as beside
 from hydra.sweep import search_warnings
+from hydra.sweep.cleanness import why_not_clean
 from hydra.sweep.findings import LAST_S
 from hydra.sweep.host_trouble import add_host_facts, deciding
 from hydra.sweep.interface import (
     QUICK_DRAIN_S,
+    LadderProgress,
     Row,
     SearchProgress,
     step_bound_s,
 )
+from hydra.sweep.ladder import Ladder
+from hydra.sweep.ladder_climb import USUAL_SHORT_S, LadderClimb, ends_of
 from hydra.sweep.repetition import mean_and_interval
 from hydra.sweep.scripted_sweep import PlayedScript, Script, ScriptedSweep
 from hydra.sweep.search_answer import Inconclusive, SideFindings
@@ -60,6 +64,8 @@ _RISING: Final = ("max_rate", "nodrop")
 _AGAIN: Final = 0.5
 """Share of the budget that is spent in addition if two figures contradict each other."""
 
+_LADDER_STEPS: Final = 20
+"""The most steps of a bracket on the ladder."""
 _LEAST_PART: Final = 0.05
 """Smaller parts of a shortfall are not named."""
 
@@ -74,6 +80,7 @@ class _Searched:
         steps: its measured steps.
         without: the same search without the subscriber that loses alone.
         more: the further steps that were measured for ``without``.
+        climb: the steps on a ladder by which it begins; None: it begins without.
     """
 
     name: str
@@ -81,6 +88,17 @@ class _Searched:
     steps: list[StepResult] = field(default_factory=list)
     without: ThresholdSearch | None = None
     more: list[StepResult] = field(default_factory=list)
+    climb: LadderClimb | None = None
+
+    @property
+    def limits(self) -> tuple[float | None, float | None]:
+        """The rates (messages/s) between which the answer is by the steps so far; None: no limit is known."""
+        return self.climb.limits if self.brackets and self.climb else self.threshold.limits
+
+    @property
+    def brackets(self) -> bool:
+        """Whether the search has not begun yet, so only the steps on the ladder are known."""
+        return self.climb is not None and not self.threshold.findings.evidence
 
     def beside(self, target: float) -> SideFindings:
         """The findings beside the figure."""
@@ -112,19 +130,21 @@ class Search(ScriptedSweep[_Searched]):
         """See :class:`hydra.sweep.scripted_sweep.ScriptedSweep`."""
         known: Row = {}
         for found in played.found if played.row[STATUS] == "partial" else ():
-            name, (low, high) = found.name, found.threshold.limits
+            name, (low, high) = found.name, found.limits
             if f"{name}{ANSWER}" not in played.row:
                 known |= {f"{name}{ANSWER}": "unknown", f"{name}{LOW_PPS}": low, f"{name}{HIGH_PPS}": high}
                 known |= {f"{name}_steps": len(found.steps), f"{name}{WHY}": search_warnings.SearchInterrupted.why}
                 known[f"{name}_note"] = text_of_search(known, name)
         return known
 
-    def progress(self, results: Sequence[StepResult]) -> SearchProgress | None:
+    def progress(self, results: Sequence[StepResult]) -> SearchProgress | LadderProgress | None:
         """See :class:`hydra.sweep.interface.Sweep`."""
         last = results[-1]
-        of_step = [s.threshold for s in self._of_last(results).found if s.threshold.series == last.plan.series]
+        of_step = [s for s in self._of_last(results).found if s.threshold.series == last.plan.series]
         if not of_step:
             return None
+        if of_step[-1].brackets:
+            return LadderProgress(why_not_clean(last.figures), *of_step[-1].limits)
         short_pct = number(last.figures.get(SHORTFALL))
         return SearchProgress(100 * self._search.target, short_pct, _parts(last), *of_step[-1].limits)
 
@@ -161,7 +181,7 @@ class Search(ScriptedSweep[_Searched]):
         again = ceil(_AGAIN * search.steps) * (cohorts if series == "loss" else 1)
         # The search is repeated without a subscriber that loses alone.
         times = 2 if series == "loss" else 1
-        return times * max(search.steps + 5, 2 * ceil(log2(span)) + 23) + again
+        return times * max(search.steps + 5, 2 * ceil(log2(span)) + 23) + again + _LADDER_STEPS * bool(search.ladder)
 
     # --- the script --------------------------------------------------------------------------------------------
 
@@ -203,13 +223,26 @@ class Search(ScriptedSweep[_Searched]):
         """Searches, and writes what is known into the row, also if the client count is given up during the search."""
         start = near / 2 if near else self._search.start_rate
         try:
-            yield from _recorded(found.threshold.search(asked, self._search, start), found.steps)
+            there: list[StepResult] = []
+            if self._search.ladder and found.threshold.series == "loss":
+                climb = found.climb = self._climb(asked, found.threshold.settings)
+                yield from climb.bracket(asked, start)
+                start, there = climb.limits[0] or climb.limits[1] or start, climb.steps
+            yield from _recorded(found.threshold.search(asked, self._search, start, there), found.steps)
             lone = beside.lone_loser(found.telling(), self._search.target)
             if lone and found.threshold.series == "loss":
                 found.without, there = found.threshold.without_it(lone), list(found.steps)
                 yield from _reusing(found.without.search(asked, self._search, start, there), there, found.more)
         finally:
             self._fill(row, found)
+
+    def _climb(self, asked: StepRetry, settings: Settings) -> LadderClimb:
+        """The steps on the ladder by which a search begins; they have no time limit."""
+        ladder = Ladder(self._search.ladder or 10)
+        short_s = min(USUAL_SHORT_S, asked.step_s)
+        return LadderClimb(
+            settings, "loss", Cohort(), ladder, *ends_of(self._search, ladder), asked.step_s, short_s, inf
+        )
 
     def _reconcile(self, row: Row, asked: StepRetry, undisturbed: _Searched, disturbed: _Searched) -> Script:
         """Extends both searches if the rate with a cohort is above the one without, and warns if it stays above."""

@@ -19,6 +19,7 @@ def _series(*series: SearchSeries) -> tuple[Need, ...]:
     return (Need("sweep.search.series", series),)
 
 
+_WITH_INTERVAL: Final = Need("sweep.held.interval", (True,), other=Need("sweep.held", (None,)))
 _HIGHEST: Final = _series("max_rate", "nodrop")
 _BELOW: Final = _series("loss", "slow", "reconnecting")
 
@@ -71,9 +72,11 @@ class SearchSpec:
         metavar="RATIO",
         least=1,
         most=1000,
-        needs=_BELOW,
+        needs=(*_BELOW, _WITH_INTERVAL),
     )
-    steps: int = setting(60, "Most steps of a search.", flag=("--search-steps",), metavar="N", needs=_BELOW)
+    steps: int = setting(
+        60, "Most steps of a search.", flag=("--search-steps",), metavar="N", needs=(*_BELOW, _WITH_INTERVAL)
+    )
     cohort_fraction: float = setting(0.1, needs=_series("slow", "reconnecting"))
     slow_share: float = setting(0.5, needs=_series("slow"))
     reconnect_rate: float = setting(2.0, least=0.001, most=100, needs=_series("reconnecting"))

@@ -124,7 +124,7 @@ def test_none_is_held_if_the_lowest_rung_is_not() -> None:
     assert why_not_clean(row) == "loss: no rate was held"
     (warning,) = kind_of(spec).warnings(row)
     assert warning.kind == "none_held"
-    assert str(warning) == "loss: no rate was held: at 500/s, the lowest one, lost 80 %"
+    assert str(warning).startswith("loss: no rate was held: at 500/s, the lowest one, lost 80 %; ")
 
 
 def test_time_that_ends_first_leaves_an_answer_that_is_not_confirmed() -> None:
