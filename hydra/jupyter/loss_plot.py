@@ -136,7 +136,7 @@ def _tried(run: RunData, target: float) -> LossPlot | None:
     if figure.data and column == SHORTFALL:
         level(figure, target, f"target {target:g} %")
         if _answers(run, target, lines, figure):
-            remark += " A diamond marks the rate that was found, with its interval from all steps together."
+            remark += f" {kind_of(run.scenario).of_diamonds}"
     drawn = finish(figure, STEP[REQUESTED].axis_title, [STEP[column].axis_title], floor)
     return LossPlot(drawn, remark.strip()) if drawn else None
 

@@ -52,6 +52,7 @@ class HeldSweep(SearchSweep):
     of_rows: ClassVar[str] = "the step that held the rate, for each client count"
     all_good: ClassVar[str] = "a rate was held in every row"
     aim: ClassVar[str] = "the highest rates that were held"
+    of_diamonds: ClassVar[str] = "A diamond marks the rate that was held; its bar ends at the next rate, which was not."
     keeps_time: ClassVar[bool] = True
 
     held: HeldSpec

@@ -42,7 +42,9 @@ SATURATION_BYTES: Final = 100_000_000
 _BELOW_FULL_SPEED: Final = 0.7
 """The ladder begins at this share of the rate received at full speed."""
 _COLLAPSED: Final = 0.1
-"""If subscribers received at most this share, far more may arrive at a lower rate: it begins half-way to that sent."""
+_MOSTLY_LOST_PCT: Final = 50.0
+"""If subscribers received at most this share because more than this was lost, far more may arrive at a lower rate: the
+ladder begins half-way to the rate sent."""
 _USUAL_SHORT_STEPS: Final = 5
 
 
@@ -87,9 +89,8 @@ class HeldRates(ScriptedSweep[HeldSeries]):
 
     def bound_s(self) -> float:
         """See :class:`hydra.sweep.interface.Sweep`: no step begins that would exceed the limit but for its drain."""
-        full_speed = len(self._rates) - len(self._climbs)
-        of_count = full_speed * step_bound_s(self._scenario, self._short_s) + self._limit_s * len(self._climbs)
-        return len(self._clients) * of_count
+        nodrop_s = step_bound_s(self._scenario, self._short_s) if "nodrop" in self._rates else 0.0
+        return len(self._clients) * (self._limit_s * len(self._climbs) + nodrop_s)
 
     def expected_s(self) -> float:
         """See :class:`hydra.sweep.interface.Sweep`."""
@@ -115,7 +116,8 @@ class HeldRates(ScriptedSweep[HeldSeries]):
             began_s, received, fastest = wall_s(step), self._received(step), number(step.figures.get(AVG_TX)) or None
             if received and fastest:
                 start = _BELOW_FULL_SPEED * received
-                start = start if received > _COLLAPSED * fastest else sqrt(start * fastest)
+                lossy = (number(step.figures.get(LOSS)) or 0.0) > _MOSTLY_LOST_PCT
+                start = sqrt(start * fastest) if lossy and received <= _COLLAPSED * fastest else start
         for series in self._search.series:
             if series == "max_rate":
                 continue

@@ -126,6 +126,8 @@ class SweepKind(SweepSpec, ABC):
     """The text that is shown in place of a rate, for kinds that search for it."""
     in_order: ClassVar[bool] = False
     """Whether each step depends on those before it, so a row has several steps and is repeated as a whole."""
+    of_diamonds: ClassVar[str] = ""
+    """The explanation of the rates that a plot of losses marks."""
     keeps_time: ClassVar[bool] = True
     """Whether its time limit is near to the time that it usually takes."""
     is_published: ClassVar[bool] = True

@@ -58,6 +58,7 @@ class SearchSweep(SweepKind):
     all_good: ClassVar[str] = "every rate that was searched for was found"
     aim: ClassVar[str] = "the highest rates were searched for"
     in_order: ClassVar[bool] = True
+    of_diamonds: ClassVar[str] = "A diamond marks the rate that was found, with its interval from all steps together."
     keeps_time: ClassVar[bool] = False
     decided: ClassVar[tuple[str, ...]] = ("rate",)
 
