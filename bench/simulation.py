@@ -40,7 +40,7 @@ from hydra.run.context import RunContext
 from hydra.run.launcher import system_for
 from hydra.run.runner import run
 from hydra.store.database import RunStore
-from hydra.sweep.interface import SearchProgress
+from hydra.sweep.interface import LadderProgress, SearchProgress
 from hydra.system import Waiting
 from hydra.wire.report_batch import BATCH_BYTES, COLUMNS
 from hydra.wire.subscriber_table import SubscriberTable
@@ -259,7 +259,9 @@ class _Watching(Observer):
             self.window.append((moment.elapsed_s, time.process_time()))
             self.files = len(list(Path("/proc/self/fd").iterdir()))
 
-    def step_ended(self, result: StepResult, progress: SearchProgress | None = None, *, again: bool = False) -> None:
+    def step_ended(
+        self, result: StepResult, progress: SearchProgress | LadderProgress | None = None, *, again: bool = False
+    ) -> None:
         """Called when the row is printed."""
         super().step_ended(result, progress, again=again)
         self.printed_ns = time.time_ns()

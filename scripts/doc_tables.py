@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import re
 import runpy
@@ -40,6 +41,7 @@ from hydra.model import Scenario, SweepSpec, flag_names, setting_of
 from hydra.report.row_context import RowWarning
 from hydra.report.row_warnings import OF_FIGURES, OF_STATUS
 from hydra.sweep import KINDS, SweepTable
+from hydra.sweep.held_columns import WALL_S, series_columns
 from hydra.sweep.points import SweepPoint
 from hydra.sweep.search_columns import FAILED, LENGTH, beside, published
 from hydra.sweep.search_spec import SearchSeries, SearchSpec
@@ -48,6 +50,7 @@ from hydra.system import SystemSpec
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 DOCS: Final = ROOT / "docs"
+LADDERS: Final[tuple[SearchSeries, ...]] = ("loss", "reconnecting", "slow")
 SERIES: Final[tuple[SearchSeries, ...]] = ("max_rate", "nodrop", "loss", "reconnecting", "slow")
 _PART: Final = re.compile(
     r"(<!-- (columns|settings|events|exit codes|messages): ([^>]+) -->\n).*?(<!-- end -->\n)", re.DOTALL
@@ -95,12 +98,15 @@ def columns() -> Mapping[str, list[Column]]:
     """The columns of every system's rows, by the name of their table, and those that each system adds, by its name."""
     names = {column.name for column in PUBLISHED}
     every = {column.name: column for series in SERIES for column in beside("<series>", series)}
+    held = {column.name: column for series in LADDERS for column in series_columns("<series>", series)}
+    held = {name: column for name, column in held.items() if name not in every or column != every[name]}
     own = {spec.name: [*([] if spec.batch == BATCH else [spec.batch]), *spec.columns] for spec in systems()}
     return {
         "published": [*PUBLISHED],
         "searched": [*published(SearchSpec(series=(*SearchSpec().series, "nodrop")))[1:]],
         "step": [column for column in step_columns() if column.name not in names],
         "beside": [*every.values(), LENGTH, FAILED],
+        "held": [*held.values(), WALL_S],
         **{name: added for name, added in own.items() if added},
     }
 
@@ -124,7 +130,7 @@ def tables_of(system: str) -> Mapping[str, type]:
     """The dataclasses of the tables of a scenario: of all systems, or what one system adds."""
     if system != "all":
         return own_tables(plugins.system(system))
-    shared = {name: shared_table(name) for name in ("settings", "native", "sweep.search")}
+    shared = {name: shared_table(name) for name in ("settings", "native", "sweep.held", "sweep.search")}
     known = {name: noun for name, noun in shared.items() if noun is not None}
     return {"top": Scenario, "sweep": SweepTable, "sweep.points": SweepPoint, **known}
 
@@ -208,6 +214,7 @@ def _values(hint: Any, least: float, most: float) -> str:
 
 def events(name: str) -> list[type[Event]]:
     """The warnings of a ``run``, ``row`` or ``search``, or all other events as ``routine``."""
+    importlib.import_module("hydra.sweep.held_warnings")  # a class registers itself when its module is loaded
     groups = {"row": RowWarning, "search": SearchWarning, "run": HydraWarning, "routine": Event}
     stated = [
         kind

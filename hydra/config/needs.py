@@ -11,6 +11,7 @@ from hydra.config.fields import field_of, own_tables, shared_table
 from hydra.errors import Key, RefusedError
 from hydra.model import Figure, LoadSpec, NativeSpec, Need, Scenario, ServerSpec, Settings, flag_names, setting_of
 from hydra.sweep import kind_of
+from hydra.sweep.held_spec import HeldSpec
 from hydra.sweep.search_spec import SearchSpec
 from hydra.system import SystemSpec
 
@@ -19,6 +20,7 @@ _SHARED: Mapping[str, type] = {
     "native": NativeSpec,
     "load": LoadSpec,
     "server": ServerSpec,
+    "sweep.held": HeldSpec,
     "sweep.search": SearchSpec,
 }
 """The tables of every system whose fields are settings."""
@@ -68,7 +70,7 @@ def as_flags(spec: SystemSpec | None, need: Need) -> str:
 
 def as_keys(need: Need) -> str:
     """A need as a scenario meets it: ``payload = "json"``; a setting by its name alone."""
-    name = need.key.removeprefix("settings.").removeprefix("sweep.search.")
+    name = need.key.removeprefix("settings.").removeprefix("sweep.search.").removeprefix("sweep.held.")
     text = f"{name} = {_either(need.values, quoted=True)}"
     if need.absent:
         text = f"no {need.key}"

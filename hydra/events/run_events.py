@@ -574,3 +574,26 @@ class SearchStepMeasured(Event):
         """The rates between which the answer is."""
         known = between(self.low, self.high, "/s")
         return f"; the answer is {known} so far" if known else ""
+
+
+class LadderStepMeasured(Event):
+    """A step on a ladder of rates is done.
+
+    Attributes:
+        position: as of :class:`StepMeasured`.
+        not_clean: why the step is not clean; "" if it is.
+        low, high: the rates (messages/s) of the highest rung that is held so far and the lowest one that is not.
+    """
+
+    kind = "ladder_step"
+    category = StepMeasured.category
+    position: str
+    not_clean: str
+    low: float | None
+    high: float | None
+
+    @property
+    def text(self) -> str:
+        outcome = f"not clean, {self.not_clean}" if self.not_clean else "clean"
+        known = between(self.low, self.high, "/s")
+        return f"{self.position}: {outcome}{f'; the answer is {known} so far' if known else ''}"

@@ -9,7 +9,6 @@ from typing import Final
 import plotly.graph_objects as go
 from plotly.colors import qualitative
 
-from hydra.events.value_formatting import number as text_of
 from hydra.jupyter.drawing import Interval, Marked, ZeroLossLevel, finish, level, line
 from hydra.jupyter.line_plots import STEP
 from hydra.jupyter.plot_series import SearchSteps, across, groups, has, marked, together, tried
@@ -137,7 +136,7 @@ def _tried(run: RunData, target: float) -> LossPlot | None:
     if figure.data and column == SHORTFALL:
         level(figure, target, f"target {target:g} %")
         if _answers(run, target, lines, figure):
-            remark += " A diamond marks the rate that was found, with its interval from all steps together."
+            remark += f" {kind_of(run.scenario).of_diamonds}"
     drawn = finish(figure, STEP[REQUESTED].axis_title, [STEP[column].axis_title], floor)
     return LossPlot(drawn, remark.strip()) if drawn else None
 
@@ -184,8 +183,7 @@ def _answers(run: RunData, target: float, lines: Sequence[SearchSteps], figure: 
 
 
 def _diamond(figure: go.Figure, found: FoundRate, target: float, its: SearchSteps) -> None:
-    low, rate, high, _ = found
-    said = f"found: {text_of(rate)}/s, 95 % interval {text_of(low)} to {text_of(high)}/s"
+    low, rate, high, _, said = found
     trace = go.Scatter(
         x=[rate],
         y=[target],

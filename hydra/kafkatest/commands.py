@@ -22,6 +22,7 @@ from hydra.options import (
     fixed_flags,
     flags,
     grouped,
+    held_flag,
     keyed,
     old_name,
     rate_flag,
@@ -121,9 +122,9 @@ def kafka_connections(**_: Any) -> None:
     "kafka-rate",
     "kafka-rate",
     _kafka_flags,
-    duration_flag,
+    held_flag,
     search_flags,
-    examples=("hydra kafka-rate --subscribers 10,30 --duration 2 --search-steps 20",),
+    examples=("hydra kafka-rate --subscribers 10,30 --within 30s",),
 )
 def kafka_rate(**_: Any) -> None:
     """Find Kafka's highest rate within a loss target."""

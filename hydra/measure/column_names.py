@@ -98,6 +98,8 @@ LOCAL_LIMIT: Final = "local_limit"
 FAILED_STEPS: Final = "failed_steps"
 """The number of failed steps of a search's row, which were retried."""
 STEP_S: Final = "step_s"
+WALL: Final = "wall_s"
+"""The time of a step from its preparation to its figures, connecting and the drain included, in seconds."""
 AGGREGATE_MAX: Final = "aggregate_max_pps"
 
 DIED_BY: Final = "died_by"

@@ -15,7 +15,13 @@ from rich.live import Live
 
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.events.event import Event
-from hydra.events.run_events import SearchStepMeasured, ServersStarted, ServersStarting, StepMeasured
+from hydra.events.run_events import (
+    LadderStepMeasured,
+    SearchStepMeasured,
+    ServersStarted,
+    ServersStarting,
+    StepMeasured,
+)
 from hydra.events.value_formatting import describe
 from hydra.events.warnings import HydraWarning, StepNotMeasured
 from hydra.model import StepPlan, StepResult
@@ -23,7 +29,7 @@ from hydra.monitor.keyboard import Keyboard
 from hydra.monitor.live_view import END_KEY, SKIP_KEY, LiveViewState, SparklinePoint, lines
 from hydra.monitor.step_progress import ProgressDetails, StepProgress
 from hydra.sweep.cleanness import why_not_clean
-from hydra.sweep.interface import SearchProgress
+from hydra.sweep.interface import LadderProgress, SearchProgress
 from hydra.system import Waiting
 
 _COLUMNS: Final = 80
@@ -173,12 +179,14 @@ class Observer:
             watched = moment.watched()
         self._snapshot = replace(self._snapshot, moment=moment, watched=watched)
 
-    def step_ended(self, result: StepResult, progress: SearchProgress | None = None, *, again: bool = False) -> None:
+    def step_ended(
+        self, result: StepResult, progress: SearchProgress | LadderProgress | None = None, *, again: bool = False
+    ) -> None:
         """Shows the line of a step that is stored.
 
         Args:
             result: of the step.
-            progress: what the search of the step has shown so far; None: the step is of none.
+            progress: what the search or the ladder of the step has shown so far; None: the step is of none.
             again: whether the step failed and is measured once more.
         """
         self._look_for_keys()
@@ -187,6 +195,8 @@ class Observer:
         position = self._description(result.plan)
         if result.status != "ok":
             self.show(StepNotMeasured(position, result.status, result.reason, again))
+        elif isinstance(progress, LadderProgress):
+            self.show(LadderStepMeasured(position, *progress))
         elif progress is not None:
             self.show(SearchStepMeasured(position, *progress))
         else:

@@ -6,8 +6,8 @@ from typing import Any
 
 from hydra.options import (
     connections_flags,
-    duration_flag,
     fixed_flags,
+    held_flag,
     scenario_command,
     search_flags,
     system_flags,
@@ -20,7 +20,7 @@ _mqtt_flags = system_flags("mqtt")
     "mqtt-rate",
     "mqtt-rate",
     _mqtt_flags,
-    duration_flag,
+    held_flag,
     search_flags,
     examples=("hydra mqtt-rate --subscribers 10,30 --duration 2 --qos 1",),
 )

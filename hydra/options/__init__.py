@@ -75,6 +75,7 @@ from hydra.options.shared_flags import (
     duration_flag,
     experiment_flags,
     fixed_flags,
+    held_flag,
     interleave_flag,
     json_flag,
     master_flag,

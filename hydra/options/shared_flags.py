@@ -242,5 +242,8 @@ def kind_flags(key: str) -> Callable[[_F], _F]:
     return decorate
 
 
-search_flags = kind_flags("search")
-"""Flags of the commands that search for rates."""
+search_flags = kind_flags("held")
+"""Flags of the commands that find rates."""
+_CONFIRM: Final = "How long a rate has to be held, such as 60s."
+held_flag = grouped(WORKLOAD, setting_flag("sweep.duration_s", "--duration", "--confirm", help=_CONFIRM))
+"""The flag of these commands for the length of a step."""

@@ -299,7 +299,7 @@ def _began(
         kind.rows,
         kind.counts,
         expected_s,
-        None if kind.in_order else sweep.bound_s(),
+        sweep.bound_s() if kind.keeps_time else None,
         "" if machine is not None else servers_of(resolved),
         None if kind.sharp_ratio is None else kind.sharp_ratio * expected_s,
         3 * expected_s if kind.in_order and kind.rows == 1 else None,

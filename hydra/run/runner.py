@@ -35,7 +35,7 @@ from hydra.store.database import ENDED_KEY, ERROR_KEY, FINISHED, INTERRUPTED, SE
 from hydra.sweep import RepeatTurn, Row, Sweep
 from hydra.sweep.cleanness import gone_of
 from hydra.sweep.interface import StepPace
-from hydra.sweep.search_columns import answers
+from hydra.sweep.search_columns import answers, is_good
 from hydra.sweep.step_workload import loaded
 
 _TABLES_APART: Final = 20
@@ -88,7 +88,7 @@ def code_of(rows: Sequence[Row]) -> int:
 
     A failed step may have been retried: only the final state of its row counts.
     """
-    good = all(row[STATUS] == "ok" and not gone_of(row) and set(answers(row)) <= {"figure"} for row in rows)
+    good = all(row[STATUS] == "ok" and not gone_of(row) and all(map(is_good, answers(row).values())) for row in rows)
     return EXIT_GOOD if good else EXIT_INCOMPLETE
 
 

@@ -6,7 +6,7 @@ Also stores the implementations of the run's clients. All results are kept in ev
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -17,10 +17,11 @@ from hydra.config.shortages import check_row
 from hydra.control.roster import Roster
 from hydra.errors import DoesNotFitError, PlacementError, ReadinessError, RowSkippedError, StepError
 from hydra.events.run_events import FramesRejected, StepStored, SystemFact, SystemRestarted
+from hydra.measure.column_names import WALL
 from hydra.measure.figures import MergedHistograms, figures, merge_histograms
 from hydra.measure.observation import Observation
 from hydra.measure.steadiness import received_of, settled
-from hydra.model import EVENT_KINDS, RESTART, SKIPPED_BY, USER, Cohort, Histogram, Role, StepPlan, StepResult
+from hydra.model import EVENT_KINDS, RESTART, SKIPPED_BY, USER, Cohort, Figure, Histogram, Role, StepPlan, StepResult
 from hydra.monitor.progress_view import ServerStartup
 from hydra.monitor.run_snapshot import ClientCounts, WindowProgress
 from hydra.monitor.step_progress import ReportedTotals, StepProgress
@@ -60,6 +61,7 @@ class StepSequence:
             PlacementError: not even the first step fits on the cluster. (After a listed point, others may still fit.)
             HydraError: no further step can be measured.
         """
+        began = time.monotonic()
         try:
             observation = self._measure(plan)
         except (PlacementError, DoesNotFitError) as e:
@@ -72,27 +74,31 @@ class StepSequence:
             result = self._passed_over(plan)
         except (StepError, ReadinessError) as e:
             self._deployment.confirm()
-            result = StepResult(self._run.epoch, plan, "failed", reason=self._run.store.redact(str(e)))
+            reason = self._run.store.redact(str(e))
+            result = StepResult(self._run.epoch, plan, "failed", self._timed({}, began), reason)
             self._run.store.add_step(result)
             self._run.exports.keeper.step_ended(result)
         else:
             if len(observation.dead) or len(observation.silent):
                 self._deployment.confirm()
-            began = time.monotonic()
+            measured = time.monotonic()
             histograms = merge_histograms(observation)
-            result = StepResult(
-                self._run.epoch, plan, "ok", figures(observation, histograms), histograms=self._kept(histograms)
-            )
+            found = self._timed(figures(observation, histograms), began)
+            result = StepResult(self._run.epoch, plan, "ok", found, histograms=self._kept(histograms))
             # With a million clients, computing the figures takes seconds and storing them half a minute.
             self._run.controller.poll(0.0)
             self._run.store.add_step(result, observation, histograms, lambda: self._run.controller.poll(0.0))
             self._run.machines.step_stored()
             self._run.exports.keeper.step_ended(result, histograms.latency)
-            self._run.journal.note(StepStored(self._run.epoch, time.monotonic() - began))
+            self._run.journal.note(StepStored(self._run.epoch, time.monotonic() - measured))
         finally:
             self._run.journal.epoch = None
         self._begun = True
         return result
+
+    def _timed(self, found: Mapping[str, Figure], began: float) -> Mapping[str, Figure]:
+        """The figures of a step with the time that it took, by which the next step may be decided."""
+        return {**found, WALL: time.monotonic() - began} if self._run.scenario.sweep.decided else found
 
     def pass_over(self, plan: StepPlan) -> StepResult:
         """Stores, without a measurement, that the user skipped the row of this step."""

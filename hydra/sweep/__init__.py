@@ -12,13 +12,15 @@ from hydra.measure.step_columns import SystemColumns
 from hydra.model import Scenario, SweepSpec
 from hydra.model.base import require
 from hydra.sweep.grid import GridSweep
+from hydra.sweep.held import HeldSweep
+from hydra.sweep.held_spec import HeldSpec
 from hydra.sweep.interface import RepeatTurn, Row, Sweep
 from hydra.sweep.kind import SweepKind, kind_of
 from hydra.sweep.points import PointSweep, SweepPoint
 from hydra.sweep.search import SearchSweep
 from hydra.sweep.search_spec import SearchSpec
 
-KINDS: Final[tuple[type[SweepKind], ...]] = (PointSweep, GridSweep, SearchSweep)
+KINDS: Final[tuple[type[SweepKind], ...]] = (PointSweep, GridSweep, HeldSweep, SearchSweep)
 """All kinds. A scenario's sweep is of the first kind whose key the table ``[sweep]`` has, and a grid if it has none."""
 
 
@@ -37,7 +39,8 @@ def of_table(table: Any) -> SweepKind:
     kind = kind_with(written)
     others = [name for name in ("clients", *keys) if name in written and name not in kind.uses]
     require(not others, kind.against(others, keys))
-    return kind(**{each.name: getattr(table, each.name) for each in fields(kind)})
+    values = {each.name: getattr(table, each.name) for each in fields(kind)}
+    return kind(**{name: value for name, value in values.items() if value is not None})
 
 
 def as_table(sweep: SweepSpec) -> Any:

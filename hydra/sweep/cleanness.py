@@ -44,7 +44,7 @@ from hydra.measure.column_names import (
 from hydra.model import Figure
 from hydra.model import number as number_of
 from hydra.sweep.interface import Row
-from hydra.sweep.search_columns import ANSWER, WHY
+from hydra.sweep.search_columns import WHY, answers, is_good
 
 Figures = Mapping[str, Figure]
 
@@ -62,7 +62,8 @@ def flaws(row: Figures) -> tuple[str, ...]:
     A row is clean if it was measured, the system accepted each publisher's messages at the requested rate (at
     ``max``: all the time), the row passed (docs/measurements.md, *When a rate passes*), no message is undrained or
     unknown, no stop was found (*Stops*), no subscriber died or was silent, and no client lost its connection without
-    a cause that the row asked for. A row of a search is clean if every search has a figure.
+    a cause that the row asked for. A row of a search is clean if every search has a figure, or a rate
+    that was held.
 
     Args:
         row: of a table; or the figures of a measured step, which have no status.
@@ -202,10 +203,14 @@ def _without_end(row: Figures) -> Iterator[str]:
 
 
 def _searches(row: Figures) -> Iterator[str]:
-    for name, answer in row.items():
-        if not name.endswith(ANSWER) or answer in (None, "figure"):
+    for search, answer in answers(row).items():
+        if is_good(answer):
             continue
-        search = name.removesuffix(ANSWER)
         why = str(row.get(search + WHY) or "").replace("_", " ")
-        what = {"none": "no rate passes", "unknown": "no answer"}.get(str(answer), "no answer in some repeats")
+        what = {
+            "none": "no rate passes",
+            "none_held": "no rate was held",
+            "unknown": "no answer",
+            "unconfirmed": "not confirmed",
+        }.get(answer, "no answer in some repeats")
         yield f"{search}: {what}{f' ({why})' if why and answer == 'unknown' else ''}"

@@ -50,6 +50,20 @@ class SearchProgress(NamedTuple):
     high: float | None
 
 
+class LadderProgress(NamedTuple):
+    """What the last step on a ladder of rates has shown, and all steps of its series so far.
+
+    Attributes:
+        why: why the step is not clean; "" if it is.
+        low, high: the rates (messages/s) of the highest rung that is held and the lowest one that is not, by the steps
+            so far; None: there is none.
+    """
+
+    why: str
+    low: float | None
+    high: float | None
+
+
 class Sweep(Protocol):
     """A replayable decision: the same results always lead to the same next step, so a run can be resumed."""
 
@@ -75,7 +89,7 @@ class Sweep(Protocol):
     def expected_s(self) -> float:
         """About how many seconds the steps take when nothing is backlogged."""
 
-    def progress(self, results: Sequence[StepResult]) -> SearchProgress | None:
+    def progress(self, results: Sequence[StepResult]) -> SearchProgress | LadderProgress | None:
         """Returns what the search of the last of these results has shown; None if that step is of no such search."""
         return None
 

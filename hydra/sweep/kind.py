@@ -64,12 +64,13 @@ class Case(NamedTuple):
 
 
 class FoundRate(NamedTuple):
-    """A rate within the target, the limits of its 95 % confidence interval (messages/s), and its own settings."""
+    """A rate within the target with the ends of its bar (messages/s), its own settings, and a text about it."""
 
     low: float
     rate: float
     high: float
     settings: Mapping[str, Figure]
+    said: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,10 @@ class SweepKind(SweepSpec, ABC):
     """The text that is shown in place of a rate, for kinds that search for it."""
     in_order: ClassVar[bool] = False
     """Whether each step depends on those before it, so a row has several steps and is repeated as a whole."""
+    of_diamonds: ClassVar[str] = ""
+    """The explanation of the rates that a plot of losses marks."""
+    keeps_time: ClassVar[bool] = True
+    """Whether its time limit is near to the time that it usually takes."""
     is_published: ClassVar[bool] = True
     """Whether it can be the sweep of a published table."""
 

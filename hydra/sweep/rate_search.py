@@ -1,16 +1,11 @@
-"""Searches for rates: the highest rate received, and the highest rate within a loss target. Pure.
-
-A search is a script, a generator that yields a step and receives its result. A script that has received all results but
-the new ones continues with these; otherwise a new script receives all results, so the results are the only state.
-"""
+"""Searches for rates: the highest rate received, and the highest rate within a loss target. Pure."""
 
 from __future__ import annotations
 
 import dataclasses
-import zlib
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
-from math import ceil, log2
+from math import ceil, inf, log2
 from statistics import fmean
 from typing import Final
 
@@ -19,15 +14,11 @@ from hydra.measure.column_names import (
     AGGREGATE_MAX,
     AVG_RX,
     AVG_TX,
-    CLIENTS,
-    FAILED_STEPS,
     GENERATOR_LIMITED,
     LOSS,
     RATE_SENT,
-    REASON,
     SHORTFALL,
     STATUS,
-    STEP_S,
     STOPPED,
     UNACCEPTED,
     VERDICT,
@@ -44,45 +35,39 @@ from hydra.model import (
 )
 from hydra.sweep import search_answer as beside
 from hydra.sweep import search_warnings
+from hydra.sweep.cleanness import why_not_clean
 from hydra.sweep.findings import LAST_S
 from hydra.sweep.host_trouble import add_host_facts, deciding
 from hydra.sweep.interface import (
     QUICK_DRAIN_S,
+    LadderProgress,
     Row,
     SearchProgress,
-    Sweep,
-    by_clients,
-    check_plan,
     step_bound_s,
 )
+from hydra.sweep.ladder import Ladder
+from hydra.sweep.ladder_climb import USUAL_SHORT_S, LadderClimb, ends_of
 from hydra.sweep.repetition import mean_and_interval
+from hydra.sweep.scripted_sweep import PlayedScript, Script, ScriptedSweep
 from hydra.sweep.search_answer import Inconclusive, SideFindings
 from hydra.sweep.search_columns import ANSWER, HIGH_PPS, LOW_PPS, WHY, published, rates, sndhwm_prefix
 from hydra.sweep.search_columns import beside as beside_it
 from hydra.sweep.search_figures import columns_of
 from hydra.sweep.search_spec import SearchSeries, SearchSpec
 from hydra.sweep.search_warnings import SearchWarning, text_of_search
-from hydra.sweep.step_retry import FAILURES_IN_A_ROW, MOST_FAILURES, ClientCountFailedError, StepRetry, unmeasured
-from hydra.sweep.threshold_search import Script, ThresholdSearch, rest_s
+from hydra.sweep.series_cohorts import cohort_of, warn
+from hydra.sweep.step_retry import FAILURES_IN_A_ROW, MOST_FAILURES, StepRetry, unmeasured
+from hydra.sweep.threshold_search import ThresholdSearch, rest_s
 
 _RISING: Final = ("max_rate", "nodrop")
 """Series that only double the rate, to find the highest rate received."""
 _AGAIN: Final = 0.5
 """Share of the budget that is spent in addition if two figures contradict each other."""
 
+_LADDER_STEPS: Final = 20
+"""The most steps of a bracket on the ladder."""
 _LEAST_PART: Final = 0.05
 """Smaller parts of a shortfall are not named."""
-
-
-@dataclass
-class _Played:
-    """The script of a client count, with the results that it has received and the step that it asks for."""
-
-    script: Script
-    row: Row
-    searched: list[_Searched]
-    taken: list[StepResult]
-    coming: StepPlan | None
 
 
 @dataclass
@@ -95,6 +80,7 @@ class _Searched:
         steps: its measured steps.
         without: the same search without the subscriber that loses alone.
         more: the further steps that were measured for ``without``.
+        climb: the steps on a ladder by which it begins; None: it begins without.
     """
 
     name: str
@@ -102,6 +88,17 @@ class _Searched:
     steps: list[StepResult] = field(default_factory=list)
     without: ThresholdSearch | None = None
     more: list[StepResult] = field(default_factory=list)
+    climb: LadderClimb | None = None
+
+    @property
+    def limits(self) -> tuple[float | None, float | None]:
+        """The rates (messages/s) between which the answer is by the steps so far; None: no limit is known."""
+        return self.climb.limits if self.brackets and self.climb else self.threshold.limits
+
+    @property
+    def brackets(self) -> bool:
+        """Whether the search has not begun yet, so only the steps on the ladder are known."""
+        return self.climb is not None and not self.threshold.findings.evidence
 
     def beside(self, target: float) -> SideFindings:
         """The findings beside the figure."""
@@ -119,54 +116,37 @@ class _Searched:
         return beside.telling(self.steps, self.threshold.figure)
 
 
-class Search(Sweep):
+class Search(ScriptedSweep[_Searched]):
     """The searches of ``SearchSpec.series``, in order, for every client count, ascending."""
 
     def __init__(self, scenario: Scenario, search: SearchSpec) -> None:
-        self._scenario = scenario
+        super().__init__(scenario, (column.name for column in published(search)))
         self._search = search
-        self._clients = sorted(scenario.sweep.clients)
         self._rates = rates(search)
-        self._played: dict[int, _Played] = {}
 
     # --- the sweep ---------------------------------------------------------------------------------------------
 
-    def next(self, results: Sequence[StepResult]) -> StepPlan | None:
-        """See :class:`hydra.sweep.interface.Sweep`."""
-        return next((p.coming for p in self._play(results) if p.coming is not None), None)
-
-    def rows(self, results: Sequence[StepResult]) -> list[Row]:
-        """See :class:`hydra.sweep.interface.Sweep`."""
-        return [p.row | self._known(p) for p in self._play(results)]
-
-    def _known(self, played: _Played) -> Row:
-        """What is known of the searches that have begun, if the row is not complete."""
+    def _known(self, played: PlayedScript[_Searched]) -> Row:
+        """See :class:`hydra.sweep.scripted_sweep.ScriptedSweep`."""
         known: Row = {}
-        for found in played.searched if played.row[STATUS] == "partial" else ():
-            name, (low, high) = found.name, found.threshold.limits
+        for found in played.found if played.row[STATUS] == "partial" else ():
+            name, (low, high) = found.name, found.limits
             if f"{name}{ANSWER}" not in played.row:
                 known |= {f"{name}{ANSWER}": "unknown", f"{name}{LOW_PPS}": low, f"{name}{HIGH_PPS}": high}
                 known |= {f"{name}_steps": len(found.steps), f"{name}{WHY}": search_warnings.SearchInterrupted.why}
                 known[f"{name}_note"] = text_of_search(known, name)
         return known
 
-    def offered_again(self, results: Sequence[StepResult]) -> set[int]:
-        """See :class:`hydra.sweep.interface.Sweep`: the step after which the row was given up."""
-        return {p.taken[-1].epoch for p in self._play(results) if p.row[STATUS] == "failed"}
-
-    def progress(self, results: Sequence[StepResult]) -> SearchProgress | None:
+    def progress(self, results: Sequence[StepResult]) -> SearchProgress | LadderProgress | None:
         """See :class:`hydra.sweep.interface.Sweep`."""
         last = results[-1]
-        played = next(p for p in self._play(results) if p.row[CLIENTS] == last.plan.clients)
-        of_step = [s.threshold for s in played.searched if s.threshold.series == last.plan.series]
+        of_step = [s for s in self._of_last(results).found if s.threshold.series == last.plan.series]
         if not of_step:
             return None
+        if of_step[-1].brackets:
+            return LadderProgress(why_not_clean(last.figures), *of_step[-1].limits)
         short_pct = number(last.figures.get(SHORTFALL))
         return SearchProgress(100 * self._search.target, short_pct, _parts(last), *of_step[-1].limits)
-
-    def steps(self) -> int | None:
-        """See :class:`hydra.sweep.interface.Sweep`: the results decide."""
-        return None
 
     def bound_s(self) -> float:
         """See :class:`hydra.sweep.interface.Sweep`."""
@@ -201,54 +181,12 @@ class Search(Sweep):
         again = ceil(_AGAIN * search.steps) * (cohorts if series == "loss" else 1)
         # The search is repeated without a subscriber that loses alone.
         times = 2 if series == "loss" else 1
-        return times * max(search.steps + 5, 2 * ceil(log2(span)) + 23) + again
-
-    def _play(self, results: Sequence[StepResult]) -> list[_Played]:
-        """The scripts of the client counts that have results, and of the first count that is not complete."""
-        played: list[_Played] = []
-        for clients, its_results in by_clients(results, self._clients).items():
-            if its_results or all(p.coming is None for p in played):
-                played.append(self._play_count(clients, its_results))
-        return played
-
-    def _play_count(self, clients: int, results: Sequence[StepResult]) -> _Played:
-        played = self._played.get(clients)
-        if (
-            played is None
-            or len(played.taken) > len(results)
-            or any(a is not b and a != b for a, b in zip(played.taken, results, strict=False))
-        ):
-            row: Row = {}
-            searched: list[_Searched] = []
-            script = self._script(clients, row, searched)
-            played = self._played[clients] = _Played(script, row, searched, [], next(script))
-        for result in results[len(played.taken) :]:
-            if played.coming is None:
-                raise ValueError("there are more results than this sweep has steps")
-            check_plan(played.coming, result)
-            played.taken.append(result)
-            try:
-                played.coming = played.script.send(result)
-            except StopIteration:
-                played.coming = None
-        return played
+        return times * max(search.steps + 5, 2 * ceil(log2(span)) + 23) + again + _LADDER_STEPS * bool(search.ladder)
 
     # --- the script --------------------------------------------------------------------------------------------
 
-    def _script(self, clients: int, row: Row, searched: list[_Searched]) -> Script:
-        row.update(dict.fromkeys(column.name for column in published(self._search)))
-        asked = StepRetry(self._scenario, clients)
-        row.update({CLIENTS: clients, STATUS: "partial", REASON: "", STEP_S: asked.step_s})
-        try:
-            yield from self._row(asked, clients, row, searched)
-        except ClientCountFailedError as e:
-            row |= {**e.figures, STATUS: e.status, REASON: e.reason}
-        else:
-            row[STATUS] = "ok"
-        row[FAILED_STEPS] = asked.failed
-
-    def _row(self, asked: StepRetry, clients: int, row: Row, searched: list[_Searched]) -> Script:
-        """All searches of one client count; those for a rate within the target are added to ``searched``."""
+    def _measure(self, asked: StepRetry, row: Row, searched: list[_Searched]) -> Script:
+        """See :class:`hydra.sweep.scripted_sweep.ScriptedSweep`: searches for a rate within the target are added."""
         search = self._search
         settings = self._scenario.settings
         if search.sndhwms:
@@ -268,9 +206,9 @@ class Search(Sweep):
                     searched.append(found)
                     yield from self._search_into(row, asked, found, max_rate)
             else:
-                cohort = self._cohort(series, clients, max_rate)
+                cohort = cohort_of(search, series, asked.clients, max_rate)
                 if not isinstance(cohort, Cohort):
-                    _warn(row, series, cohort)
+                    warn(row, series, cohort)
                     continue
                 known = undisturbed.threshold.figure if undisturbed else None
                 found = _Searched(series, ThresholdSearch(settings, series, cohort))
@@ -285,13 +223,26 @@ class Search(Sweep):
         """Searches, and writes what is known into the row, also if the client count is given up during the search."""
         start = near / 2 if near else self._search.start_rate
         try:
-            yield from _recorded(found.threshold.search(asked, self._search, start), found.steps)
+            there: list[StepResult] = []
+            if self._search.ladder and found.threshold.series == "loss":
+                climb = found.climb = self._climb(asked, found.threshold.settings)
+                yield from climb.bracket(asked, start)
+                start, there = climb.limits[0] or climb.limits[1] or start, climb.steps
+            yield from _recorded(found.threshold.search(asked, self._search, start, there), found.steps)
             lone = beside.lone_loser(found.telling(), self._search.target)
             if lone and found.threshold.series == "loss":
                 found.without, there = found.threshold.without_it(lone), list(found.steps)
                 yield from _reusing(found.without.search(asked, self._search, start, there), there, found.more)
         finally:
             self._fill(row, found)
+
+    def _climb(self, asked: StepRetry, settings: Settings) -> LadderClimb:
+        """The steps on the ladder by which a search begins; they have no time limit."""
+        ladder = Ladder(self._search.ladder or 10)
+        short_s = min(USUAL_SHORT_S, asked.step_s)
+        return LadderClimb(
+            settings, "loss", Cohort(), ladder, *ends_of(self._search, ladder), asked.step_s, short_s, inf
+        )
 
     def _reconcile(self, row: Row, asked: StepRetry, undisturbed: _Searched, disturbed: _Searched) -> Script:
         """Extends both searches if the rate with a cohort is above the one without, and warns if it stays above."""
@@ -305,21 +256,6 @@ class Search(Sweep):
             self._fill(row, found)
         if _above(disturbed.threshold, undisturbed.threshold):
             self._fill(row, disturbed, search_warnings.AboveUndisturbed)
-
-    def _cohort(self, series: SearchSeries, clients: int, max_rate: float | None) -> Cohort | type[SearchWarning]:
-        """The cohort of a search, or why it cannot be measured."""
-        search = self._search
-        if series == "loss":
-            return Cohort()
-        if clients < 2:
-            return search_warnings.TooFewClients
-        # One seed for each client count: both cohorts are taken from the ends of one order and never overlap.
-        seed = zlib.crc32(f"cohort of {clients}".encode())
-        if series == "reconnecting":
-            return Cohort("reconnecting", search.cohort_fraction, search.reconnect_rate, seed)
-        if not max_rate:
-            return search_warnings.HighestUnknown
-        return Cohort("slow", search.cohort_fraction, search.slow_share * max_rate, seed)
 
     def _max_rate(
         self, asked: StepRetry, settings: Settings, series: SearchSeries, row: Row
@@ -348,9 +284,9 @@ class Search(Sweep):
             if stalled >= search.stall_doublings:
                 break
         else:
-            _warn(row, series, search_warnings.StillRising)
+            warn(row, series, search_warnings.StillRising)
         if best is None or deciding_step is None:
-            _warn(row, series, search_warnings.NothingReceived)
+            warn(row, series, search_warnings.NothingReceived)
             return None
         add_host_facts(row, [deciding_step])
         return (yield from self._received_anew(asked, settings, series, fastest, row)) or best
@@ -391,11 +327,6 @@ class Search(Sweep):
             row[f"{name}_cohort_loss_pct"] = found.limiting("cohort_loss_pct")
         if name == "slow":
             row["slow_cohort_felt"] = found.limiting("cohort_felt")
-
-
-def _warn(row: Row, name: str, warning: type[SearchWarning]) -> None:
-    row[f"{name}{WHY}"] = warning.why
-    row[f"{name}_note"] = text_of_search(row, name)
 
 
 def _recorded(script: Script, steps: list[StepResult]) -> Script:

@@ -33,7 +33,7 @@ from hydra.measure.connections import is_above_all
 from hydra.measure.loss_interval import around, decode_evidence, encode_evidence, pooled
 from hydra.measure.step_columns import DUE, SENT, step_columns
 from hydra.model import Figure, Histogram, Scenario, StepPlan, StepResult, number
-from hydra.sweep.interface import RepeatTurn, Row, SearchProgress, Sweep, apart
+from hydra.sweep.interface import LadderProgress, RepeatTurn, Row, SearchProgress, Sweep, apart
 from hydra.sweep.kind import kind_of
 from hydra.wire.histogram import merge
 
@@ -102,7 +102,7 @@ class RepeatedSweep(Sweep):
             epochs |= {r.epoch for r in each.taken} if self._in_order and failed else failed
         return epochs
 
-    def progress(self, results: Sequence[StepResult]) -> SearchProgress | None:
+    def progress(self, results: Sequence[StepResult]) -> SearchProgress | LadderProgress | None:
         """See :class:`hydra.sweep.interface.Sweep`."""
         last = results[-1]
         rounds = (each for of_part in self._deal(results) for each in of_part)

@@ -58,6 +58,8 @@ class SearchSweep(SweepKind):
     all_good: ClassVar[str] = "every rate that was searched for was found"
     aim: ClassVar[str] = "the highest rates were searched for"
     in_order: ClassVar[bool] = True
+    of_diamonds: ClassVar[str] = "A diamond marks the rate that was found, with its interval from all steps together."
+    keeps_time: ClassVar[bool] = False
     decided: ClassVar[tuple[str, ...]] = ("rate",)
 
     search: SearchSpec
@@ -240,7 +242,8 @@ class SearchSweep(SweepKind):
             low, rate, high = (number(row.get(name)) for name in (prefix + LOW_PPS, column, prefix + HIGH_PPS))
             if low is not None and rate is not None and high is not None:
                 own: dict[str, Figure] = {"sndhwm": marks[prefix]} if prefix in marks else {}
-                found.append(FoundRate(low, rate, high, own))
+                said = f"found: {text_of(rate)}/s, 95 % interval {text_of(low)} to {text_of(high)}/s"
+                found.append(FoundRate(low, rate, high, own, said))
         return found
 
     @property

@@ -136,6 +136,11 @@ def _rates(search: SearchSpec) -> list[tuple[str, SearchSeries, Column]]:
     return [(prefix, series, replace(column, better="higher")) for prefix, series, column in found]
 
 
+def series_of(search: SearchSpec) -> dict[str, SearchSeries]:
+    """The series of each searched rate, by the beginning of the names of the columns beside it."""
+    return {prefix: series for prefix, series, _ in _rates(search)}
+
+
 def rates(search: SearchSpec) -> dict[str, str]:
     """The column of each searched rate, by the beginning of the names of the columns beside it."""
     return {prefix: column.name for prefix, _, column in _rates(search)}
@@ -238,9 +243,22 @@ def _answer(prefix: str) -> tuple[Column, ...]:
     )
 
 
-def answers(row: Mapping[str, Figure]) -> list[str]:
-    """The answers of the searches of a row: ``figure``, ``none``, ``unknown``; several in a text if repeats differ."""
-    return [str(value) for name, value in row.items() if name.endswith(ANSWER) and value is not None]
+GOOD_ANSWERS: Final = frozenset(("figure", "held", "at_least"))
+"""The answers of searches and ladders that found a rate."""
+
+
+def answers(row: Mapping[str, Figure]) -> dict[str, str]:
+    """The answer of each series of a row; several in a text if repeats differ (``sweep/repetition.py``)."""
+    return {
+        name.removesuffix(ANSWER): str(value)
+        for name, value in row.items()
+        if name.endswith(ANSWER) and value is not None
+    }
+
+
+def is_good(answer: str) -> bool:
+    """Whether an answer, or that of every repeat, has a rate."""
+    return GOOD_ANSWERS.issuperset(answer.split(" / "))
 
 
 def search_columns(search: SearchSpec) -> tuple[Column, ...]:

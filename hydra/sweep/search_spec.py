@@ -19,6 +19,7 @@ def _series(*series: SearchSeries) -> tuple[Need, ...]:
     return (Need("sweep.search.series", series),)
 
 
+_WITH_INTERVAL: Final = Need("sweep.held.interval", (True,), other=Need("sweep.held", (None,)))
 _HIGHEST: Final = _series("max_rate", "nodrop")
 _BELOW: Final = _series("loss", "slow", "reconnecting")
 
@@ -47,6 +48,8 @@ class SearchSpec:
         cohort_fraction: the fraction of the subscribers that is slow or reconnects.
         slow_share: slow subscribers read at this fraction of the result of ``max_rate``.
         reconnect_rate: reconnections per second of each reconnecting subscriber.
+        ladder: rungs in a decade of the ladder (ISO 3) on which short steps bracket the rate before the search below
+            the loss target; 0: the search begins with ``start_rate``, or half of what ``max_rate`` found.
         sndhwms: the search below the loss target is repeated for each of these high-water marks, for a system with the
             setting ``sndhwm``.
     """
@@ -69,12 +72,15 @@ class SearchSpec:
         metavar="RATIO",
         least=1,
         most=1000,
-        needs=_BELOW,
+        needs=(*_BELOW, _WITH_INTERVAL),
     )
-    steps: int = setting(60, "Most steps of a search.", flag=("--search-steps",), metavar="N", needs=_BELOW)
+    steps: int = setting(
+        60, "Most steps of a search.", flag=("--search-steps",), metavar="N", needs=(*_BELOW, _WITH_INTERVAL)
+    )
     cohort_fraction: float = setting(0.1, needs=_series("slow", "reconnecting"))
     slow_share: float = setting(0.5, needs=_series("slow"))
     reconnect_rate: float = setting(2.0, least=0.001, most=100, needs=_series("reconnecting"))
+    ladder: Literal[0, 5, 10, 20, 40] = 0
     series: tuple[SearchSeries, ...] = ("max_rate", "loss", "slow", "reconnecting")
     sndhwms: tuple[int, ...] = setting((), least=0, most=INT32, needs=_series("loss"))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from math import inf
 from types import MappingProxyType
 from typing import Final
@@ -44,13 +44,19 @@ class ClientCountFailedError(Exception):
 class StepRetry:
     """Yields the steps of one client count with their retries, and counts the failed ones.
 
+    Args:
+        scenario: the scenario.
+        clients: the number of subscribers of a step.
+        problem_of: why a result is no evidence about its rate; "" if it is.
+
     Attributes:
         failed: the number of steps that could not be measured and were retried.
         step_s: the length of a step in seconds.
         clients: the number of subscribers of a step.
     """
 
-    def __init__(self, scenario: Scenario, clients: int) -> None:
+    def __init__(self, scenario: Scenario, clients: int, problem_of: Callable[[StepResult], str] | None = None) -> None:
+        self._problem_of = problem_of or unmeasured
         self.failed = 0
         self.step_s = scenario.sweep.duration_s
         self.clients = clients
@@ -87,7 +93,7 @@ class StepRetry:
             result = yield plan
             if result.status == "skipped":
                 raise ClientCountFailedError("skipped", result.reason, result.figures)
-            problem = unmeasured(result)
+            problem = self._problem_of(result)
             if not problem:
                 self._in_a_row = 0
                 return result

@@ -40,6 +40,7 @@ from hydra.sweep.findings import (
     WIDEST,
     Findings,
 )
+from hydra.sweep.scripted_sweep import Script
 from hydra.sweep.search_answer import CredibleInterval, Inconclusive, SearchAnswer, bursts_of
 from hydra.sweep.search_spec import SearchSeries, SearchSpec
 from hydra.sweep.step_retry import StepRetry, unmeasured
@@ -70,7 +71,6 @@ _SURELY_HELD: Final = 1.1
 _MUCH: Final = 4.0
 """An overload loses more than this many targets."""
 
-Script = Generator[StepPlan, StepResult, None]
 Step = Generator[StepPlan, StepResult, RateObservation]
 
 

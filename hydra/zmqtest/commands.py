@@ -11,10 +11,10 @@ from hydra.options import (
     SEARCH,
     DerivedOption,
     connections_flags,
-    duration_flag,
     fixed_flags,
     flags,
     grouped,
+    held_flag,
     old_name,
     scenario_command,
     search_flags,
@@ -31,7 +31,7 @@ _zmq_flags = flags(
 @scenario_command(
     "zmq-rate",
     "zmqrate",
-    duration_flag,
+    held_flag,
     grouped(
         SEARCH,
         search_flags,

@@ -21,6 +21,7 @@ from hydra.report.row_warnings import OF_FIGURES, OF_STATUS
 from hydra.report.send_warnings import BatchNotFilled, RateMissed, SendsRefused, StoppedEarly
 from hydra.report.slow_client_warnings import SlowClientsWithoutEffect
 from hydra.report.steadiness_warnings import UnsteadyRow
+from hydra.sweep import held_warnings as held
 from hydra.sweep import search_warnings as searches
 from hydra.wire.protocol_constants import EXIT_STRANDED
 
@@ -136,6 +137,11 @@ def launch(role: str, host: str) -> Launch:
             run_events.SearchStepMeasured("step 1", 0.5, None, [], 900.0, None),
             "step 1: shortfall not known (target 0.5 %); the answer is above 900/s so far",
         ),
+        (
+            run_events.LadderStepMeasured("step 2", "1.1 % lost", 8000.0, 10_000.0),
+            "step 2: not clean, 1.1 % lost; the answer is between 8,000 and 10,000/s so far",
+        ),
+        (run_events.LadderStepMeasured("step 1", "", None, None), "step 1: clean"),
         (warnings.StepNotMeasured("step 2: 3 subscribers", "failed", "why"), "step 2: 3 subscribers: FAILED: why"),
         (
             warnings.StepNotMeasured("step 2: 3 subscribers", "failed", "why", again=True),
@@ -253,6 +259,15 @@ SLOW = (
         (HostBusy(99.6, 77.0, named=True), "a host had no CPU left: 100 % of the time of all cores was used"),
         (HostShared(12.3), "other processes used about 12 % of a host's CPU"),
         (searches.SearchText("slow", "still rising"), "slow: still rising"),
+        (
+            held.HeldAtLeast("loss", 25_000.0, "publisher reached 23,100/s"),
+            "loss: the clients ended here, not the system: 25,000/s was not held (publisher reached 23,100/s)",
+        ),
+        (held.NotConfirmed("loss", (8e3, 1e4)), "loss: between 8,000 and 10,000/s, not confirmed: the time was over"),
+        (
+            held.FailedBelowHeld("loss", "6300, 8000"),
+            "loss: 6,300, 8,000/s was not held in two steps, although a short step at a higher rate was clean",
+        ),
         (searches.NoRateHolds("loss", 2.0, (1.8, 2.25)), "loss: no rate holds: 2 % [1.8 – 2.25] of the messages are lost at every rate tried"),  # noqa: E501
         (searches.NoRateHolds("loss", 2.0, (None, None)), "loss: no rate holds: 2 % of the messages are lost at every rate tried"),  # noqa: E501
         (
@@ -337,7 +352,7 @@ def defined(*modules: object) -> set[type[Event]]:
 
 
 def test_every_warning_of_a_row_says_what_would_change_it() -> None:
-    silent = {w for w in OF_ROWS | defined(searches) if w.remedy is Event.remedy}
+    silent = {w for w in OF_ROWS | defined(searches, held) if w.remedy is Event.remedy}
     assert silent == set()
 
 
@@ -349,9 +364,11 @@ OF_DATABASES = """
 """
 OF_PROGRAMS = """
     above_highest above_undisturbed batch_not_filled below_lowest by_form cannot_tell changing connections_lost
-    contradicted fate_of_gone fate_unknown fewer_figures generator_limited highest_unknown host_busy host_shared
+    contradicted failed_below_held fate_of_gone fate_unknown fewer_figures generator_limited held_at_least
+    highest_unknown host_busy host_shared
     interrupted lagged late_messages left_behind left_earlier loses_alone loses_at_start loss loss_between
-    lossy_between lost_by_silence metrics_refused never_back no_rate_holds not_judged not_let_in not_steady
+    lossy_between lost_by_silence metrics_refused never_back no_rate_holds none_held not_confirmed not_judged
+    not_let_in not_steady
     nothing_received publisher_stalled publisher_throttled rate_missed row_disturbed row_failed row_partial row_skipped
     run_ended_badly run_incomplete search_interrupted search_note second_try sends_refused sends_unanswered
     settings_skipped slow_not_felt
@@ -364,7 +381,7 @@ def test_the_names_that_databases_and_programs_know_stay_when_a_class_gets_anoth
     assert {event.category for event in defined(run_events, run_events, run_events, warnings)} == set(
         OF_DATABASES.split()
     )
-    assert {warning.kind for warning in OF_ROWS | defined(warnings, searches)} == set(OF_PROGRAMS.split())
+    assert {warning.kind for warning in OF_ROWS | defined(warnings, searches, held)} == set(OF_PROGRAMS.split())
     assert {kind for kind in Event.kinds.values() if issubclass(kind, RowWarning)} == {RowWarning, *OF_ROWS}
     # Every one that a report shows says what it is.
     categories = {Event.kinds[event.category] for event in defined(run_events, run_events, run_events, warnings)}
@@ -372,7 +389,7 @@ def test_the_names_that_databases_and_programs_know_stay_when_a_class_gets_anoth
 
 
 def test_every_warning_matters() -> None:
-    every = OF_ROWS | defined(warnings, searches)
+    every = OF_ROWS | defined(warnings, searches, held)
     assert all(warning.level != Level.ROUTINE for warning in every)
     gravest: dict[Level, set[type[HydraWarning]]] = {
         Level.FAIL: {warnings.RunIncomplete, warnings.RunEndedBadly, RowSkipped, RowFailed},
@@ -382,6 +399,8 @@ def test_every_warning_matters() -> None:
             RateMissed,
             OutcomeUnknown,
             BacklogAtEnd,
+            held.NoneHeld,
+            held.NotConfirmed,
             searches.NoRateHolds,
             searches.SearchTooShort,
             searches.SubscriberLosesAlone,

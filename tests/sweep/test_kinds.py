@@ -12,6 +12,8 @@ import pytest
 from hydra.model import Scenario, Settings, StepPlan, StepResult
 from hydra.sweep import (
     GridSweep,
+    HeldSpec,
+    HeldSweep,
     PointSweep,
     SearchSpec,
     SearchSweep,
@@ -25,7 +27,7 @@ from hydra.sweep import (
 )
 from hydra.sweep.grid import Grid
 
-KEYS = ["duration_s", "clients", "points", "vary", "search", "repeat", "seconds"]
+KEYS = ["duration_s", "clients", "points", "vary", "held", "search", "repeat", "seconds"]
 """Of ``[sweep]`` in a file, and of what a run stores of it: programs read these."""
 
 
@@ -35,6 +37,7 @@ KEYS = ["duration_s", "clients", "points", "vary", "search", "repeat", "seconds"
         GridSweep(1.0, (1, 2), repeat=3, vary={"burst": (1, 2)}),
         PointSweep(1.0, points=(SweepPoint("a", settings={"burst": 1}),)),
         SearchSweep(1.0, (1, 2), search=SearchSpec(steps=5)),
+        HeldSweep(1.0, (1, 2), held=HeldSpec(ladder=20), search=SearchSpec(steps=5)),
     ],
     ids=lambda sweep: sweep.key,
 )

@@ -12,7 +12,7 @@ from hydra.measure.connections import OF_CONNECTING
 from hydra.measure.loss_pattern import encode_bursts
 from hydra.measure.step_columns import SystemColumns, step_columns
 from hydra.model import Figure, Histogram, Scenario, Settings, StepPlan, StepResult, value_of
-from hydra.sweep import GridSweep, RepeatTurn, SearchSpec, SearchSweep, Sweep, for_scenario, rate_search
+from hydra.sweep import GridSweep, RepeatTurn, SearchSpec, SearchSweep, Sweep, for_scenario, scripted_sweep
 from hydra.sweep.interface import check_plan
 from hydra.sweep.repetition import MERGED_IN_REPEATS, mean_and_interval, merge_repeats
 from hydra.sweep.row_columns import columns_of
@@ -125,7 +125,7 @@ def test_a_repeated_search_goes_on_without_playing_its_steps_again(monkeypatch: 
         played.append(plan)
         check_plan(plan, result)
 
-    monkeypatch.setattr(rate_search, "check_plan", counted)
+    monkeypatch.setattr(scripted_sweep, "check_plan", counted)
     while (plan := sweep.next(results)) is not None:
         results.append(carry(plan, len(results) + 1))
         sweep.rows(results)

@@ -16,7 +16,7 @@ from hydra.measure.loss_pattern import encode_bursts
 from hydra.measure.step_columns import SystemColumns
 from hydra.model import Figure, Scenario, StepPlan, StepResult, value_of
 from hydra.sweep import SearchSpec, SearchSweep, for_scenario
-from hydra.sweep.interface import Row, step_bound_s
+from hydra.sweep.interface import Row, SearchProgress, step_bound_s
 from hydra.sweep.row_columns import columns_of
 from hydra.sweep.search_warnings import of_figure
 from hydra.sweep.step_retry import FAILURES_IN_A_ROW, MOST_FAILURES
@@ -367,7 +367,7 @@ def test_the_parts_of_a_shortfall_are_named(figures: dict[str, Figure], parts: l
     plan = sweep.next([])
     assert plan is not None
     progress = sweep.progress([StepResult(1, plan, "ok", {"bursts_s": "0.1", **figures})])
-    assert progress is not None
+    assert isinstance(progress, SearchProgress)
     assert (progress.target_pct, progress.shortfall_pct) == (0.5, figures["shortfall_pct"])
     assert list(progress.parts) == parts
 

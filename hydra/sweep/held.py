@@ -1,0 +1,280 @@
+"""``[sweep.held]``: the sweep that finds the highest rates that were held, of each client count. Pure.
+
+``held_rates.py`` decides the next step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from hydra.events.value_formatting import between, counted
+from hydra.events.value_formatting import number as text_of
+from hydra.measure.column import REPEATS, Column
+from hydra.measure.column_names import AGGREGATE_MAX, CLIENTS, STEP_S, WALL
+from hydra.measure.step_columns import SystemColumns, step_columns
+from hydra.model import Figure, Scenario, StepResult, number
+from hydra.sweep import held_columns, search_columns
+from hydra.sweep.cleanness import why_not_clean
+from hydra.sweep.held_spec import HeldSpec
+from hydra.sweep.host_trouble import HOST_FACTS, host_trouble, host_trouble_in_short
+from hydra.sweep.interface import Row, Sweep
+from hydra.sweep.kind import FoundRate, HeadlineFigure, Name, rate_of, together
+from hydra.sweep.search import SearchSweep
+from hydra.sweep.search_columns import ANSWER, HIGH_PPS, LOW_PPS
+from hydra.sweep.search_spec import SearchSpec
+
+if TYPE_CHECKING:
+    from hydra.events.warnings import HydraWarning
+
+_NEVER_HELD: Final = "none held"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldSweep(SearchSweep):
+    """The sweep kind that finds the highest rate of a ladder that was held, for each series of ``search``.
+
+    Attributes:
+        held: the table ``[sweep.held]``.
+        search: the table ``[sweep.search]``: the series, the loss target and the ends of the ladder; and all of the
+            search with an interval, which replaces this sweep if ``held.interval`` is set.
+    """
+
+    key: ClassVar[str] = "held"
+    own: ClassVar[type | None] = HeldSpec
+    uses: ClassVar[tuple[str, ...]] = ("clients", "held", "search")
+    flags: ClassVar[tuple[str, ...]] = (
+        *(f"sweep.held.{name}" for name in ("ladder", "within_s", "interval", "saturation")),
+        *SearchSweep.flags,
+    )
+    of_rows: ClassVar[str] = "the step that held the rate, for each client count"
+    all_good: ClassVar[str] = "a rate was held in every row"
+    aim: ClassVar[str] = "the highest rates that were held"
+    of_diamonds: ClassVar[str] = "A diamond marks the rate that was held; its bar ends at the next rate, which was not."
+    keeps_time: ClassVar[bool] = True
+
+    held: HeldSpec
+    search: SearchSpec = field(default_factory=SearchSpec)
+
+    def completed(self, scenario: Scenario) -> Scenario:
+        """See :class:`hydra.sweep.kind.SweepKind`: a search with an interval, which begins where the ladder ends."""
+        if not self.held.interval:
+            return scenario
+        shared = {name: getattr(self, name) for name in ("duration_s", "clients", "repeat", "seconds")}
+        search = replace(self.search, ladder=self.held.ladder)
+        return replace(scenario, sweep=SearchSweep(**shared, search=search))
+
+    def begin(self, scenario: Scenario) -> Sweep:
+        """See :class:`hydra.sweep.kind.SweepKind`."""
+        from hydra.sweep.held_rates import HeldRates
+
+        return HeldRates(scenario, self.held, self.search)
+
+    # --- its rows ----------------------------------------------------------------------------------------------------
+
+    @property
+    def _shown(self) -> SearchSpec:
+        """The series whose columns the table has."""
+        return held_columns.as_held(self.search, saturated=self.held.saturation or "max_rate" in self.search.series)
+
+    @property
+    def _ladders(self) -> dict[str, str]:
+        """The columns of the rates that were held, and the beginning of the names of the columns beside each."""
+        found = search_columns.prefixes(self._shown)
+        return {column: prefix for column, prefix in found.items() if prefix not in ("max_rate", "nodrop")}
+
+    def published(self, scenario: Scenario, system: SystemColumns) -> tuple[Column, ...]:
+        """See :class:`hydra.sweep.kind.SweepKind`: each rate that was held, the next one, and what full speed gave."""
+        first, *others = search_columns.published(self._shown)
+        if scenario.published:
+            return first, *others
+        held = [column for column in others if column.name in self._ladders]
+        both = (
+            (
+                replace(column, heading="Held" if prefix == "loss" else column.heading),
+                held_columns.not_held_column(prefix),
+            )
+            for column in held
+            for prefix in (self._ladders[column.name],)
+        )
+        return first, *(each for pair in both for each in pair), *(each for each in others if each not in held)
+
+    def columns(self, scenario: Scenario, system: SystemColumns) -> Sequence[Column]:
+        """See :class:`hydra.sweep.kind.SweepKind`."""
+        of_rates = [
+            column
+            for prefix, series in search_columns.series_of(self._shown).items()
+            for column in (
+                search_columns.beside(prefix, series)
+                if prefix in ("max_rate", "nodrop")
+                else held_columns.series_columns(prefix, series)
+            )
+        ]
+        of_hosts = (
+            replace(column, help=f"{column.help}. Of the steps that decide this row")
+            for column in step_columns()
+            if column.name in HOST_FACTS
+        )
+        first = self.published(scenario, system)
+        return *first, search_columns.LENGTH, held_columns.WALL_S, *of_rates, search_columns.FAILED, *of_hosts
+
+    def primary(self, scenario: Scenario) -> tuple[str, ...]:
+        """See :class:`hydra.sweep.kind.SweepKind`: the rate that was held, otherwise the highest received."""
+        return (*self._ladders, *search_columns.rates(self._shown).values())
+
+    def limits(self, column: str) -> tuple[str, str] | None:
+        """See :class:`hydra.sweep.kind.SweepKind`: a rate that was held has no interval."""
+        return None
+
+    def in_place(self, row: Row, column: str) -> str:
+        """See :class:`hydra.sweep.kind.SweepKind`: what is known instead of a rate, and why the next was not held."""
+        if REPEATS in row:
+            return ""
+        if (prefix := self._ladders.get(column)) is not None:
+            return _held_text(row, prefix, column)
+        prefix = column.removesuffix(held_columns.NOT_HELD)
+        if prefix == column or prefix not in self._ladders.values():
+            return ""
+        return not_held_text(row, prefix)
+
+    def legend(self, rows: Sequence[Row]) -> str:
+        """See :class:`hydra.sweep.kind.SweepKind`."""
+        return (
+            f"Held: the highest rate of the ladder at which a step of {text_of(self.duration_s)} s was clean (loss "
+            f"target {100 * self.target:g} %). Not held: the next rate, at which two steps were not clean."
+        )
+
+    def effort(self, row: Row) -> str:
+        """See :class:`hydra.sweep.kind.SweepKind`."""
+        steps = sum(number(row.get(f"{prefix}_steps")) or 0.0 for prefix in self._ladders.values())
+        if not steps or row.get(WALL) is None:
+            return ""
+        repeats = f", on average of {counted(row[REPEATS], 'repeat')}" if REPEATS in row else ""
+        told = f"{counted(row.get(CLIENTS), 'client')}: {counted(steps, 'step')} in {text_of(row[WALL])} s"
+        return f"{told}, the rate held for {text_of(row[STEP_S])} s{repeats}"
+
+    def warnings(self, row: Row) -> list[HydraWarning]:
+        """See :class:`hydra.sweep.kind.SweepKind`."""
+        from hydra.sweep.held_warnings import of_held
+
+        return [warning for name in search_columns.rates(self._shown) for warning in of_held(row, name)]
+
+    # --- texts about its rows ----------------------------------------------------------------------------------------
+
+    @property
+    def sharp_ratio(self) -> float | None:
+        """See :class:`hydra.sweep.kind.SweepKind`."""
+        return None
+
+    @property
+    def more_asked(self) -> str:
+        """See :class:`hydra.sweep.kind.SweepKind`."""
+        return f", rates held on {self.held.ladder} rungs a decade: {', '.join(self.search.series)}"
+
+    @property
+    def searched(self) -> str:
+        """See :class:`hydra.sweep.kind.SweepKind`."""
+        names = ("loss_target", "series", "sndhwms", "cohort_fraction", "slow_share", "reconnect_rate")
+        told = {"ladder": self.held.ladder, "held_s": self.duration_s, **asdict(self.search)}
+        shown = [f"{name} {told[name]}" for name in ("ladder", "held_s", *names) if told[name]]
+        return f"finds the rates that were held: {', '.join(shown)}"
+
+    @property
+    def aims(self) -> dict[str, object]:
+        """See :class:`hydra.sweep.kind.SweepKind`."""
+        return {"loss_target": self.search.loss_target, "ladder": self.held.ladder}
+
+    def headline(self, rows: Sequence[Row], name: Name) -> list[HeadlineFigure]:
+        """See :class:`hydra.sweep.kind.SweepKind`.
+
+        These are the rate that was held at the largest client count that has one, of the clean rows if there are any,
+        and the highest rate received with drops.
+        """
+        found = []
+        column = next(iter(self._ladders), "")
+        prefix = self._ladders.get(column, "")
+        rated = [row for row in reversed(rows) if number(row.get(column)) is not None]
+        row = next((row for row in rated if not why_not_clean(row)), rated[0] if rated else None)
+        if row is not None:
+            beyond = not_held_text(row, prefix)
+            remark = f"to {name(row)} for {text_of(row.get(prefix + held_columns.HELD_S))} s"
+            remark = f"{remark}; not held: {beyond}" if beyond else remark
+            label = "at least held" if row.get(prefix + ANSWER) == "at_least" else "held"
+            found.append(HeadlineFigure.of_row(label, f"{text_of(row[column])}/s", remark, row))
+        elif column:
+            notes = [note for each in reversed(rows) if (note := each.get(f"{prefix}_note"))]
+            said = str(notes[0]) if notes else "no rate was held: see the warnings"
+            remark = "; ".join(filter(None, (said, host_trouble_in_short(rows))))
+            found.append(HeadlineFigure("held", "", remark, clean=False))
+        best = max(rows, key=lambda each: number(each.get(AGGREGATE_MAX)) or 0.0)
+        if number(best.get(AGGREGATE_MAX)):
+            remark = f"messages received by {together(best, name)}, with drops"
+            found.append(
+                HeadlineFigure(
+                    "at most received", f"{text_of(best[AGGREGATE_MAX])}/s", remark, noted=bool(host_trouble(best))
+                )
+            )
+        return found
+
+    # --- what a plot shows -------------------------------------------------------------------------------------------
+
+    @property
+    def rates(self) -> tuple[Sequence[str], str]:
+        """See :class:`hydra.sweep.kind.SweepKind`."""
+        return list(search_columns.rates(self._shown).values()), AGGREGATE_MAX
+
+    @property
+    def _within(self) -> dict[str, str]:
+        """See :class:`hydra.sweep.search.SearchSweep`."""
+        return {column: prefix for column, prefix in self._ladders.items() if prefix.startswith("loss")}
+
+    def found(self, row: Row) -> list[FoundRate]:
+        """See :class:`hydra.sweep.kind.SweepKind`: the bar ends at the next rate, which was not held."""
+        found = []
+        marks = {search_columns.sndhwm_prefix(mark): mark for mark in self.search.sndhwms}
+        for column, prefix in self._within.items():
+            held, beyond = number(row.get(column)), number(row.get(prefix + held_columns.NOT_HELD))
+            if held is not None:
+                said = f"held: {text_of(held)}/s"
+                said = said if beyond is None else f"{said}, not held: {not_held_text(row, prefix)}"
+                own: dict[str, Figure] = {"sndhwm": marks[prefix]} if prefix in marks else {}
+                found.append(FoundRate(held, held, beyond or held, own, said))
+        return found
+
+    def _passing(self, rows: Sequence[Row], results: Sequence[StepResult]) -> list[StepResult]:
+        """See :class:`hydra.sweep.search.SearchSweep`: the step in which a rate was held for its duration."""
+        best: dict[int, StepResult] = {}
+        limits = {row.get(CLIENTS): self._vouched(row) for row in rows}
+        for result in results:
+            whole = result.status == "ok" and result.plan.duration_s >= self.duration_s
+            held = rate_of(result) == limits.get(result.plan.clients) and result.plan.cohort.kind == "none"
+            if whole and held and not why_not_clean(result.figures):
+                best[result.plan.clients] = result
+        return [best[clients] for clients in sorted(best)]
+
+    def _vouched(self, row: Row) -> float:
+        """See :class:`hydra.sweep.search.SearchSweep`."""
+        rates = [number(row.get(column)) for column in self._within]
+        return max((rate for rate in rates if rate is not None), default=math.inf)
+
+
+def not_held_text(row: Row, prefix: str) -> str:
+    """The rate that was not held, with the reason: ``10,000/s (lost 1.1 %)``; "" if there is none."""
+    rate = row.get(prefix + held_columns.NOT_HELD)
+    if rate is None:
+        return "nothing above tried" if row.get(prefix + ANSWER) == "held" else ""
+    return f"{text_of(rate)} ({held_columns.cause_text(row, prefix)})"
+
+
+def _held_text(row: Row, prefix: str, column: str) -> str:
+    answer = row.get(prefix + ANSWER)
+    if answer == "none_held":
+        return _NEVER_HELD
+    if answer == "at_least":
+        return f"at least {text_of(row.get(column))}"
+    if answer == "unconfirmed":
+        low, high = (number(row.get(prefix + end)) for end in (LOW_PPS, HIGH_PPS))
+        return f"{between(low, high, '') or 'unknown'}, not confirmed"
+    return ""

@@ -1,0 +1,139 @@
+"""The columns of rates that were held: ``[sweep.held]``, and the columns of each series of ``[sweep.search]``. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from hydra.events.value_formatting import number as text_of
+from hydra.measure.column import MICROSECONDS, PER_SECOND, Column, text_column
+from hydra.measure.column_names import AVG_TX as SENT
+from hydra.measure.column_names import (
+    GONE,
+    LOSS,
+    LOSS_LOW,
+    PUBLISHERS_LOST,
+    RATE_HELD,
+    RATE_SENT,
+    STOPPED,
+    SUBSCRIBERS_LOST,
+    UNACCEPTED,
+    WALL,
+)
+from hydra.model import Figure, number
+from hydra.sweep import search_columns
+from hydra.sweep.search_columns import ANSWER, HIGH_PPS, LOW_PPS, WHY
+from hydra.sweep.search_spec import SearchSeries, SearchSpec
+
+HELD_S: Final = "_held_s"
+TOTAL: Final = "_total_pps"
+LOST: Final = "_loss_pct"
+P50: Final = "_p50_us"
+P99: Final = "_p99_us"
+NOT_HELD: Final = "_not_held_pps"
+CAUSE: Final = "_not_held_cause"
+AMOUNT: Final = "_not_held_amount"
+FAILED_BELOW: Final = "_failed_below_pps"
+"""Suffixes: each is appended to the name of a series and gives the name of a column beside the rate that was held."""
+WALL_S: Final = Column(WALL, "s", "time that the steps of the row took, connecting and drains included")
+
+_UNSENT: Final = "unsent"
+_SHARES: Final = {
+    LOSS: "lost",
+    LOSS_LOW: "lost",
+    "late_pct": "late",
+    "undrained_pct": "waiting",
+    "unknown_pct": "unknown",
+}
+"""The columns of a step with shares (%) of its messages, and what each says of them."""
+UNITS: Final = {
+    "lost": "lost {} %",
+    "late": "late {} %",
+    "waiting": "{} % still waiting",
+    "unknown": "{} % unknown",
+    _UNSENT: "publisher reached {}/s",
+    "unaccepted": "{} % not accepted",
+    "disconnected": "{} disconnected",
+    "gone": "{} subscribers failed",
+    "stopped": "nothing arrived for {} s",
+    "other": "not clean",
+}
+"""The causes for which a rate is not held, each with its text about the amount."""
+
+
+def cause_of(figures: Mapping[str, Figure]) -> tuple[str, float | None]:
+    """Why a step is not clean, as a keyword of ``UNITS``, and how much: % of the messages, messages/s, clients or s.
+
+    Args:
+        figures: those of the step.
+    """
+
+    def of(*names: str) -> float:
+        return sum(number(figures.get(name)) or 0.0 for name in names)
+
+    if gone := of(*GONE):
+        return "gone", gone
+    if figures.get(RATE_HELD) is False and figures.get(RATE_SENT) is False:
+        return _UNSENT, number(figures.get(SENT))
+    if cut := of(PUBLISHERS_LOST, SUBSCRIBERS_LOST):
+        return "disconnected", cut
+    if figures.get(RATE_HELD) is False:
+        return "unaccepted", number(figures.get(UNACCEPTED))
+    column, share = max(((name, of(name)) for name in _SHARES), key=lambda each: each[1])
+    if share:
+        return _SHARES[column], share
+    return ("stopped", stopped_s) if (stopped_s := of(STOPPED)) else ("other", None)
+
+
+def cause_text(row: Mapping[str, Figure], prefix: str) -> str:
+    """Why the next rate was not held: ``lost 1.1 %``, ``publisher reached 23,100/s``; "" if there is none."""
+    causes = str(row.get(prefix + CAUSE) or "").split(" / ")
+    amount = text_of(row.get(prefix + AMOUNT))
+    return " or ".join(UNITS.get(cause, cause).format(amount) for cause in causes)
+
+
+def not_held_column(prefix: str) -> Column:
+    """The column of the rate that was not held."""
+    return Column(f"{prefix}{NOT_HELD}", PER_SECOND, "the lowest rate above it that was not held", "Not held")
+
+
+def series_columns(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
+    """The columns beside one rate that was held, in the order of the table; ``prefix`` begins their names."""
+    searched = {column.name.removeprefix(prefix): column for column in search_columns.beside(prefix, series)}
+    kept = ("_steps", WHY, "_note", "_verdict", "_generator_limited", "_cohort_loss_pct", "_cohort_felt")
+    limits = "the rates between which the answer is known to be, if no rate was held for its duration"
+    amount = "how much of it: % of the messages, messages/s sent, subscribers, or seconds"
+    own = (
+        text_column(
+            f"{prefix}{ANSWER}",
+            "`held`; `at_least`: the clients or their hosts ended the step above it; `unconfirmed`: the time was over "
+            "before a rate was held for its duration; or `none_held`: not even the lowest rate was held",
+        ),
+        Column(f"{prefix}{HELD_S}", "s", "how long the rate was held", repeats="common"),
+        Column(f"{prefix}{TOTAL}", PER_SECOND, "the rate that was held × publishers"),
+        Column(f"{prefix}{LOST}", "%", "loss while the rate was held", digits="six"),
+        *(
+            Column(
+                f"{prefix}{end}", MICROSECONDS, "latency since the due time while the rate was held", repeats="median"
+            )
+            for end in (P50, P99)
+        ),
+        not_held_column(prefix),
+        text_column(f"{prefix}{CAUSE}", f"why that rate was not held: {', '.join(f'`{each}`' for each in UNITS)}"),
+        Column(f"{prefix}{AMOUNT}", "", amount),
+        text_column(
+            f"{prefix}{FAILED_BELOW}",
+            "rates (messages/s) that were not held in two steps although a short step at a higher rate was clean",
+        ),
+        Column(f"{prefix}{LOW_PPS}", PER_SECOND, limits),
+        Column(f"{prefix}{HIGH_PPS}", PER_SECOND, limits),
+    )
+    return (*own, *(searched[end] for end in kept if end in searched))
+
+
+def as_held(search: SearchSpec, *, saturated: bool) -> SearchSpec:
+    """The series whose columns a table has: with the highest rate received if that is measured."""
+    others = [series for series in search.series if series != "max_rate"]
+    known: Sequence[SearchSeries] = (*(("max_rate",) if saturated else ()), *others)
+    return search if tuple(known) == search.series else replace(search, series=tuple(known))

@@ -1,0 +1,225 @@
+"""The steps of ``[sweep.held]``: full speed, and for every series the highest rate of a ladder that was held. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+from math import sqrt
+from typing import Final
+
+from hydra.measure.column_names import (
+    AGGREGATE,
+    AGGREGATE_MAX,
+    AVG_RX,
+    AVG_TX,
+    GENERATOR_LIMITED,
+    GROUP,
+    LOSS,
+    STATUS,
+    VERDICT,
+    WALL,
+)
+from hydra.measure.step_columns import DUE
+from hydra.model import Cohort, Figure, Scenario, Settings, StepPlan, StepResult, number, with_values
+from hydra.sweep import held_columns as columns
+from hydra.sweep import search_columns
+from hydra.sweep.cleanness import why_not_clean
+from hydra.sweep.held_spec import HeldSpec
+from hydra.sweep.held_warnings import of_held
+from hydra.sweep.host_trouble import add_host_facts
+from hydra.sweep.interface import QUICK_DRAIN_S, LadderProgress, Row, step_bound_s
+from hydra.sweep.ladder import Ladder
+from hydra.sweep.ladder_climb import HeldKind, LadderClimb, ends_of, limit_s, wall_s
+from hydra.sweep.scripted_sweep import PlayedScript, Script, ScriptedSweep
+from hydra.sweep.search_columns import ANSWER, HIGH_PPS, LOW_PPS, WHY
+from hydra.sweep.search_spec import SearchSeries, SearchSpec
+from hydra.sweep.search_warnings import SearchInterrupted
+from hydra.sweep.series_cohorts import cohort_of, warn
+from hydra.sweep.step_retry import ClientCountFailedError, StepRetry
+
+SATURATION_BYTES: Final = 100_000_000
+"""The most bytes that a publisher sends at full speed: what servers, logs and readers still keep in memory."""
+_BELOW_FULL_SPEED: Final = 0.7
+"""The ladder begins at this share of the rate received at full speed."""
+_COLLAPSED: Final = 0.1
+_MOSTLY_LOST_PCT: Final = 50.0
+"""If subscribers received at most this share because more than this was lost, far more may arrive at a lower rate: the
+ladder begins half-way to the rate sent."""
+_USUAL_SHORT_STEPS: Final = 5
+
+
+class HeldSeries:
+    """A series of a client count: the name that begins its columns, and its steps."""
+
+    def __init__(self, name: str, climb: LadderClimb) -> None:
+        self.name = name
+        self.climb = climb
+
+
+class HeldRates(ScriptedSweep[HeldSeries]):
+    """The highest rates of a ladder that were held, for every client count, ascending.
+
+    Args:
+        scenario: the scenario.
+        held: the table ``[sweep.held]``.
+        search: the table ``[sweep.search]``.
+    """
+
+    def __init__(self, scenario: Scenario, held: HeldSpec, search: SearchSpec) -> None:
+        self._saturated = held.saturation or "max_rate" in search.series
+        self._search = columns.as_held(search, saturated=self._saturated)
+        super().__init__(scenario, (column.name for column in search_columns.published(self._search)))
+        self._held = held
+        self._rates = search_columns.rates(self._search)
+        self._duration_s = scenario.sweep.duration_s
+        self._short_s = min(held.short_s, self._duration_s)
+        self._limit_s = limit_s(held, self._duration_s)
+        self._climbs = [name for name in self._rates if name not in ("max_rate", "nodrop")]
+
+    def rows(self, results: Sequence[StepResult]) -> list[Row]:
+        """See :class:`hydra.sweep.interface.Sweep`."""
+        taken = [sum(map(wall_s, each.taken)) for each in self._play(results)]
+        return [row | {WALL: seconds} for row, seconds in zip(super().rows(results), taken, strict=True)]
+
+    def progress(self, results: Sequence[StepResult]) -> LadderProgress | None:
+        """See :class:`hydra.sweep.interface.Sweep`."""
+        last = results[-1]
+        climbs = [each.climb for each in self._of_last(results).found if each.climb.series == last.plan.series]
+        return LadderProgress(why_not_clean(last.figures), *climbs[-1].limits) if climbs else None
+
+    def bound_s(self) -> float:
+        """See :class:`hydra.sweep.interface.Sweep`: no step begins that would exceed the limit but for its drain."""
+        nodrop_s = step_bound_s(self._scenario, self._short_s) if "nodrop" in self._rates else 0.0
+        return len(self._clients) * (self._limit_s * len(self._climbs) + nodrop_s)
+
+    def expected_s(self) -> float:
+        """See :class:`hydra.sweep.interface.Sweep`."""
+        short_s, whole_s = self._short_s + QUICK_DRAIN_S, self._duration_s + QUICK_DRAIN_S
+        steps_s = (len(self._rates) - len(self._climbs)) * short_s
+        steps_s += len(self._climbs) * (_USUAL_SHORT_STEPS * short_s + whole_s * (whole_s > short_s))
+        return len(self._clients) * (steps_s + self._scenario.warmup_s)
+
+    def _retry(self, clients: int) -> StepRetry:
+        """See :class:`hydra.sweep.scripted_sweep.ScriptedSweep`: dead and silent subscribers make a step not clean."""
+        return StepRetry(self._scenario, clients, _not_measured)
+
+    # --- the script --------------------------------------------------------------------------------------------------
+
+    def _measure(self, asked: StepRetry, row: Row, found: list[HeldSeries]) -> Script:
+        """See :class:`hydra.sweep.scripted_sweep.ScriptedSweep`."""
+        settings = self._scenario.settings
+        marks = self._search.sndhwms
+        first = with_values(settings, {"sndhwm": marks[0]}) if marks else settings
+        received, fastest, start, began_s = None, None, self._search.start_rate, 0.0
+        if self._saturated:
+            step = yield from self._full_speed(asked, first, "max_rate", row)
+            began_s, received, fastest = wall_s(step), self._received(step), number(step.figures.get(AVG_TX)) or None
+            if received and fastest:
+                start = _BELOW_FULL_SPEED * received
+                lossy = (number(step.figures.get(LOSS)) or 0.0) > _MOSTLY_LOST_PCT
+                start = sqrt(start * fastest) if lossy and received <= _COLLAPSED * fastest else start
+        for series in self._search.series:
+            if series == "max_rate":
+                continue
+            if series == "nodrop":
+                yield from self._full_speed(asked, with_values(settings, {"nodrop": True}), series, row)
+                continue
+            cohort = cohort_of(self._search, series, asked.clients, received)
+            if not isinstance(cohort, Cohort):
+                warn(row, series, cohort)
+                continue
+            own = {search_columns.sndhwm_prefix(m): with_values(settings, {"sndhwm": m}) for m in marks}
+            for name, of_step in own.items() if series == "loss" and marks else [(series, first)]:
+                ends = ends_of(self._search, ladder := Ladder(self._held.ladder))
+                seconds = (self._duration_s, self._short_s, self._limit_s, began_s)
+                climb = LadderClimb(of_step, series, cohort, ladder, *ends, *seconds)
+                found.append(HeldSeries(name, climb))
+                began_s = 0.0
+                try:
+                    yield from climb.climb(asked, start, fastest)
+                finally:
+                    self._fill(row, name, climb)
+                if climb.low is not None:
+                    start = climb.ladder.rate(climb.low)
+
+    def _full_speed(
+        self, asked: StepRetry, settings: Settings, series: SearchSeries, row: Row
+    ) -> Generator[StepPlan, StepResult, StepResult]:
+        """One step at rate ``max``, whose failure is no failure of the row.
+
+        Raises:
+            ClientCountFailedError: the clients do not fit, or the user skips the row.
+        """
+        least = max(SATURATION_BYTES // round(settings.mean_bytes), 20)
+        messages = min(least, settings.messages) if settings.messages is not None else least
+        fast = replace(settings, rate="max", messages=messages)
+        result = yield StepPlan(asked.clients, fast, self._short_s, series)
+        if result.status == "skipped":
+            raise ClientCountFailedError("skipped", result.reason, result.figures)
+        row[self._rates[series]] = result.figures.get(AVG_RX)
+        together = AGGREGATE_MAX if series == "max_rate" else f"{series}_aggregate_pps"
+        row[together] = result.figures.get(AGGREGATE)
+        row[f"{series}_steps"] = 1
+        row[f"{series}_verdict"] = result.figures.get(VERDICT)
+        if (limited := result.figures.get(GENERATOR_LIMITED)) is not None:
+            row[f"{series}_{GENERATOR_LIMITED}"] = limited
+        return result
+
+    def _received(self, step: StepResult) -> float | None:
+        """The rate of one publisher (messages/s) that reached the subscribers at full speed; None: not known."""
+        publishers = self._scenario.publishers
+        sent, received = number(step.figures.get(AVG_TX)), number(step.figures.get(AVG_RX))
+        if step.figures.get(GROUP):
+            received = number(step.figures.get(AGGREGATE))
+        known = [rate for rate in (sent, received and received / publishers) if rate]
+        return min(known, default=None)
+
+    # --- the row -----------------------------------------------------------------------------------------------------
+
+    def _known(self, played: PlayedScript[HeldSeries]) -> Row:
+        """See :class:`hydra.sweep.scripted_sweep.ScriptedSweep`."""
+        known: Row = {}
+        for each in played.found if played.row[STATUS] == "partial" else ():
+            if not each.climb.ended:
+                self._fill(known, each.name, each.climb)
+                known[f"{each.name}{WHY}"] = SearchInterrupted.why
+                known[f"{each.name}_note"] = _note(known, each.name)
+        return known
+
+    def _fill(self, row: Row, name: str, climb: LadderClimb) -> None:
+        """Writes what is known of a series into a row."""
+        kind, held, failing = climb.kind, climb.confirming, climb.failing
+        low, high = climb.limits
+        row[self._rates[name]] = low if held else None
+        figures = held.figures if held else {}
+        row[f"{name}{ANSWER}"] = kind.value
+        row[f"{name}{columns.HELD_S}"] = held.plan.duration_s if held else None
+        row[f"{name}{columns.TOTAL}"] = low * self._scenario.publishers if held and low is not None else None
+        row[f"{name}{columns.LOST}"] = figures.get(LOSS)
+        row[f"{name}{columns.P50}"], row[f"{name}{columns.P99}"] = (
+            figures.get(f"{DUE}_{p}_us") for p in ("p50", "p99")
+        )
+        row[f"{name}{columns.NOT_HELD}"] = high if kind is not HeldKind.UNCONFIRMED else None
+        cause: tuple[Figure, Figure] = columns.cause_of(failing.figures) if failing else (None, None)
+        row[f"{name}{columns.CAUSE}"], row[f"{name}{columns.AMOUNT}"] = cause
+        row[f"{name}{columns.FAILED_BELOW}"] = ", ".join(f"{rate:g}" for rate in climb.failed_below) or None
+        if kind is HeldKind.UNCONFIRMED:
+            row |= {f"{name}{LOW_PPS}": low, f"{name}{HIGH_PPS}": high}
+        row[f"{name}_steps"] = len(climb.steps)
+        row[f"{name}_verdict"] = failing.figures.get(VERDICT) if failing else None
+        if failing and failing.figures.get(GENERATOR_LIMITED) is not None:
+            row[f"{name}_{GENERATOR_LIMITED}"] = failing.figures[GENERATOR_LIMITED]
+        add_host_facts(row, [step for step in (failing, held) if step])
+        if failing and climb.cohort.kind != "none":
+            row[f"{name}_cohort_loss_pct"] = failing.figures.get("cohort_loss_pct")
+            if name == "slow":
+                row["slow_cohort_felt"] = failing.figures.get("cohort_felt")
+        row[f"{name}_note"] = _note(row, name)
+
+
+def _not_measured(result: StepResult) -> str:
+    return "" if result.status == "ok" else result.reason or "no reason was given"
+
+
+def _note(row: Row, name: str) -> str | None:
+    return "; ".join(warning.said for warning in of_held(row, name)) or None

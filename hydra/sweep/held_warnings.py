@@ -1,0 +1,90 @@
+"""The warnings of rates that were held, or were not. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hydra.events.event import Level
+from hydra.events.value_formatting import between, number
+from hydra.model import Figure
+from hydra.sweep.held_columns import FAILED_BELOW, NOT_HELD, cause_text
+from hydra.sweep.interface import Row
+from hydra.sweep.search_columns import ANSWER, HIGH_PPS, LOW_PPS
+from hydra.sweep.search_warnings import Limits, SearchedFigure, SearchWarning, of_figure
+
+
+def of_held(row: Row, series: str) -> list[SearchWarning]:
+    """The warnings of a rate that was held, or was not: those of this file, and of a series that was not measured."""
+    return of_figure(row, series)
+
+
+class HeldAtLeast(SearchWarning):
+    """The clients or their hosts, and not the system, ended the step above the rate that was held."""
+
+    remedy = "use more publishers, the native client, or hosts of their own for clients"
+    rate: Figure
+    cause: str
+
+    @property
+    def said(self) -> str:
+        return f"the clients ended here, not the system: {number(self.rate)}/s was not held ({self.cause})"
+
+    @classmethod
+    def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
+        if about.get(ANSWER) != "at_least":
+            return []
+        return [cls(about.search, about.get(NOT_HELD), cause_text(about.row, about.search))]
+
+
+class NotConfirmed(SearchWarning):
+    """The time was over before a rate was held for its duration; ``limits`` are the rates (messages/s) around it."""
+
+    level = Level.LOSS
+    remedy = "give it more time (--within), or measure while no other processes use the hosts"
+    limits: Limits
+
+    @property
+    def said(self) -> str:
+        return f"{between(*self.limits, '/s') or 'no rate is known'}, not confirmed: the time was over"
+
+    @classmethod
+    def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
+        if about.get(ANSWER) != "unconfirmed" or about.words("_why"):
+            return []
+        return [cls(about.search, about.limits(LOW_PPS, HIGH_PPS))]
+
+
+class NoneHeld(SearchWarning):
+    """Not even the lowest rate was held."""
+
+    level = Level.LOSS
+    remedy = "see in hydra report what is lost at low rates, and when, or raise the target (--loss-target)"
+    rate: Figure
+    cause: str
+
+    @property
+    def said(self) -> str:
+        return f"no rate was held: at {number(self.rate)}/s, the lowest one, {self.cause}"
+
+    @classmethod
+    def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
+        if about.get(ANSWER) != "none_held":
+            return []
+        return [cls(about.search, about.get(NOT_HELD), cause_text(about.row, about.search))]
+
+
+class FailedBelowHeld(SearchWarning):
+    """Rates (messages/s) that were not held although a short step at a higher rate was clean."""
+
+    remedy = "hydra report shows the loss at each rate"
+    rates: str
+
+    @property
+    def said(self) -> str:
+        shown = ", ".join(number(float(rate)) for rate in self.rates.split(", "))
+        return f"{shown}/s was not held in two steps, although a short step at a higher rate was clean"
+
+    @classmethod
+    def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
+        rates = about.get(FAILED_BELOW)
+        return [cls(about.search, str(rates))] if rates else []

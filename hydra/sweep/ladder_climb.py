@@ -1,0 +1,293 @@
+"""The search on a ladder for two neighbouring rungs of which the lower one is held and the higher one is not. Pure.
+
+Short steps bracket the answer: up from a clean rung or down from one that is not, 1, 2, 4, … rungs at a time, then by
+halves. The clean rung is then held for a whole duration; if it is not, whole durations go on below it. At last the rung
+above is measured once more before it counts as not held. A step decides by the rule that rows have for *clean*
+(``cleanness.py``), whatever else happened on its hosts: nothing is inferred from the form of a curve.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final, NamedTuple
+
+from hydra.measure.column_names import GENERATOR_LIMITED, WALL
+from hydra.model import Cohort, Settings, StepPlan, StepResult, number
+from hydra.sweep.cleanness import flaws
+from hydra.sweep.held_spec import HeldSpec
+from hydra.sweep.interface import QUICK_DRAIN_S
+from hydra.sweep.ladder import Ladder
+from hydra.sweep.scripted_sweep import Script
+from hydra.sweep.search_spec import SearchSeries, SearchSpec
+from hydra.sweep.step_retry import StepRetry
+
+LEAST_MESSAGES: Final = 20
+"""Every step is so long that a publisher sends at least this many messages."""
+_USUAL_DURATION_S: Final = 10.0
+USUAL_SHORT_S: Final = 2.0
+_WHOLE_STEPS: Final = 3
+_SHORT_STEPS: Final = 4
+"""For so many steps of a whole duration, and short ones, longer steps raise the time limit."""
+
+
+_DOWN: Final = 2
+"""Whole durations go down so many rungs at a time: there is time for three, and the rung between is the third one."""
+
+
+class HeldKind(Enum):
+    """What is known of the rate that is held."""
+
+    HELD = "held"
+    """A rung was held, and a higher one was not, or there is none."""
+    AT_LEAST = "at_least"
+    """A rung was held; the clients or their hosts ended the step above it."""
+    UNCONFIRMED = "unconfirmed"
+    """The time was over before a rung was held for a whole duration."""
+    NONE = "none_held"
+    """Not even the lowest rung was held."""
+
+
+class Try(NamedTuple):
+    """A step at a rung; ``whole`` is whether it lasted for a whole duration."""
+
+    step: StepResult
+    clean: bool
+    whole: bool
+
+
+class _TimeOverError(Exception):
+    """The next step would exceed the time limit."""
+
+
+@dataclass
+class LadderClimb:
+    """One series of a client count.
+
+    Attributes:
+        settings, series, cohort: those of its steps.
+        ladder: the ladder.
+        lowest, highest: its first and last rung.
+        duration_s: how long a rate has to be held, in seconds.
+        short_s: the length of the steps that bracket it, in seconds.
+        within_s: its time limit in seconds, connecting included.
+        spent_s: the time of its steps so far, in seconds.
+        tries: the steps at each rung, in their order.
+        low, high: the highest rung that is held and the lowest one that is not, by what is known; None: there is none.
+        ended: whether it has ended.
+    """
+
+    settings: Settings
+    series: SearchSeries
+    cohort: Cohort
+    ladder: Ladder
+    lowest: int
+    highest: int
+    duration_s: float
+    short_s: float
+    within_s: float
+    spent_s: float = 0.0
+    tries: dict[int, list[Try]] = field(default_factory=dict)
+    low: int | None = None
+    high: int | None = None
+    ended: bool = False
+
+    # --- what is known -----------------------------------------------------------------------------------------------
+
+    @property
+    def steps(self) -> list[StepResult]:
+        """All measured steps, in their order."""
+        return sorted((each.step for tries in self.tries.values() for each in tries), key=lambda step: step.epoch)
+
+    @property
+    def kind(self) -> HeldKind:
+        """What is known."""
+        if self.low is None:
+            return HeldKind.NONE if self._fails(self.lowest) else HeldKind.UNCONFIRMED
+        if self.confirming is None:
+            return HeldKind.UNCONFIRMED
+        limited = self.failing is not None and self.failing.figures.get(GENERATOR_LIMITED)
+        return HeldKind.AT_LEAST if limited else HeldKind.HELD
+
+    @property
+    def confirming(self) -> StepResult | None:
+        """The step in which the held rung was held for a whole duration; None: there is none."""
+        return None if self.low is None else _holds(self.tries[self.low])
+
+    @property
+    def failing(self) -> StepResult | None:
+        """The last step at the rung that was not held; None: no rung was."""
+        tries = self.tries.get(self.high, []) if self.high is not None else []
+        return next((each.step for each in reversed(tries) if not each.clean), None)
+
+    @property
+    def limits(self) -> tuple[float | None, float | None]:
+        """The rates (messages/s) of the two rungs so far."""
+        low, high = (None if rung is None else self.ladder.rate(rung) for rung in (self.low, self.high))
+        return low, high
+
+    @property
+    def failed_below(self) -> list[float]:
+        """The rates (messages/s) not held in two steps although a short step at a higher one was clean, ascending."""
+        clean = max((rung for rung, tries in self.tries.items() if any(t.clean for t in tries)), default=self.lowest)
+        return [self.ladder.rate(rung) for rung in sorted(self.tries) if rung < clean and self._fails(rung)]
+
+    def _fails(self, rung: int) -> bool:
+        """Whether a rung was not held in two steps in a row, the last ones."""
+        last = self.tries.get(rung, [])[-2:]
+        return len(last) == 2 and not any(each.clean for each in last)
+
+    # --- the script --------------------------------------------------------------------------------------------------
+
+    def climb(self, asked: StepRetry, start: float, fastest: float | None = None) -> Script:
+        """Yields steps until two neighbours are known, or the time is over.
+
+        Args:
+            asked: yields each step with its retries.
+            start: the rate (messages/s) with whose rung it begins.
+            fastest: what a publisher sent at full speed (messages/s), which no rung above is tried beyond; None: not
+                known.
+        """
+        at = min(max(self.ladder.at_most(start), self.lowest), self.highest)
+        most = self.highest if fastest is None else min(max(self.ladder.at_least(fastest), at), self.highest)
+        with contextlib.suppress(_TimeOverError):
+            yield from self._neighbours(asked, at, most, whole=False)
+        with contextlib.suppress(_TimeOverError):
+            while (yield from self._goes_on(asked)):
+                pass
+        held = self._held_below(self.highest + 1)
+        if held is not None and self.confirming is None:
+            # A short step was clean above a rung that was held, and there was no time to hold it.
+            self.low = held
+            self.high = min((r for r, tries in self.tries.items() if r > held and not tries[-1].clean), default=None)
+        self.ended = True
+
+    def bracket(self, asked: StepRetry, start: float) -> Script:
+        """Yields the short steps only, which end with two neighbours, or at an end of the ladder."""
+        at = min(max(self.ladder.at_most(start), self.lowest), self.highest)
+        yield from self._neighbours(asked, at, self.highest, whole=False)
+
+    def _goes_on(self, asked: StepRetry) -> Generator[StepPlan, StepResult, bool]:
+        """Makes sure of the lower rung, then of the higher one; returns whether there is more to measure."""
+        if self.low is not None and self.confirming is None:
+            rung = self.low
+            if not (yield from self._is_clean(asked, rung, whole=True)):
+                self.low, self.high = self._held_below(rung), rung
+                yield from self._neighbours(asked, rung, self.highest, whole=True)
+            return True
+        if self.low is not None and self.high is not None and self.high - self.low > 1:
+            yield from self._neighbours(asked, self.low, self.highest, whole=True)
+            return True
+        if self.high is None or self._fails(self.high):
+            return False
+        rung = self.high
+        if (yield from self._is_clean(asked, rung, whole=self.tries[rung][-1].whole)):
+            self._take(rung, clean=True)
+            with contextlib.suppress(_TimeOverError):
+                yield from self._neighbours(asked, rung, self.highest, whole=False)
+        return True
+
+    def _neighbours(self, asked: StepRetry, at: int, most: int, *, whole: bool) -> Script:
+        """Yields steps until the highest clean rung and the lowest other one are neighbours, or a ladder's end is met.
+
+        Args:
+            asked: yields the steps.
+            at: the first rung, if no rung is known yet.
+            most: the rung beyond which no higher one is tried at first.
+            whole: whether the steps last for a whole duration.
+        """
+        width = 1
+        while True:
+            if self.low is not None and self.high is not None:
+                if self.high - self.low == 1:
+                    return
+                at = (self.low + self.high) // 2
+            elif self.low is not None:
+                if self.low == self.highest:
+                    return
+                top = most if most > self.low else self.highest
+                at, width = min(self.low + width, top), 2 * width
+            elif self.high is not None:
+                if self.high == self.lowest:
+                    return
+                down = _DOWN if whole else width
+                at, width = max(self.high - down, self.lowest), 2 * width
+            self._take(at, clean=(yield from self._is_clean(asked, at, whole=whole)))
+
+    def _take(self, rung: int, *, clean: bool) -> None:
+        """Moves one of the two rungs; above a clean one, the lowest rung that failed is the next one not held."""
+        if clean:
+            self.low = rung
+            if self.high is not None and self.high <= rung:
+                above = (r for r, tries in self.tries.items() if r > rung and not tries[-1].clean)
+                self.high = min(above, default=None)
+        else:
+            self.high = rung
+
+    def _held_below(self, rung: int) -> int | None:
+        """The highest rung below this one that was held for a whole duration; None: there is none."""
+        return max((r for r, tries in self.tries.items() if r < rung and _holds(tries)), default=None)
+
+    def _is_clean(self, asked: StepRetry, rung: int, *, whole: bool) -> Generator[StepPlan, StepResult, bool]:
+        """Measures a rung; a step that is as long as a whole duration is one.
+
+        Raises:
+            _TimeOverError: the step would exceed the time limit; a short one leaves time for whole durations.
+        """
+        rate = self.ladder.rate(rung)
+        needed_s = LEAST_MESSAGES / rate
+        seconds = max(self.duration_s if whole else min(self.short_s, self.duration_s), needed_s)
+        whole = seconds >= self.duration_s
+        later = 0 if whole else 1 if self.low is None or self._held_below(rung) is not None else _WHOLE_STEPS
+        if self.tries and not self._fits(later, seconds + QUICK_DRAIN_S):
+            raise _TimeOverError
+        step = yield from self._timed(asked.step(self.settings, self.series, rate, self.cohort, seconds))
+        clean = not flaws(step.figures)
+        self.tries.setdefault(rung, []).append(Try(step, clean, whole))
+        return clean
+
+    def _fits(self, whole_steps: int, more_s: float = 0.0) -> bool:
+        """Whether the time that is left is enough for so many steps of a whole duration, and more seconds."""
+        return self.spent_s + whole_steps * (self.duration_s + QUICK_DRAIN_S) + more_s <= self.within_s
+
+    def _timed(self, steps: Generator[StepPlan, StepResult, StepResult]) -> Generator[StepPlan, StepResult, StepResult]:
+        """The same steps, whose time is counted, also that of failed ones."""
+        plan = next(steps)
+        while True:
+            result = yield plan
+            self.spent_s += wall_s(result)
+            try:
+                plan = steps.send(result)
+            except StopIteration as e:
+                return e.value  # type: ignore[no-any-return]  # of the generator
+
+
+def _holds(tries: Sequence[Try]) -> StepResult | None:
+    """The last clean step of a whole duration; None: there is none."""
+    return next((each.step for each in reversed(tries) if each.clean and each.whole), None)
+
+
+def ends_of(search: SearchSpec, ladder: Ladder) -> tuple[int, int]:
+    """The first and the last rung that a series may try."""
+    highest = ladder.at_most(search.start_rate * 2.0**search.max_doublings)
+    return min(ladder.at_least(search.floor_rate), highest), highest
+
+
+def wall_s(result: StepResult) -> float:
+    """The time in seconds that a step took; by its length if it was not stored."""
+    known = number(result.figures.get(WALL))
+    return result.plan.duration_s + QUICK_DRAIN_S if known is None else known
+
+
+def limit_s(spec: HeldSpec, duration_s: float) -> float:
+    """The time limit in seconds of a series of a client count.
+
+    Args:
+        spec: the table ``[sweep.held]``.
+        duration_s: how long a rate has to be held, in seconds.
+    """
+    short_s = min(spec.short_s, duration_s)
+    longer_s = _WHOLE_STEPS * max(duration_s - _USUAL_DURATION_S, 0.0)
+    return spec.within_s + longer_s + _SHORT_STEPS * max(short_s - USUAL_SHORT_S, 0.0)

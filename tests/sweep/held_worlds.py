@@ -1,0 +1,188 @@
+"""Ladders played in simulated worlds: how near to the limit of a world the rate is that was held.
+
+The limit of a world is the highest rate at which at least half of many steps of 10 s are clean. ``python -m
+tests.sweep.held_worlds`` plays 250 tables of each world and prints the shares of docs/measurements.md.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+from math import exp, log
+from typing import Final
+
+import numpy as np
+
+from hydra.model import Figure, Scenario, StepPlan, StepResult
+from hydra.sweep import HeldSpec, HeldSweep, Row, SearchSpec
+from hydra.sweep.held_rates import HeldRates
+from hydra.sweep.ladder import Ladder
+from tests.sweep.simulated import TARGET, Bursts, World
+from tests.sweep.worlds import WORLDS, above, some
+
+HELD_S: Final = 10.0
+CLIENTS: Final = 30
+OVERHEAD_S: Final = 1.0
+"""What a step takes beside its length."""
+MOST: Final = 3.0
+"""How far above its capacity a publisher of a world can send."""
+
+
+class Stop(World):
+    """Nothing arrives for two seconds, once in the first minute."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.at_s = float(self.chance.uniform(0, 60))
+
+    def lost_bursts(self, rate: float, seconds: float, now_s: float) -> Bursts:
+        stopped = max(0.0, min(now_s + seconds, self.at_s + 2) - max(now_s, self.at_s))
+        return some(above(self.capacity, rate, seconds, self.chance)) + ([stopped] if stopped else [])
+
+
+class SlowSecond(World):
+    """One second in thirty carries only 70 %."""
+
+    def lost_bursts(self, rate: float, seconds: float, now_s: float) -> Bursts:
+        slow = self.chance.random(round(seconds)) < 1 / 30
+        return some(np.maximum(1 - self.capacity * np.where(slow, 0.7, 1.0) / rate, 0))
+
+
+class BusyMachine(World):
+    """Other processes take 40 % of its capacity in half of the time, for 7 s on average."""
+
+    busy, until_s = False, 0.0
+
+    def lost_bursts(self, rate: float, seconds: float, now_s: float) -> Bursts:
+        found = []
+        for second in range(round(seconds)):
+            while now_s + second >= self.until_s:
+                self.busy = not self.busy
+                self.until_s = max(self.until_s, now_s - 60) + float(self.chance.exponential(7))
+            found.append(max(1 - self.capacity * (0.6 if self.busy else 1.0) / rate, 0.0))
+        return [lost for lost in found if lost]
+
+
+ALL: Final[dict[str, Callable[[int], World]]] = {
+    **WORLDS, **{kind.__name__: kind for kind in (Stop, SlowSecond, BusyMachine)}
+}  # fmt: skip
+
+
+def lost(world: World, rate: float, seconds: float, now_s: float) -> float:
+    """The share that a step loses."""
+    return float(min(sum(world.lost_bursts(rate, seconds, now_s)) / seconds, 0.98))
+
+
+@dataclass
+class LadderSystem:
+    """A world with the figures by which a step is clean or not."""
+
+    world: World
+    now_s: float = 0.0
+    epoch: int = 0
+    results: list[StepResult] = field(default_factory=list)
+
+    def measure(self, plan: StepPlan) -> StepResult:
+        """What a step comes to."""
+        self.epoch += 1
+        full = plan.settings.rate == "max"
+        rate = MOST * self.world.capacity if plan.settings.rate == "max" else plan.settings.rate
+        share = lost(self.world, rate, plan.duration_s, self.now_s)
+        self.now_s += plan.duration_s + OVERHEAD_S
+        figures: dict[str, Figure] = {
+            "requested_rate": "max" if full else rate,
+            "rate_held": None if full else True,
+            "passed": share <= TARGET,
+            "loss_target_pct": 100 * TARGET,
+            "client_loss_pct": 100 * share,
+            "avg_tx_rate_pps": rate,
+            "avg_rx_rate_pps": rate * (1 - share),
+            "aggregate_pps": CLIENTS * rate * (1 - share),
+            "wall_s": plan.duration_s + OVERHEAD_S,
+        }
+        return StepResult(self.epoch, plan, "ok", figures)
+
+
+def table(world: World) -> tuple[Row, list[StepResult]]:
+    """The row of a client count, and its steps."""
+    spec = HeldSpec()
+    search = SearchSpec(start_rate=1000.0, series=("loss",))
+    sweep = HeldSweep(clients=(CLIENTS,), duration_s=HELD_S, held=spec, search=search)
+    steps = HeldRates(Scenario("z", "zmq", "native", "rates", sweep), spec, search)
+    system, results = LadderSystem(world), list[StepResult]()
+    while (plan := steps.next(results)) is not None:
+        results.append(system.measure(plan))
+    (row,) = steps.rows(results)
+    return row, results
+
+
+@cache
+def limit_ratio(name: str, steps: int = 1000) -> float:
+    """The limit of a world as a share of its capacity; 0: at no rate is half of the steps clean.
+
+    Each step is that of a world of its own, at a time of its own.
+    """
+
+    def clean(ratio: float, steps: int) -> float:
+        good = 0
+        for seed in range(steps):
+            world = ALL[name](10_000 + seed)
+            good += lost(world, ratio * world.capacity, HELD_S, 5.0 + 60.0 * seed / steps) <= TARGET
+        return good / steps
+
+    ratio = 4.0
+    while ratio > 0.004 and clean(ratio, steps // 10) < 0.5:
+        ratio /= 1.1
+    if ratio <= 0.004:
+        return 0.0
+    low, high = log(ratio / 1.2), log(ratio * 1.2)
+    for _ in range(6):
+        middle = (low + high) / 2
+        low, high = (middle, high) if clean(exp(middle), steps) >= 0.5 else (low, middle)
+    return exp(low)
+
+
+def rungs_off(name: str, seed: int, *, of: int = 1000) -> tuple[str, int | None, float]:
+    """The answer of a table, its rungs above the limit (None: there is no rate, or no limit), and its seconds.
+
+    Args:
+        name: that of the world.
+        seed: of its table.
+        of: how many steps its limit is computed from.
+    """
+    world = ALL[name](seed)
+    row, _ = table(world)
+    rate, ladder = row["max_rate_below_0_5pct_drop_pps"], Ladder(10)
+    limit = limit_ratio(name, of) * world.capacity
+    answer = str(row["loss_answer"])
+    if not isinstance(rate, float):
+        return answer, None, float(str(row["wall_s"]))
+    if not limit:
+        return answer, 99, float(str(row["wall_s"]))
+    return answer, ladder.at_most(rate) - ladder.at_most(limit), float(str(row["wall_s"]))
+
+
+def shares(name: str, tables: int) -> str:
+    """The shares of a world, in a line."""
+    found = [rungs_off(name, seed) for seed in range(tables)]
+    off = [rungs for _, rungs, _ in found if rungs is not None]
+    near = sum(abs(rungs) <= 1 for rungs in off) / tables
+    over = sum(rungs > 1 for rungs in off) / tables
+    alike = sum(abs(a - b) <= 1 for a, b in zip(off[::2], off[1::2], strict=False)) / max(len(off) // 2, 1)
+    answers = Counter(answer for answer, *_ in found)
+    seconds = sorted(each for *_, each in found)
+    return (
+        f"{name:18} limit {limit_ratio(name):5.2f}  near {near:4.0%}  above {over:4.0%}  alike {alike:4.0%}  "
+        f"{seconds[len(seconds) // 2]:4.0f} s ({seconds[-1]:.0f})  {dict(answers)} {sorted(Counter(off).items())}"
+    )
+
+
+if __name__ == "__main__":
+    how_many = int(sys.argv[1]) if len(sys.argv) > 1 else 250
+    with ProcessPoolExecutor() as pool:
+        for line in pool.map(shares, sys.argv[2:] or ALL, [how_many] * len(ALL)):
+            sys.stdout.write(f"{line}\n")
