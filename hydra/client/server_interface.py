@@ -113,8 +113,9 @@ def free_ports(host: str, count: int) -> list[int]:
 
 
 def endpoint_of(host: str, ports: Sequence[int]) -> str:
-    """A server's endpoint in the control channel: ``host:port`` of each port, separated by commas."""
-    return ",".join(f"{host}:{port}" for port in ports)
+    """A server's endpoint: ``host:port`` of each port, separated by commas, an address of IPv6 in brackets."""
+    shown = f"[{host}]" if ":" in host else host
+    return ",".join(f"{shown}:{port}" for port in ports)
 
 
 def accepts(host: str, port: int, within_s: float = _CONNECT_WITHIN_S) -> bool:

@@ -33,7 +33,7 @@ class AccessError(OSError):
         reason: why it failed.
         remedy: what to try; "": nothing in particular.
         server: the server, as the subject of a sentence; "": it is not known here.
-        code: the kernel's number of the error; None: not known.
+        code: the kernel's number of the error, negative if the name of the host has no address; None: not known.
     """
 
     def __init__(self, layer: Layer, reason: str, remedy: str = "", server: str = "", code: int | None = None) -> None:
@@ -157,7 +157,7 @@ def access_error(error: OSError, host: str, tls: ClientTls | None) -> AccessErro
         return AccessError("network", "no answer in time")
     code = error.errno or 0  # those of getaddrinfo are negative
     reason = os.strerror(code) if code > 0 else error.strerror or str(error)
-    return AccessError("network", reason, code=code if code > 0 else None)
+    return AccessError("network", reason, code=code or None)
 
 
 def _of_handshake(name: str, tls: ClientTls | None) -> AccessError:

@@ -8,6 +8,7 @@ a click command with this name. An object is imported when it is looked up; list
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     import click
 
     from hydra.engine.interface import EngineSpec
-    from hydra.system import SystemSpec
+    from hydra.system import Greeting, SystemSpec
 
 T = TypeVar("T")
 
@@ -42,6 +43,15 @@ def systems() -> Mapping[str, SystemSpec]:
     from hydra.system import SystemSpec
 
     return _Registry(SYSTEMS, SystemSpec)
+
+
+def greetings() -> list[Greeting]:
+    """How the servers of all systems are known that can be used."""
+    found = []
+    for name in systems():
+        with contextlib.suppress(ConfigError):
+            found += [greeting] if (greeting := systems()[name].greeting) else []
+    return found
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from shlex import quote
 from typing import Final
 
@@ -157,6 +157,38 @@ class SettingsSkipped(HydraWarning):
             f"the servers at {self.address} keep their own settings: Hydra did not set {', '.join(self.names)} "
             "of the preset"
         )
+
+
+class AddressesSilent(HydraWarning):
+    """Some addresses of the user's servers do not answer while others do; ``silent`` has the reasons by address."""
+
+    remedy = "clients use the other addresses of --servers; leave out those that are wrong"
+    template = "{system} does not answer at {places}"
+    system: str
+    silent: Mapping[str, str]
+
+    @property
+    def places(self) -> str:
+        """The addresses and their reasons."""
+        return _with_reasons(self.silent)
+
+
+class AdvertisedSilent(HydraWarning):
+    """The user's servers send clients that lose their connection to addresses that do not answer on this machine."""
+
+    remedy = "make these addresses reachable from the clients' hosts, or correct what the servers advertise"
+    template = "{servers} names further addresses to its clients, of which these do not answer: {places}"
+    servers: str
+    silent: Mapping[str, str]
+
+    @property
+    def places(self) -> str:
+        """The addresses and their reasons."""
+        return _with_reasons(self.silent)
+
+
+def _with_reasons(silent: Mapping[str, str]) -> str:
+    return ", ".join(f"{address} ({reason})" for address, reason in silent.items())
 
 
 class MetricsRefused(HydraWarning):

@@ -14,14 +14,15 @@ from typing import Final
 from confluent_kafka import KafkaError
 
 from hydra.client.tls import AccessError, ClientTls, access_error, certificate_error, secured, speaks_tls
+from hydra.config.plugins import greetings
 from hydra.kafkatest.librdkafka import LOGINS
 from hydra.kafkatest.nodes import host_and_port
 from hydra.kafkatest.properties import confluent_config
+from hydra.system.listener import explained, together
 from hydra.system.worker_thread import at_once
 
 _WITHIN_S: Final = 1.0
 """How long a connection, each part of a handshake, and an alert after it may take."""
-_MOST_BROKERS: Final = 2
 _SECURE: Final = ("ssl", "sasl_ssl")
 _ONLY_LIBRDKAFKA: Final = (
     *("ssl.key.password", "ssl.keystore.location", "ssl.crl.location", "ssl.cipher.suites", "ssl.engine.location"),
@@ -53,20 +54,21 @@ def rejection(bootstrap: str, properties: Mapping[str, str], error: KafkaError |
     tls = _client_tls(config) if has_tls else None
     if has_tls and tls is None:
         return None
-    found = at_once(lambda address: _at(address, tls), bootstrap.split(",")[:_MOST_BROKERS])
-    errors = [each for each in found if each is not None]
-    rejections = [each for each in errors if each.layer != "network"]
-    reached = len(errors) < len(found) or (error is not None and error.code() == KafkaError._SSL)
-    return rejections[0] if rejections else None if reached else errors[0]
+    addresses = [address.strip() for address in bootstrap.split(",")]
+    found = zip(addresses, at_once(lambda address: _at(address, tls), addresses), strict=True)
+    errors = {address: each for address, each in found if each is not None}
+    reached = len(errors) < len(addresses) or (error is not None and error.code() == KafkaError._SSL)
+    only_silent = all(each.layer == "network" for each in errors.values())
+    return None if not errors or (only_silent and reached) else together(errors, "Kafka at")
 
 
 def _at(address: str, tls: ClientTls | None) -> AccessError | None:
     """Why a broker rejects a client; None if that is not known."""
-    host, port = host_and_port(address.strip())
+    host, port = host_and_port(address)
     try:
         with socket.create_connection((host, port), _WITHIN_S) as connection:
             if tls is None:
-                return _TLS_DEMANDED if speaks_tls(connection) else None
+                return _TLS_DEMANDED if speaks_tls(connection) else _of_listener(address)
             with secured(connection, host, tls) as secure:
                 return _rejected(secure, tls)
     except OSError as e:
@@ -75,6 +77,13 @@ def _at(address: str, tls: ClientTls | None) -> AccessError | None:
         for flag, name in _NAMES.items():
             remedy = remedy.replace(flag, name)
         return AccessError(found.layer, found.reason, remedy)
+
+
+def _of_listener(address: str) -> AccessError | None:
+    """The error if what listens there is no broker; None if it is one, or nothing is known."""
+    unknown = AccessError("network", "")
+    found = explained(unknown, host_and_port(address), "Kafka", greetings(), f"Kafka at {address}")
+    return None if found is unknown else found
 
 
 def _rejected(secure: ssl.SSLSocket, tls: ClientTls) -> AccessError | None:

@@ -16,7 +16,7 @@ from hydra.kafkatest.batching import batch_bytes, longest_key
 from hydra.kafkatest.librdkafka import code, is_refusal, text
 from hydra.kafkatest.settings import groups_of, spec_of
 from hydra.kafkatest.step_topic import TopicConfig, topic_config_of
-from hydra.kafkatest.topics import PREFIX, Cluster, Topics, admin_client
+from hydra.kafkatest.topics import PREFIX, Cluster, Topics, UnreachedError, admin_client
 from hydra.model import Scenario, with_values
 from hydra.system.worker_thread import in_time
 
@@ -32,8 +32,11 @@ _LIMIT: Final = "message.max.bytes"
 _LIMIT_OF_TOPIC: Final = "max.message.bytes"
 
 
-def examine(scenario: Scenario) -> None:
+def examine(scenario: Scenario) -> dict[str, str]:
     """Asks the user's cluster for everything that the run will need, and makes nothing.
+
+    Returns:
+        Why each of several addresses that the user names does not answer.
 
     Raises:
         UsageError: the cluster does not answer, one of its brokers cannot be reached, or it would reject the run.
@@ -41,7 +44,7 @@ def examine(scenario: Scenario) -> None:
     spec = spec_of(scenario)
     with contextlib.closing(Topics(spec.bootstrap, spec.properties, "")) as topics:
         cluster = topics.reach()
-        reach_all(spec.bootstrap, cluster, spec.properties)
+        silent = reach_all(spec.bootstrap, cluster, spec.properties)
         require_brokers(spec.bootstrap, cluster.brokers, max(config.replicas for config in configs_of(scenario)))
         require_in_sync(scenario)
         admin = admin_client(spec.bootstrap, spec.properties, lambda _: None)
@@ -55,32 +58,36 @@ def examine(scenario: Scenario) -> None:
             raise UsageError(f"Kafka at {spec.bootstrap} does not answer: {text(e)}", "check --servers") from None
         for group in groups_of(scenario):
             _try_group(topics, group if spec.exact_group else f"{PREFIX}-check-{secrets.token_hex(4)}-{group}")
+    return silent
 
 
-def reach_all(bootstrap: str, cluster: Cluster, properties: Mapping[str, str]) -> None:
-    """Asks every broker at the address that it advertises, all at once.
+def reach_all(bootstrap: str, cluster: Cluster, properties: Mapping[str, str]) -> dict[str, str]:
+    """Asks every broker at the address that it advertises, and at each of several that the user names, all at once.
+
+    Returns:
+        Why each address that the user names does not answer; the libraries choose among them.
 
     Raises:
-        UsageError: one does not answer, with the address.
+        UsageError: an advertised address does not answer.
     """
+    named = [address.strip() for address in bootstrap.split(",")] if "," in bootstrap else []
     further = {number: address for number, address in cluster.addresses.items() if address != bootstrap}
 
     def why_silent(address: str) -> str:
         with contextlib.closing(Topics(address, properties, "")) as topics:
             try:
                 topics.reach()
-            except UsageError as e:
-                return e.what
+            except UnreachedError as e:
+                return e.reason
         return ""
 
-    answers = in_time(why_silent, further.values(), _BROKERS_WITHIN_S)
-    silent = {
-        number: f"Kafka at {address} does not answer: network: no answer in time" if answer is None else answer
-        for (number, address), answer in zip(further.items(), answers, strict=True)
-        if answer != ""
-    }
+    asked = list(dict.fromkeys([*named, *further.values()]))
+    answers = dict(zip(asked, in_time(why_silent, asked, _BROKERS_WITHIN_S), strict=True))
+    why = {address: "no answer in time" if answer is None else answer for address, answer in answers.items()}
+    silent = {number: why[address] for number, address in further.items() if why[address]}
     if silent:
         raise unreachable(bootstrap, cluster, silent)
+    return {address: why[address] for address in named if why[address]}
 
 
 def unreachable(bootstrap: str, cluster: Cluster, silent: Mapping[int, str]) -> UsageError:
@@ -95,7 +102,7 @@ def unreachable(bootstrap: str, cluster: Cluster, silent: Mapping[int, str]) -> 
     more = f" ({len(silent)} of {cluster.brokers} brokers do not answer)" if len(silent) > 1 else ""
     address = cluster.addresses[number]
     return UsageError(
-        f"Kafka at {bootstrap} advertises broker {number} at {address}, but {why}{more}",
+        f"Kafka at {bootstrap} advertises broker {number} at {address}, which does not answer: {why}{more}",
         f"make {address} reachable from this machine, or correct advertised.listeners of this broker",
     )
 

@@ -37,7 +37,7 @@ from hydra.model import (
     with_values,
 )
 from hydra.options import setting_flag
-from hydra.system import ReadAhead, Reference, Refusal, System, SystemSpec
+from hydra.system import Greeting, ReadAhead, Reference, Refusal, System, SystemSpec
 
 _BATCH: Final = Reference("hydra_kafka_batch.csv", "kafka-batch", ("clients", "msg_batch"))
 _FIXED: Final = Reference("hydra_kafka_fixed_rate.csv", "kafka-fixed")
@@ -67,6 +67,12 @@ class KafkaSystemSpec(SystemSpec):
     has_patterns = False
     tables = {TABLE: KafkaSpec}
     address_key = f"{TABLE}.bootstrap"
+    greeting = Greeting(
+        "Kafka",
+        "a Kafka broker",
+        rb"\x00\x00..hyd!",
+        b"\x00\x00\x00\x0a\x00\x12\x00\x00hyd!\xff\xff",  # ApiVersions; the answer repeats the correlation id
+    )
     own_ports = 16  # counted in a network namespace of its own
     implementations = IMPLEMENTATIONS
     tools = (TOOL,)

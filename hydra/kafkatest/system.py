@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from hydra.config.machine_limits import read_limits
 from hydra.config.user_folders import state_folder
 from hydra.errors import DoesNotFitError, RunDirectoryError, ServerError, StepError, UsageError
-from hydra.events.warnings import CleanupFailed, EarlierCleanup, SettingsSkipped
+from hydra.events.warnings import AddressesSilent, CleanupFailed, EarlierCleanup, SettingsSkipped
 from hydra.kafkatest.broker import KafkaCluster
 from hydra.kafkatest.broker_liveness import BrokerMonitor
 from hydra.kafkatest.broker_memory import shortage
@@ -241,7 +241,8 @@ class KafkaSystem(ServerSystem):
         return f"{topic_part(run)}-{secrets.token_hex(4)}"
 
     def _reach(self) -> None:
-        examine(self._scenario)
+        silent = examine(self._scenario)
+        self._warnings += [AddressesSilent("Kafka", silent)] if silent else []
 
     def _server_program(self) -> KafkaProgram:
         return KafkaProgram()

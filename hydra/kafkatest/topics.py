@@ -69,6 +69,14 @@ _LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 _T = TypeVar("_T")
 
 
+class UnreachedError(UsageError):
+    """A cluster does not answer, or rejects this user; ``reason`` is why, without its addresses."""
+
+    def __init__(self, what: str, reason: str, remedy: str) -> None:
+        super().__init__(what, remedy)
+        self.reason = reason
+
+
 @dataclass(frozen=True, slots=True)
 class Cluster:
     """A cluster's description of itself; ``addresses`` are those that its brokers advertise, by their ids."""
@@ -115,7 +123,7 @@ class Topics:
         """The cluster's description, requested before anything is created.
 
         Raises:
-            UsageError: the cluster does not answer within about ``REACH_TIMEOUT_S``, or rejects this user.
+            UnreachedError: the cluster does not answer within about ``REACH_TIMEOUT_S``, or rejects this user.
         """
         deadline = time.monotonic() + REACH_TIMEOUT_S
         while True:
@@ -125,7 +133,8 @@ class Topics:
                 if self._complaint.refused or time.monotonic() > deadline:
                     found = rejection(self._bootstrap, self._properties, self._complaint.error)
                     what = str(found.at(f"Kafka at {self._bootstrap}")) if found else e.what
-                    raise UsageError(what, (found and found.remedy) or e.remedy) from None
+                    reason = found.reason if found else self._complaint.explain(TimeoutError())
+                    raise UnreachedError(what, reason, (found and found.remedy) or e.remedy) from None
 
     def describe(self, timeout_s: float = QUESTION_TIMEOUT_S) -> Cluster:
         """The cluster's description.

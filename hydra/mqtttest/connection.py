@@ -20,6 +20,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
+from hydra.client.server_interface import endpoint_of
 from hydra.client.subscriber_connection import ConnectPhases
 from hydra.client.tls import AccessError, access_error, password_error, secured, speaks_tls
 from hydra.model.acceptance import CONNECTION_LOST, NO_DESTINATION, NOT_AUTHORIZED, OTHER, QUOTA, TOO_LARGE
@@ -32,12 +33,10 @@ if TYPE_CHECKING:
 
 
 CONNECT_TIMEOUT_S: Final = 10.0
-_CLOSED: Final = (
-    "the server closed the connection before it accepted the client, as servers do at their limit of connections or of "
-    "open files"
-)
+_CLOSED: Final = "the server closed the connection before it accepted the client"
+_OF_LIMITS: Final = ", as servers do at their limit of connections or of open files"
 _PROBE_WITHIN_S: Final = 2.0
-_ASK_FOR_S: Final = 4.0
+_ASK_FOR_S: Final = 3.5
 """How long the controller waits for an answer."""
 _KEEPALIVE_S: Final = 10
 """The keepalive of the controller's connections."""
@@ -123,6 +122,7 @@ class MqttConnection:
             rejected it, None if it did not.
         timeout_s: time limit in seconds for an answer of the server.
         asks_why: whether a second connection finds out why the server ended the first one.
+        is_known: whether the server has accepted clients of this run before.
 
     Attributes:
         server: the server, as the subject of a sentence.
@@ -146,10 +146,12 @@ class MqttConnection:
         on_answer: Callable[[int, ReasonCode | None], None] | None = None,
         timeout_s: float = CONNECT_TIMEOUT_S,
         asks_why: bool = True,
+        is_known: bool = True,
     ) -> None:
         self._step = step
         self._asks_why = asks_why
-        self.server = f"the MQTT server at {step.host}:{step.port}"
+        self._closed = _CLOSED + (_OF_LIMITS if is_known else "")
+        self.server = f"the MQTT server at {endpoint_of(step.host, [step.port])}"
         self._timeout_s = timeout_s
         self._is_5 = step.protocol == "5"
         self._accepted: ReasonCode | None = None
@@ -199,7 +201,7 @@ class MqttConnection:
         """A connection of the controller, with a client id of its own; exceptions as above."""
         how = {each.name: getattr(access, each.name) for each in fields(access)}
         step = MqttStep(topic="hydra", keepalive=_KEEPALIVE_S, protocol=protocol, **how)
-        return cls(f"hydra-{secrets.token_hex(8)}", step, on_message=on_message, timeout_s=_ASK_FOR_S)
+        return cls(f"hydra-{secrets.token_hex(8)}", step, on_message=on_message, timeout_s=_ASK_FOR_S, is_known=False)
 
     def _connect(self) -> None:
         step = self._step
@@ -223,7 +225,7 @@ class MqttConnection:
             raise access_error(e, step.host, step.tls).at(self.server) from None
         connected = self._client.socket()
         if connected is None:
-            raise self._ended(_CLOSED)
+            raise self._ended(self._closed)
         opened_ns = time.monotonic_ns()
         self._descriptor = connected.fileno()
         # TLS reads a whole record from the socket.
@@ -235,7 +237,7 @@ class MqttConnection:
         with contextlib.suppress(ConnectionError):
             self.await_(lambda: self._accepted is not None, self._timeout_s, "to the connection")
         if self._accepted is None:
-            raise self._ended(_CLOSED)
+            raise self._ended(self._closed)
         if self._accepted.value in _LOGIN:
             raise password_error(step.username, step.password).at(self.server)
         if self._accepted.value == _OTHER_PROTOCOL:

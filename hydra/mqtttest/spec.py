@@ -9,7 +9,7 @@ from hydra.measure.column import wire_bytes
 from hydra.measure.column_names import LOST_BY_SILENCE
 from hydra.model import RESTART, Demand, Figure, Scenario, ServerSpec, Settings, SetupPart
 from hydra.mqtttest.settings import TABLE, MqttSettings, MqttSpec, spec_of
-from hydra.system import Footprint, Refusal, ReportColumn, ServerFootprint, System, SystemSpec
+from hydra.system import Footprint, Greeting, Refusal, ReportColumn, ServerFootprint, System, SystemSpec
 from hydra.system.restart_refusals import why_no_restart
 
 _OF_SESSIONS: Final[Sequence[tuple[str, bool, Mapping[Figure, str]]]] = (
@@ -31,6 +31,12 @@ class MqttSystemSpec(SystemSpec):
     shows_disconnections = ("paho-mqtt", "native")
     tables = {TABLE: MqttSpec}
     address_key = f"{TABLE}.broker"
+    greeting = Greeting(
+        "MQTT",
+        "an MQTT server",
+        rb"\x20\x02[\x00\x01][\x00-\x05]",
+        b"\x10\x0c\x00\x04MQTT\x04\x02\x00\x05\x00\x00",  # CONNECT of 3.1.1, without a client id
+    )
     own_ports = 3  # counted in a network namespace of its own
     # Counted in /proc on one machine (method: docs/mqtt.md), and rounded up.
     implementations = {

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
 import msgspec
 
 from hydra.client.tls import AccessError
+from hydra.config.plugins import greetings
 from hydra.errors import ServerError, UsageError
 from hydra.events.warnings import CleanupFailed
 from hydra.model import Role, Scenario, ServerFacts, Settings
@@ -25,6 +26,7 @@ from hydra.mqtttest.program import KIND, MosquittoJoin, MosquittoProgram
 from hydra.mqtttest.settings import MqttAccess, MqttSettings, Protocol, most_in_flight, spec_of
 from hydra.native.client_command import command
 from hydra.system import Program
+from hydra.system.listener import explained
 from hydra.system.server_system import ServerSystem
 from hydra.system.worker_thread import WorkerThread
 from hydra.wire.protocol_constants import kind_of
@@ -199,8 +201,13 @@ class MqttSystem(ServerSystem):
             for protocol in self._protocols:
                 examine(self._access, self._scenario, protocol)
         except OSError as e:
-            remedy = e.remedy if isinstance(e, AccessError) else ""
-            raise UsageError(str(e), remedy or "check --servers, or leave it out: then Hydra starts a server") from e
+            access, remedy = self._access, ""
+            if isinstance(e, AccessError) and not (access.tls or access.websocket):
+                server = f"the MQTT server at {self._theirs}"
+                e = explained(e, (access.host, access.port), "MQTT", greetings(), server)
+            if isinstance(e, AccessError):
+                remedy = e.remedy
+            raise UsageError(str(e), remedy or "check --servers, or leave it out: then Hydra starts a server") from None
 
     def _server_program(self) -> MosquittoProgram:
         return MosquittoProgram()

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import Final
+import socket
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
-from hydra.client.tls import AccessError, ClientTls
+from hydra.client.tls import AccessError, ClientTls, access_error
+from hydra.config.plugins import greetings
 from hydra.errors import ConfigError, RefusedKeyError
-from hydra.natstest.connection import NatsConnection
+from hydra.natstest.connection import NatsConnection, host_and_port
 from hydra.natstest.settings import TABLE, NatsAccess, NatsLogin, NatsSpec
 from hydra.system import Refusal
+from hydra.system.listener import explained, together
 from hydra.system.server_access import (
     AddressError,
     AddressForm,
@@ -133,29 +136,61 @@ def secrets_of(spec: NatsSpec) -> Iterator[str]:
 
 
 _LET_IN_WITHIN_S: Final = 2.0
+_ADVERTISED_WITHIN_S: Final = 1.0
 
 
-def reached(access: NatsAccess) -> NatsAccess:
-    """The access with the TLS that clients need: a client of Hydra has connected to each server.
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How the user's servers let clients in.
+
+    Attributes:
+        access: the addresses that answer, with the TLS that clients need.
+        silent: why each other address does not answer.
+        advertised: likewise for each address to which these servers send clients that lose their connection.
+    """
+
+    access: NatsAccess
+    silent: Mapping[str, AccessError] = field(default_factory=dict)
+    advertised: Mapping[str, AccessError] = field(default_factory=dict)
+
+
+def reached(access: NatsAccess) -> Reached:
+    """How the servers let clients in: a client of Hydra has connected to each address.
 
     Raises:
-        AccessError: a server rejects the client, or does not answer.
+        AccessError: a server rejects the client, or none answers.
     """
-    answers = at_once(lambda server: _let_in(replace(access, servers=[server])), access.servers)
-    errors = [each for each in answers if isinstance(each, AccessError)]
-    rejections = [each for each in errors if each.layer != "network"]
-    if errors:
-        raise (rejections or errors)[0]
-    return replace(access, tls=next((each for each in answers if isinstance(each, ClientTls)), None))
+    answers = dict(zip(access.servers, at_once(lambda each: _let_in(access, each), access.servers), strict=True))
+    errors = {server: answer for server, answer in answers.items() if isinstance(answer, AccessError)}
+    if len(errors) == len(answers) or any(error.layer != "network" for error in errors.values()):
+        raise together(errors, "NATS at")
+    greeted = [answer for answer in answers.values() if not isinstance(answer, AccessError)]
+    tls = next((tls for tls, _ in greeted if tls), None)
+    named = [server for server in access.servers if server not in errors]
+    further = dict.fromkeys(each for _, info in greeted for each in info.get("connect_urls") or () if each not in named)
+    unseen = zip(further, at_once(_unreachable, further), strict=True)
+    return Reached(
+        replace(access, servers=named, tls=tls), errors, {address: error for address, error in unseen if error}
+    )
 
 
-def _let_in(access: NatsAccess) -> ClientTls | AccessError | None:
+def _let_in(access: NatsAccess, server: str) -> tuple[ClientTls | None, Mapping[str, Any]] | AccessError:
+    """The TLS and the INFO of a server, or why it does not let a client in."""
     connection = NatsConnection("hydra-check")
     try:
-        connection.open(access, _LET_IN_WITHIN_S)
+        connection.open(replace(access, servers=[server]), _LET_IN_WITHIN_S)
     except AccessError as e:
-        return e
+        return explained(e, host_and_port(server), "NATS", greetings(), f"NATS at {server}")
     else:
-        return connection.tls
+        return connection.tls, connection.info
     finally:
         connection.end()
+
+
+def _unreachable(server: str) -> AccessError | None:
+    host, port = host_and_port(server)
+    try:
+        socket.create_connection((host, port), _ADVERTISED_WITHIN_S).close()
+    except OSError as e:
+        return access_error(e, host, None)
+    return None

@@ -267,9 +267,8 @@ class NatsConnection:
             OSError: no server listens.
         """
         for number, server in enumerate(self._access.servers, start=1):
-            host, _, port = server.rpartition(":")
             try:
-                reader, writer = await asyncio.open_connection(host.strip("[]"), int(port), limit=_LONGEST_LINE)
+                reader, writer = await asyncio.open_connection(*host_and_port(server), limit=_LONGEST_LINE)
             except OSError:
                 if number == len(self._access.servers):
                     raise
@@ -285,8 +284,8 @@ class NatsConnection:
         """
 
         async def second_line() -> bytes:
-            host, _, port = self._access.servers[-1].rpartition(":")
-            reader, writer = await asyncio.open_connection(host.strip("[]"), int(port), limit=_LONGEST_LINE)
+            server = host_and_port(self._access.servers[-1])
+            reader, writer = await asyncio.open_connection(*server, limit=_LONGEST_LINE)
             with contextlib.closing(writer):
                 await reader.readline()
                 return await reader.readline()
@@ -561,6 +560,12 @@ class NatsConnection:
 
 _LONGEST_LINE: Final = 65_536
 _SECOND_LINE_WITHIN_S: Final = 0.5
+
+
+def host_and_port(server: str) -> tuple[str, int]:
+    """The host, without the brackets of an address of IPv6, and the port of ``host:port``."""
+    host, _, port = server.rpartition(":")
+    return host.strip("[]"), int(port)
 
 
 def info_of(line: bytes) -> dict[str, Any]:

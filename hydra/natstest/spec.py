@@ -10,7 +10,7 @@ from hydra.measure.column_names import LOST_BY_SILENCE
 from hydra.model import RESTART, Demand, Figure, Scenario, ServerSpec, Settings, SetupPart
 from hydra.natstest.settings import TABLE, NatsSettings, NatsSpec, spec_of
 from hydra.options import setting_flag
-from hydra.system import Footprint, Refusal, ServerFootprint, System, SystemSpec
+from hydra.system import Footprint, Greeting, Refusal, ServerFootprint, System, SystemSpec
 from hydra.system.restart_refusals import why_no_restart
 
 IMPLEMENTATIONS: Final = {
@@ -57,6 +57,7 @@ class NatsSystemSpec(SystemSpec):
     implementations = IMPLEMENTATIONS
     servers = SERVER
     address_key = f"{TABLE}.servers"
+    greeting = Greeting("NATS", "a NATS server", rb"INFO \{")
     own_ports = 6  # counted in a network namespace of its own
     server_spec = ServerSpec(demand=Demand(base_cpus=1.0, base_mem=512.0, ports=2))
     elsewhere = (setting_flag(f"{TABLE}.servers", of=NatsSpec),)

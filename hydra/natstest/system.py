@@ -19,11 +19,11 @@ import msgspec
 from hydra.client.server_interface import may_be_there
 from hydra.client.tls import AccessError
 from hydra.errors import ServerError, StepError, UsageError
-from hydra.events.warnings import CleanupFailed, EarlierCleanup
+from hydra.events.warnings import AddressesSilent, AdvertisedSilent, CleanupFailed, EarlierCleanup
 from hydra.model import Role, Scenario, ServerFacts, Settings
 from hydra.native.client_command import command
 from hydra.natstest.access import access_of, addresses, reached
-from hydra.natstest.connection import info_of
+from hydra.natstest.connection import host_and_port, info_of
 from hydra.natstest.first_contact import examine
 from hydra.natstest.program import KIND, PROGRAM, NatsJoin, NatsProgram
 from hydra.natstest.settings import NatsAccess, NatsEnd, NatsSettings, spec_of
@@ -115,9 +115,8 @@ class NatsCluster:
 
 def greeting(server: str) -> dict[str, Any]:
     """The INFO object that the server at ``host:port`` sends to every client; {} if no server answers."""
-    host, _, port = server.rpartition(":")
     try:
-        with socket.create_connection((host, int(port)), _ANSWER_TIMEOUT_S) as connection:
+        with socket.create_connection(host_and_port(server), _ANSWER_TIMEOUT_S) as connection:
             connection.settimeout(_ANSWER_TIMEOUT_S)
             return info_of(connection.makefile("rb").readline(65_536))
     except (OSError, ValueError):
@@ -178,7 +177,7 @@ class NatsSystem(ServerSystem):
             first = self._first(stream, f"{subject}.*" if settings.topics > 1 else subject, own.storage)
         self._stream = stream
         told = {name: value for name, value in settings.system.items() if name not in _OF_STREAMS}
-        where = {"servers": self._address.split(","), "subject": subject, "stream": stream, "first": first}
+        where = {"servers": self._access.servers, "subject": subject, "stream": stream, "first": first}
         access = {"login": self._access.login, "tls": self._access.tls}
         return {**told, **where, **{name: msgspec.to_builtins(each) for name, each in access.items() if each}}
 
@@ -279,9 +278,16 @@ class NatsSystem(ServerSystem):
             UsageError: none answers, or one rejects a client; or native clients are without the TLS that one demands.
         """
         try:
-            self._reached = reached(access_of(self._spec))
+            found = reached(access_of(self._spec))
         except AccessError as e:
             raise UsageError(str(e), e.remedy or "check the host and port of --servers") from None
+        self._reached = found.access
+        silent, advertised = (
+            {address: error.reason for address, error in errors.items()} for errors in (found.silent, found.advertised)
+        )
+        self._warnings += [AddressesSilent("NATS", silent)] if silent else []
+        servers = f"NATS at {','.join(found.access.servers)}"
+        self._warnings += [AdvertisedSilent(servers, advertised)] if advertised else []
         self.program("subscriber")
 
     def _needs_streams(self) -> bool:
@@ -352,8 +358,12 @@ class NatsSystem(ServerSystem):
     def left(self) -> list[CleanupFailed]:
         """The streams on the user's servers that are not deleted."""
         streams = self._registry.all() if self._registry is not None else ()
-        clean = f"nats --server {quote(self._address)} stream rm"
-        return [CleanupFailed(each, self._address, f"{clean} {each} removes it") for each in streams]
+        return [self._kept(each) for each in streams]
+
+    def _kept(self, stream: str) -> CleanupFailed:
+        """The warning about a stream that is not deleted, with the command that removes it."""
+        clean = f"nats --server {quote(self._address)} stream rm {stream}"
+        return CleanupFailed(stream, self._address, f"{clean} removes it when the servers answer")
 
     def _disconnect(self) -> None:
         """Deletes the streams on the user's servers; those on Hydra's servers are deleted with the servers' data."""
@@ -364,10 +374,8 @@ class NatsSystem(ServerSystem):
             for stream in streams.ours if self._theirs else ():
                 try:
                     streams.delete(stream)
-                except ServerError as e:
-                    self._warnings.append(
-                        CleanupFailed(stream, self._address, f"remove it when the servers answer again: {e.what}")
-                    )
+                except ServerError:
+                    self._warnings.append(self._kept(stream))
                 else:
                     if self._registry is not None:
                         self._registry.remove(stream)
@@ -384,7 +392,7 @@ class ServerMonitor:
 
     def __init__(self, servers: Sequence[str]) -> None:
         self._servers = tuple(servers)
-        self._addresses = [(host.strip("[]"), int(port)) for host, _, port in (s.rpartition(":") for s in servers)]
+        self._addresses = [host_and_port(server) for server in servers]
         self._gone = ""
         self._closed = threading.Event()
         self._thread = WorkerThread()

@@ -15,6 +15,7 @@ from hydra.system.experiment import (
 from hydra.system.interface import Program, ServerCluster, Servers, System, Waiting, programs, wait_alone
 from hydra.system.specification import (
     Footprint,
+    Greeting,
     QueueCapacity,
     ReadAhead,
     Reference,

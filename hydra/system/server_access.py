@@ -11,6 +11,7 @@ from typing import BinaryIO, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
 from hydra.client.regular_file import opened
+from hydra.client.server_interface import endpoint_of
 from hydra.client.tls import AccessError, ClientTls
 from hydra.errors import RefusedKeyError, UsageError
 
@@ -53,6 +54,8 @@ class AddressForm:
         Raises:
             AddressError: the text is no such address.
         """
+        if not text.strip():
+            raise AddressError("an address is empty", self.example)
         login, at, place = text.rpartition("@")
         hidden = (
             f"{login.partition('://')[0]}://***@{place}" if "://" in login else f"***@{place}" if at else _shown(text)
@@ -64,6 +67,8 @@ class AddressForm:
             known = " or ".join(f"{name}://" for name in self.ports if name)
             what = f"{reprlib.repr(hidden)} begins with an unknown scheme"
             raise AddressError(what, f"write {known}" if known else self.example)
+        if "," in place:
+            raise AddressError(f"{reprlib.repr(hidden)} has several addresses", "name one server")
         if at and not scheme:
             named = next((name for name in self.ports if name), "")
             remedy = f"begin it with {named}://" if named else self.example
@@ -72,12 +77,15 @@ class AddressForm:
             parts = urlsplit(text if scheme else f"//{text}")
             port = self.ports[scheme] if parts.port is None else parts.port
             plain = text.isprintable() and " " not in text and not parts.query and not parts.fragment
-            fine = plain and bool(parts.hostname) and 0 < port < 1 << 16 and not parts.netloc.endswith(":")
-        except ValueError:  # the port is no number up to 65535, or brackets do not match
+            host = parts.hostname or ""
+            host.encode("idna")
+            fine = plain and not host.isdigit() and host != "" and 0 < port < 1 << 16 and parts.netloc[-1] != ":"
+        except ValueError:  # the port is no number up to 65535, brackets do not match, or this is no name of a host
             fine = False
         if not fine or (parts.path.strip("/") and not scheme.startswith("ws")):
             encoded = "; write special characters of a password as in a URL: %2F for /" if at else ""
-            raise AddressError(f"{reprlib.repr(hidden)} is no address", self.example + encoded)
+            brackets = "; write an address of IPv6 in brackets: [::1]:PORT" if place.count(":") > 1 else ""
+            raise AddressError(f"{reprlib.repr(hidden)} is no address", self.example + brackets + encoded)
         password = None if parts.password is None else unquote(parts.password)
         return ServerAddress(scheme, str(parts.hostname), port, unquote(parts.username or ""), password, parts.path)
 
@@ -107,7 +115,7 @@ class ServerAddress:
     @property
     def endpoint(self) -> str:
         """``host:port``, with the host in brackets if it is an address of IPv6."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return endpoint_of(self.host, [self.port])
 
 
 class Access(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,27 @@ from hydra.system.interface import System
 
 if TYPE_CHECKING:
     import click
+
+
+@dataclass(frozen=True, slots=True)
+class Greeting:
+    """How a kind of server is known.
+
+    Attributes:
+        protocol: what it speaks.
+        server: what it is called.
+        answer: the beginning of its first bytes, a regular expression.
+        question: what makes it answer; ``b""``: it greets its clients first.
+    """
+
+    protocol: str
+    server: str
+    answer: bytes
+    question: bytes = b""
+
+    def matches(self, answer: bytes) -> bool:
+        """Whether such a server has answered this."""
+        return re.match(self.answer, answer, re.DOTALL) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +193,7 @@ class SystemSpec:
         listener_bytes: memory of a publisher for each subscriber, if there is no server between them.
         address_key: the dotted key of the address of the user's servers; "": there are none.
         natives: names of the implementations that are Hydra's native program and have the options of [native].
+        greeting: how a server of this system is known by its first bytes; None: it is not.
         tools: names of the implementations that run a program of the system, once in every step. Its messages have no
             header: the log counts them; their subscribers and latencies are unknown.
         servers: footprint of a server that Hydra starts; None: the system has no servers.
@@ -213,6 +236,7 @@ class SystemSpec:
     listener_bytes: int = 0
     natives: Sequence[str] = ("native",)
     address_key: str = ""
+    greeting: Greeting | None = None
     tools: Sequence[str] = ()
     servers: ServerFootprint | None = None
     server_spec: ServerSpec | None = None

@@ -58,7 +58,6 @@ OF_CONTROLLER: Final = {
         "limited", "refuses this user: permissions violation for publish to", WITHOUT_TLS, "nats://{at}"
     ),
     # Only Hydra's own check connects to each server.
-    "two servers, one dead": Case("user", "network: Connection refused", LOGIN, "tls://{none}, tls://{at}"),
     "two servers, one rejects": Case("user", "TLS: the server requires a client certificate", LOGIN, "{at},{client}"),
 }
 

@@ -12,6 +12,7 @@ from hydra.client.server_interface import accepts, free_ports
 from hydra.client.supervised_process import SupervisedProcess
 from hydra.config.scenario import load_scenario
 from hydra.errors import ServerError, UsageError
+from hydra.events.warnings import HydraWarning
 from hydra.natstest.connection import JetStreamError, said_in
 from hydra.natstest.first_contact import no_right, require_servers, require_size, subjects
 from hydra.natstest.program import find_server
@@ -19,6 +20,7 @@ from hydra.natstest.settings import NatsAccess
 from hydra.natstest.streams import JetStreams
 from hydra.natstest.system import NatsSystem
 from hydra.system.embedded_server import EmbeddedServer
+from tests.connections.servers import nats
 from tests.integration.command import refusal
 from tests.suite.waiting import wait_until
 
@@ -99,3 +101,56 @@ def test_a_server_that_is_gone_is_not_told_as_one_without_jetstream() -> None:
         pytest.raises(ServerError, match="does not answer: network: Connection refused"),
     ):
         streams.reach(jetstream=True)
+
+
+def test_named_addresses_that_do_not_answer_are_no_error_while_another_one_does(server: EmbeddedServer) -> None:
+    system = NatsSystem(load_scenario("nats-fixed", {"nats.servers": f"{HOST}:1,{server.address}"}))
+    system.check()
+    assert [str(warning) for warning in system.warnings()] == [
+        f"NATS does not answer at {HOST}:1 (Connection refused); "
+        "clients use the other addresses of --servers; leave out those that are wrong"
+    ]
+    assert system.configure(system._scenario.settings)["servers"] == [server.address]
+
+
+@pytest.mark.tier("test")
+def test_addresses_that_the_servers_name_to_clients_and_that_do_not_answer_are_a_warning(
+    needs_nats: None, tmp_path: Path
+) -> None:
+    (route,) = free_ports(HOST, 1)
+    first = {"name": "c", "listen": f"{HOST}:{route}"}
+    second = {"name": "c", "listen": f"{HOST}:-1", "routes": [f"nats://{HOST}:{route}"]}
+    warnings: list[HydraWarning] = []
+    with (
+        nats(tmp_path / "first", cluster=first) as address,
+        nats(tmp_path / "second", cluster=second, client_advertise=f"{HOST}:1"),
+    ):
+        system = NatsSystem(load_scenario("nats-fixed", {"nats.servers": address}))
+
+        def warned() -> bool:
+            system.check()
+            warnings.extend(system.warnings())
+            return bool(warnings)
+
+        wait_until(warned, "the address of the second server")
+    assert warnings[0].text == (
+        f"NATS at {address} names further addresses to its clients, of which these do not answer: "
+        f"{HOST}:1 (Connection refused)"
+    )
+
+
+def test_a_stream_that_cannot_be_removed_is_named_with_the_command_that_removes_it() -> None:
+    class Gone:
+        ours = ("hydra-s",)
+
+        def delete(self, _: str) -> None:
+            raise ServerError("gone")
+
+        def close(self) -> None: ...
+
+    system = NatsSystem(load_scenario("nats-fixed", {"nats.servers": "h:1"}))
+    system._address, system._streams = "h:1", Gone()  # type: ignore[assignment]  # only what the end of a run uses
+    system.close()
+    assert [str(warning) for warning in system.warnings()] == [
+        "hydra-s may be left at h:1; nats --server h:1 stream rm hydra-s removes it when the servers answer"
+    ]
