@@ -363,7 +363,8 @@ OF_DATABASES = """
     servers_starting slowed_by_machine start step stored warning window
 """
 OF_PROGRAMS = """
-    above_highest above_undisturbed addresses_silent advertised_silent batch_not_filled below_lowest by_form cannot_tell changing connections_lost
+    above_highest above_undisturbed addresses_silent advertised_silent
+    batch_not_filled below_lowest by_form cannot_tell changing connections_lost
     contradicted failed_below_held fate_of_gone fate_unknown fewer_figures generator_limited held_at_least
     highest_unknown host_busy host_shared
     interrupted lagged late_messages left_behind left_earlier loses_alone loses_at_start loss loss_between
