@@ -80,6 +80,9 @@ def test_a_killed_server_fails_its_step_and_a_fresh_one_carries_the_row(
     assert others[0].plan == failed.plan
     (row,) = table(run)
     assert {name: row[name] for name in figures} == figures
+    pinned = f"publisher on CPUs {last}, subscriber on CPUs {first}, server on CPUs {first}"
+    where = rf" · {server} [\d.]+ on this machine, \d+ cores?, {pinned} · steps of 1 s"
+    assert re.search(where, (run / "table.md").read_text())
     assert gone([process])
     assert not [*run.glob("nats-*"), *run.glob("server*")]
 

@@ -37,6 +37,7 @@ def test_repeats_take_turns_each_with_clients_of_its_own(tmp_path: Path, run: Pa
     assert (found["paired"], [run["name"] for run in found["runs"]]) == (True, ["pyzmq", "pyzmq-2"])
     assert [each["repeats"] for each in found["comparisons"] if each["primary"]] == [[2, 2], [2, 2]]
     assert found["environment"] == []
+    assert [run["setup"]["subscribers"] for run in found["runs"]] == [[1, 2], [1, 2]]
     record = interleaved_record.read_record(run)
     assert record.ended == "finished"
     sides = [run / name for name in record.sides]

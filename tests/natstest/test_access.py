@@ -200,6 +200,7 @@ def test_servers_that_hydra_starts_use_tls(implementation: str, needs_nats: None
     run = tmp_path / "run"
     small = ("--clients", 1, "--rate", 100, "--duration", 0.2, "--set", "warmup_s=0", "--mode", "jetstream")
     hydra("nats-fixed", "--tls", "--connect-rate", "max", "--implementation", implementation, *small, "--out", run)
+    assert " · TLS · nats-server " in (run / "table.md").read_text()
     (row,) = table(run)
     # libnats does not separate the handshake.
     assert (row["connect_tls_p50_ms"] != "", row["connected_clients"]) == (implementation == "nats-py", "1")

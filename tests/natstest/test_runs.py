@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 from collections import Counter
@@ -39,6 +40,10 @@ def test_modes_are_varied_on_the_users_server_and_nothing_is_left_there(tmp_path
     for row in rows:
         assert (row["failed_clients"], row["slow_consumers"]) == ("0", "0")
         assert_all_arrived(row, 60)
+    parts = (run / "table.md").read_text().splitlines()[4].split(" · ")
+    assert parts[0] == "1 publisher → 2 subscribers"
+    assert parts[3] == "core NATS, JetStream"
+    assert re.fullmatch(r"your own nats-server [\d.]+", parts[-3])
     with closing(JetStreams(NatsAccess(servers=[server.address]))) as streams:
         assert not [name for name in streams.names() if name.startswith("hydra-run-")]
     assert not [*run.glob("nats-*"), *run.glob("server-*")]

@@ -67,6 +67,7 @@ def test_its_command_runs_its_scenario_and_hides_its_secret(package: Path, tmp_p
         (step,) = store.results()
     assert scenario["tables"] == {"toy": {"file": "x.data", "password": "***"}}
     assert step.plan.settings.system == {"chunk": 1000, "shared": 0}
+    assert "file (toy 1.0) · chunks of 1,000 B · on this machine, " in (run / "table.md").read_text()
     assert (run / "x.data").stat().st_size > int(row["total_tx"]) * 24
     # Without its package a run is listed, and its report refused.
     assert "toy" in hydra("runs", tmp_path).stdout
