@@ -45,7 +45,7 @@ class HeldKind(Enum):
     AT_LEAST = "at_least"
     """A rung was held; the clients or their hosts ended the step above it."""
     UNCONFIRMED = "unconfirmed"
-    """The time was over before a rung was held for a whole duration."""
+    """The time was over before a rung was held for a whole duration, and one above it was not."""
     NONE = "none_held"
     """Not even the lowest rung was held."""
 
@@ -106,7 +106,7 @@ class LadderClimb:
         """What is known."""
         if self.low is None:
             return HeldKind.NONE if self._fails(self.lowest) else HeldKind.UNCONFIRMED
-        if self.confirming is None:
+        if self.confirming is None or (self.high is None and self.low < self.highest):
             return HeldKind.UNCONFIRMED
         limited = self.failing is not None and self.failing.figures.get(GENERATOR_LIMITED)
         return HeldKind.AT_LEAST if limited else HeldKind.HELD
@@ -180,6 +180,9 @@ class LadderClimb:
         if self.low is not None and self.high is not None and self.high - self.low > 1:
             yield from self._neighbours(asked, self.low, self.highest, whole=True)
             return True
+        if self.low is not None and self.high is None and self.low < self.highest:
+            yield from self._neighbours(asked, self.low, self.highest, whole=False)
+            return True
         if self.high is None or self._fails(self.high):
             return False
         rung = self.high
@@ -240,7 +243,9 @@ class LadderClimb:
         needed_s = LEAST_MESSAGES / rate
         seconds = max(self.duration_s if whole else min(self.short_s, self.duration_s), needed_s)
         whole = seconds >= self.duration_s
-        later = 0 if whole else 1 if self.low is None or self._held_below(rung) is not None else _WHOLE_STEPS
+        # What follows a bracket may be several whole durations.
+        begun = None in (self.low, self.high) or self._held_below(rung) is not None
+        later = 0 if whole else 1 if begun else _WHOLE_STEPS
         if self.tries and not self._fits(later, seconds + QUICK_DRAIN_S):
             raise _TimeOverError
         step = yield from self._timed(asked.step(self.settings, self.series, rate, self.cohort, seconds))
