@@ -1,8 +1,8 @@
 """The search on a ladder for two neighbouring rungs of which the lower one is held and the higher one is not. Pure.
 
 Short steps bracket the answer: up from a clean rung or down from one that is not, 1, 2, 4, … rungs at a time, then by
-halves. The clean rung is then held for a whole duration; if it is not, whole durations go on below it. At last the rung
-above is measured once more before it counts as not held. A step decides by the rule that rows have for *clean*
+halves. The clean rung is then held for a whole duration; if it is not, whole durations continue below it. At last the
+rung above is measured once more before it counts as not held. A step decides by the rule that rows have for *clean*
 (``cleanness.py``), whatever else happened on its hosts: nothing is inferred from the form of a curve.
 """
 
@@ -30,11 +30,11 @@ _USUAL_DURATION_S: Final = 10.0
 USUAL_SHORT_S: Final = 2.0
 _WHOLE_STEPS: Final = 3
 _SHORT_STEPS: Final = 4
-"""For so many steps of a whole duration, and short ones, longer steps raise the time limit."""
+"""The numbers of steps of a whole duration, and of short ones, whose greater length raises the time limit."""
 
 
 _DOWN: Final = 2
-"""Whole durations go down so many rungs at a time: there is time for three, and the rung between is the third one."""
+"""Whole durations go down by this number of rungs: there is time for three, and the rung between is the third one."""
 
 
 class HeldKind(Enum):
@@ -254,7 +254,7 @@ class LadderClimb:
         return clean
 
     def _fits(self, whole_steps: int, more_s: float = 0.0) -> bool:
-        """Whether the time that is left is enough for so many steps of a whole duration, and more seconds."""
+        """Whether the time that is left is enough for this number of whole durations, and more seconds."""
         return self.spent_s + whole_steps * (self.duration_s + QUICK_DRAIN_S) + more_s <= self.within_s
 
     def _timed(self, steps: Generator[StepPlan, StepResult, StepResult]) -> Generator[StepPlan, StepResult, StepResult]:
