@@ -118,13 +118,13 @@ def test_rates_are_those_of_messages_of_128_bytes_and_published_ones_of_24(name:
 def test_a_command_without_flags_takes_minutes_and_the_published_sweep_more(name: str) -> None:
     usual, published = resolve(name), resolve(name, {"published": True})
     rates = name.endswith("rate")
-    assert usual.scenario.sweep.clients == ((30,) if rates else (10, 30) if name == "kafka-batch" else (10, 30, 100))
-    assert usual.scenario.sweep.duration_s == 5.0
-    assert usual.sweep.expected_s() < (480 if rates else 60)
+    assert usual.scenario.sweep.clients == ((10, 30) if name == "kafka-batch" else (10, 30, 100))
+    assert usual.scenario.sweep.duration_s == (10.0 if rates else 5.0)
+    assert usual.sweep.expected_s() < (120 if rates else 60)
+    assert not rates or usual.sweep.bound_s() == 180
     assert published.sweep.expected_s() > 3 * usual.sweep.expected_s()
     if isinstance(usual.scenario.sweep, SearchSweep):
         assert usual.scenario.sweep.search.loss_target == 0.005
-        assert usual.scenario.sweep.sharp_ratio == 1 / 3
 
 
 def test_values_of_the_published_sweep_go_before_the_file_and_behind_flags(tmp_path: Path) -> None:
@@ -179,11 +179,17 @@ def test_constraints_are_written_as_marathon_writes_them(tmp_path: Path) -> None
 
 
 def test_overrides_replace_add_and_remove() -> None:
-    replaced = {"sweep.clients": (30, 60), "sweep.search": None, "table": "fixed", "settings.rate": 5}
+    replaced = {
+        "sweep.clients": (30, 60),
+        "sweep.held": None,
+        "sweep.search": None,
+        "table": "fixed",
+        "settings.rate": 5,
+    }
     added = {"sweep.vary.message_size": [24, 100], "subscriber.demand.mem_per_client": 1}
     scenario = load_scenario("zmqrate", {**replaced, **added})
     assert scenario.sweep.clients == (30, 60)
-    assert scenario.sweep == GridSweep(5.0, (30, 60), vary={"message_size": (24, 100)})
+    assert scenario.sweep == GridSweep(10.0, (30, 60), vary={"message_size": (24, 100)})
     assert scenario.settings.rate == 5.0
     assert scenario.subscriber.demand.mem_per_client == 1.0
 
@@ -243,7 +249,7 @@ def test_a_secret_is_not_repeated_in_an_error() -> None:
         ({"sweep.vary.msg_batch": [1, 0]}, "sweep.vary.msg_batch.1: msg_batch must be at least 1 message, not 0"),
         ({"sweep.vary.acks": ["1", "2"]}, "sweep.vary.acks.1: must be '0', '1' or 'all', not '2'"),
         ({"sweep.vary": {}, "sweep.search": {}}, "table: batch has no search; remove [sweep.search]"),
-        ({"table": "rates"}, "table: rates is the table of a search; add [sweep.search]"),
+        ({"table": "rates"}, "table: rates is the table of a search; add [sweep.held] or [sweep.search]"),
         ({"subscriber.demand.base_cpus": -1}, "subscriber.demand.base_cpus: must be 0 to 1000000, not -1"),
         ({"subscriber.constraints": "group"}, "subscriber.constraints: must be a list of constraints"),
         ({"subscriber.constraints": ["group", "UNIQUE"]}, "subscriber.constraints.0: must be a list of strings"),

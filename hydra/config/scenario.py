@@ -382,9 +382,10 @@ def _consistent(spec: SystemSpec, scenario: Scenario) -> None:
     sweep = kind_of(scenario)
     if scenario.table in sweep.tables:
         return
-    theirs = [kind.key for kind in KINDS if scenario.table in kind.tables]
-    if len(theirs) == 1:
-        raise RefusedError(("table",), f"{scenario.table} is the table of a {theirs[0]}", f"add [sweep.{theirs[0]}]")
+    theirs = [kind for kind in KINDS if scenario.table in kind.tables]
+    if all(kind.decided for kind in theirs):
+        remedy = f"add {' or '.join(f'[sweep.{kind.key}]' for kind in theirs)}"
+        raise RefusedError(("table",), f"{scenario.table} is the table of a search", remedy)
     what, remedy = f"{scenario.table} has no {sweep.key}", f"remove [sweep.{sweep.key}] or use {sweep.tables[0]}"
     raise RefusedError(("table",), what, remedy)
 

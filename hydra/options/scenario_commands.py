@@ -438,7 +438,8 @@ def _key_without_flag(where: str, its: _Subject, flag: str) -> UsageError | None
     name, kind = flag.removeprefix("--").replace("-", "_"), kind_with(its.sweep)
     if name in kind.decided and not its.experiment:
         return None
-    key = key_named(name, plugins.system(its.system), () if its.experiment else (f"sweep.{kind.key}",))
+    tables = () if its.experiment else tuple(f"sweep.{each}" for each in kind.uses)
+    key = key_named(name, plugins.system(its.system), tables)
     if not key:
         return None
     use, file = f"--set {key}=VALUE", f"{flag}-file"

@@ -46,7 +46,7 @@ _SHARES: Final = {
     "undrained_pct": "waiting",
     "unknown_pct": "unknown",
 }
-"""The columns of a step with shares (%) of its messages, and what each says of them."""
+"""The columns of a step with shares (%) of its messages, and the cause that each stands for."""
 UNITS: Final = {
     "lost": "lost {} %",
     "late": "late {} %",
@@ -108,7 +108,8 @@ def series_columns(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
         text_column(
             f"{prefix}{ANSWER}",
             "`held`; `at_least`: the clients or their hosts ended the step above it; `unconfirmed`: the time was over "
-            "before a rate was held for its duration; or `none_held`: not even the lowest rate was held",
+            "before a rate was held for its duration and a higher one was not; or `none_held`: not even the lowest "
+            "rate was held",
         ),
         Column(f"{prefix}{HELD_S}", "s", "how long the rate was held", repeats="common"),
         Column(f"{prefix}{TOTAL}", PER_SECOND, "the rate that was held × publishers"),

@@ -190,7 +190,7 @@ class HeldRates(ScriptedSweep[HeldSeries]):
         """Writes what is known of a series into a row."""
         kind, held, failing = climb.kind, climb.confirming, climb.failing
         low, high = climb.limits
-        row[self._rates[name]] = low if held else None
+        row[self._rates[name]] = low if kind in (HeldKind.HELD, HeldKind.AT_LEAST) else None
         figures = held.figures if held else {}
         row[f"{name}{ANSWER}"] = kind.value
         row[f"{name}{columns.HELD_S}"] = held.plan.duration_s if held else None

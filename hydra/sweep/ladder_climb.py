@@ -1,8 +1,8 @@
 """The search on a ladder for two neighbouring rungs of which the lower one is held and the higher one is not. Pure.
 
 Short steps bracket the answer: up from a clean rung or down from one that is not, 1, 2, 4, … rungs at a time, then by
-halves. The clean rung is then held for a whole duration; if it is not, whole durations go on below it. At last the rung
-above is measured once more before it counts as not held. A step decides by the rule that rows have for *clean*
+halves. The clean rung is then held for a whole duration; if it is not, whole durations continue below it. At last the
+rung above is measured once more before it counts as not held. A step decides by the rule that rows have for *clean*
 (``cleanness.py``), whatever else happened on its hosts: nothing is inferred from the form of a curve.
 """
 
@@ -30,11 +30,11 @@ _USUAL_DURATION_S: Final = 10.0
 USUAL_SHORT_S: Final = 2.0
 _WHOLE_STEPS: Final = 3
 _SHORT_STEPS: Final = 4
-"""For so many steps of a whole duration, and short ones, longer steps raise the time limit."""
+"""The numbers of steps of a whole duration, and of short ones, whose greater length raises the time limit."""
 
 
 _DOWN: Final = 2
-"""Whole durations go down so many rungs at a time: there is time for three, and the rung between is the third one."""
+"""Whole durations go down by this number of rungs: there is time for three, and the rung between is the third one."""
 
 
 class HeldKind(Enum):
@@ -45,7 +45,7 @@ class HeldKind(Enum):
     AT_LEAST = "at_least"
     """A rung was held; the clients or their hosts ended the step above it."""
     UNCONFIRMED = "unconfirmed"
-    """The time was over before a rung was held for a whole duration."""
+    """The time was over before a rung was held for a whole duration, and one above it was not."""
     NONE = "none_held"
     """Not even the lowest rung was held."""
 
@@ -106,7 +106,7 @@ class LadderClimb:
         """What is known."""
         if self.low is None:
             return HeldKind.NONE if self._fails(self.lowest) else HeldKind.UNCONFIRMED
-        if self.confirming is None:
+        if self.confirming is None or (self.high is None and self.low < self.highest):
             return HeldKind.UNCONFIRMED
         limited = self.failing is not None and self.failing.figures.get(GENERATOR_LIMITED)
         return HeldKind.AT_LEAST if limited else HeldKind.HELD
@@ -180,6 +180,9 @@ class LadderClimb:
         if self.low is not None and self.high is not None and self.high - self.low > 1:
             yield from self._neighbours(asked, self.low, self.highest, whole=True)
             return True
+        if self.low is not None and self.high is None and self.low < self.highest:
+            yield from self._neighbours(asked, self.low, self.highest, whole=False)
+            return True
         if self.high is None or self._fails(self.high):
             return False
         rung = self.high
@@ -240,7 +243,9 @@ class LadderClimb:
         needed_s = LEAST_MESSAGES / rate
         seconds = max(self.duration_s if whole else min(self.short_s, self.duration_s), needed_s)
         whole = seconds >= self.duration_s
-        later = 0 if whole else 1 if self.low is None or self._held_below(rung) is not None else _WHOLE_STEPS
+        # What follows a bracket may be several whole durations.
+        begun = None in (self.low, self.high) or self._held_below(rung) is not None
+        later = 0 if whole else 1 if begun else _WHOLE_STEPS
         if self.tries and not self._fits(later, seconds + QUICK_DRAIN_S):
             raise _TimeOverError
         step = yield from self._timed(asked.step(self.settings, self.series, rate, self.cohort, seconds))
@@ -249,7 +254,7 @@ class LadderClimb:
         return clean
 
     def _fits(self, whole_steps: int, more_s: float = 0.0) -> bool:
-        """Whether the time that is left is enough for so many steps of a whole duration, and more seconds."""
+        """Whether the time that is left is enough for this number of whole durations, and more seconds."""
         return self.spent_s + whole_steps * (self.duration_s + QUICK_DRAIN_S) + more_s <= self.within_s
 
     def _timed(self, steps: Generator[StepPlan, StepResult, StepResult]) -> Generator[StepPlan, StepResult, StepResult]:

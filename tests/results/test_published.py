@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hydra.config.resolved_scenario import ResolvedScenario
+from hydra.config.scenario import resolve
 from hydra.model import Scenario, Settings, TableKind, with_values
 from hydra.report.published_tables import PublishedTable, asked, compare, differences, parse, published_for
 from hydra.store.system_columns import published_columns
@@ -104,7 +105,7 @@ def test_what_was_asked_for_otherwise_is_named() -> None:
 
 def test_a_search_with_other_rules_differs() -> None:
     mine = scenario("rates", "zmq", "native")
-    published = asked(beside(mine))
+    published = resolve("zmqrate", {"published": True, "sweep.held.interval": True})
     theirs = published.scenario
     sweep = SearchSweep(theirs.sweep.duration_s, clients=(30,), search=SearchSpec(steps=30, width=2.0))
     mine = replace(mine, sweep=sweep, settings=theirs.settings)

@@ -306,7 +306,7 @@ _HIGHEST: Final = {"gain_target", "stall_doublings", "fresh_steps"}
 )
 def test_a_search_uses_the_keys_of_its_series(series: list[str], unused: set[str]) -> None:
     search = {f"{of.name}": [5] if of.name == "sndhwms" else of.default for of in fields(SearchSpec)}
-    found = resolve("zmqrate", {"sweep.search": {**search, "series": series}}, alone=False).unused
+    found = resolve("zmqrate", {"sweep.held": None, "sweep.search": {**search, "series": series}}, alone=False).unused
     assert {str(each.key[-1]) for each in found} == unused
 
 
