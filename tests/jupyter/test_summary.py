@@ -6,10 +6,17 @@ from dataclasses import replace
 
 import pytest
 
+from hydra.jupyter.markup import title
 from hydra.jupyter.summary import asked_sentence, numbers
 from hydra.sweep import Row
 from tests.jupyter.conftest import Loaded
 from tests.jupyter.runs import KINDS
+
+
+def test_what_was_measured_stands_at_the_head_of_a_report(loaded: Loaded) -> None:
+    parts = ("1 publisher → 30, 60, 120 subscribers", "24 B", "pyzmq", "steps of 10 s")
+    line = " · ".join(f"<span>{part}</span>" for part in parts)
+    assert f'<p class="setup">{line}</p>' in title(loaded("fixed")).text
 
 
 @pytest.mark.parametrize("kind", list(KINDS))

@@ -77,3 +77,11 @@ def test_a_mistyped_command_is_answered_with_the_nearest_one(word: str, meant: s
     error = CliRunner().invoke(cli, [word], standalone_mode=False).exception
     assert error is not None
     assert error_text(error, command_of(error)).endswith(f"did you mean {meant}?")  # type: ignore[arg-type]  # UsageError
+
+
+def test_a_run_is_listed_with_what_was_measured(tmp_path: Path) -> None:
+    make(tmp_path / "one", FIXED, steps=1)
+    line = "1 publisher → 30, 60, 120 subscribers · 24 B · pyzmq · steps of 10 s"
+    assert f"- {tmp_path / 'one'}: {line}" in CliRunner().invoke(cli, ["runs", str(tmp_path)]).output.splitlines()
+    (told,) = json.loads(CliRunner().invoke(cli, ["runs", str(tmp_path), "--json"]).output)
+    assert (told["setup"]["text"], told["setup"]["subscribers"], told["setup"]["hosts"]) == (line, [30, 60, 120], [])
