@@ -37,7 +37,7 @@ RUNS: Final = {
     "zmq-killed": f"zmqfixed --clients 3 {_SMALL} --duration 8",
     "zmq-failed": f"zmqfixed --clients 2 {_SMALL} --set ready_timeout_s=0.05",
     "zmq-repeats": f"zmqfixed --clients 2,3 {_SMALL} --repeat 3",
-    "zmq-search": "zmqrate --clients 2 --duration 0.5 --search-steps 4",
+    "zmq-search": "zmqrate --interval --clients 2 --duration 0.5 --search-steps 4",
     "zmq-turns": f"zmqfixed --clients 2 {_SMALL} --compare pyzmq,pyzmq --repeat 3",
     "zmq-slo": "slo zmqfixed --clients 2 --rate 100 --duration 3s --p99 500ms --loss 0",
     "nats": f"nats-fixed --clients 1,2 {_SMALL} --set sweep.vary.message_size=[24,1000]",

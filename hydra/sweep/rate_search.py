@@ -79,7 +79,7 @@ class _Searched:
         threshold: the search itself.
         steps: its measured steps.
         without: the same search without the subscriber that loses alone.
-        more: the further steps that were measured for ``without``.
+        more: the further steps that were measured for ``without``, and those on the ladder that are no evidence.
         climb: the steps on a ladder by which it begins; None: it begins without.
     """
 
@@ -229,6 +229,7 @@ class Search(ScriptedSweep[_Searched]):
                 yield from climb.bracket(asked, start)
                 start, there = climb.limits[0] or climb.limits[1] or start, climb.steps
             yield from _recorded(found.threshold.search(asked, self._search, start, there), found.steps)
+            found.more += there
             lone = beside.lone_loser(found.telling(), self._search.target)
             if lone and found.threshold.series == "loss":
                 found.without, there = found.threshold.without_it(lone), list(found.steps)

@@ -83,7 +83,18 @@ def test_a_client_count_that_does_not_fit_is_skipped_with_its_reason_and_a_run_i
 
 
 def test_zmqrate_fills_all_five_figures_or_says_why_not(run: Path) -> None:
-    search = ("--published", "--duration", 0.2, "--start-rate", 4000, "--search-width", 3, "--search-steps", 8)
+    search = (
+        "--published",
+        "--interval",
+        "--duration",
+        0.2,
+        "--start-rate",
+        4000,
+        "--search-width",
+        3,
+        "--search-steps",
+        8,
+    )
     (row,) = measured(run, "zmqrate", "--clients", "3", *search, "--set", "warmup_s=0", expect=UNKNOWN)
     figures = list(row)[1:6]
     assert [name.split("_")[0] for name in figures] == ["max", "aggregate", "max", "max", "max"]

@@ -18,7 +18,7 @@ from tests.integration.command import UNKNOWN, background, events, gone, measure
 pytestmark = pytest.mark.tier("test")
 
 SMALL = ("--clients", 2, "--set", "warmup_s=0")
-SEARCH = ("--start-rate", 200, "--search-steps", 3, "--set", "sweep.search.max_doublings=1")
+SEARCH = ("--interval", "--start-rate", 200, "--search-steps", 3, "--set", "sweep.search.max_doublings=1")
 CARRIED = {"status": "ok", "failed_clients": "0", "client_loss_pct": "0.0"}
 SEARCHED = {"status": "ok", "failed_steps": "1"}
 
@@ -44,6 +44,18 @@ def test_a_rate_is_searched(run: Path, command: tuple[str, ...]) -> None:
     assert row["loss_answer"] in ("unknown", "none")
     assert row["loss_note"]
     assert [how for _, how in steps(run)] == ["ok"] * int(row["loss_steps"])
+
+
+@pytest.mark.parametrize("command", [("nats-rate",), ("mqtt-rate",)], ids=" ".join)
+def test_a_rate_is_held(run: Path, command: tuple[str, ...]) -> None:
+    ends = ("--start-rate", 200, "--set", "sweep.search.max_doublings=1", "--set", "sweep.search.floor_rate=200")
+    (row,) = measured(run, *command, *SMALL, *ends, "--duration", 0.3, expect=UNKNOWN)
+    # On a busy machine each of the short steps may lose too much.
+    assert row["status"] == "ok"
+    assert row["loss_answer"] in ("held", "at_least", "unconfirmed", "none_held")
+    assert [how for _, how in steps(run)] == ["ok"] * (int(row["loss_steps"]) + int(row["max_rate_steps"]))
+    assert float(row["wall_s"]) < 60
+    assert float(row["max_rate_with_drop_pps"]) > 200
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,8 @@ def _client(processes: list[psutil.Process]) -> psutil.Process:
 
 @pytest.mark.parametrize(("victim", "status"), [("zmq-pub", "failed"), ("zmq-sub", "ok")])
 def test_a_step_of_a_search_in_which_a_client_dies_is_measured_again(run: Path, victim: str, status: str) -> None:
-    search = ("--set", 'sweep.search.series=["max_rate"]', "--set", "sweep.search.max_doublings=1", "--start-rate", 200,
-              "--set", "sweep.search.fresh_steps=0")  # fmt: skip
+    search = ("--interval", "--set", 'sweep.search.series=["max_rate"]', "--set", "sweep.search.max_doublings=1",
+              "--start-rate", 200, "--set", "sweep.search.fresh_steps=0")  # fmt: skip
     arguments = ("zmqrate", "--clients", 3, "--duration", 3, "--set", "warmup_s=0", *search, "--out", run)
     with background(*arguments) as command:
         command.until(lambda: events(run, ClientsConnected), "the clients")

@@ -112,7 +112,7 @@ def test_kafka_fixed_with_native_clients(run: Path) -> None:
 
 def test_zmqrate_at_several_high_water_marks_gives_the_originals_columns(run: Path) -> None:
     search = ("--published", "--duration", 0.2, "--start-rate", 4000, "--loss-target", 50, "--search-width", 3)
-    short = ("--search-steps", 10, "--set", "sweep.search.max_doublings=2", "--sndhwm", "1000,100000")
+    short = ("--interval", "--search-steps", 10, "--set", "sweep.search.max_doublings=2", "--sndhwm", "1000,100000")
     # Half of the traffic of three subscribers is lost at no rate up to 16,000/s: a search says so and gives no figure.
     (row,) = measured(run, "zmqrate", "--client", "native", "--clients", "3", *search, *short, expect=UNKNOWN)
     assert list(row)[1:6] == [

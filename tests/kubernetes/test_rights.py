@@ -104,7 +104,7 @@ def test_the_role_is_enough_for_every_command_and_all_of_it_is_used(user: User, 
     run = tmp_path / "rates"
     user.hydra(
         *("zmqrate", "--clients", 2, "--implementation", "native", "--published", "--duration", 0.2, "--no-flaky"),
-        *("--start-rate", 100_000, "--search-steps", 3, "--set", "warmup_s=0", "--out", run),
+        *("--start-rate", 100_000, "--interval", "--search-steps", 3, "--set", "warmup_s=0", "--out", run),
         expect=UNKNOWN,
     )
     assert [row["clients"] for row in table(run)] == ["2"]

@@ -38,7 +38,18 @@ def test_what_is_lost_at_any_rate_is_told_apart_from_what_the_rate_loses(
     """0.2 % is below the target: the rate that is carried; 2 % is above it at any rate; of one of six it is named."""
     client = "nats-py" if find() is None else "native"
     words = [
-        *("nats-rate", "--implementation", client, "--clients", CLIENTS, "--duration", 1, "--search-steps", 16),
+        *(
+            "nats-rate",
+            "--implementation",
+            client,
+            "--clients",
+            CLIENTS,
+            "--interval",
+            "--duration",
+            1,
+            "--search-steps",
+            16,
+        ),
         *("--start-rate", 2000, "--search-width", 1.25, "--set", "warmup_s=0"),
     ]
     commands: dict[str, Background] = {}

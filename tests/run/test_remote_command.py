@@ -58,7 +58,7 @@ def run(scenario: ResolvedScenario, replaced: Mapping[str, object] | None = None
 
 @pytest.mark.parametrize("name", scenarios())
 def test_every_scenario_arrives_as_it_is(name: str) -> None:
-    command = run(resolve(name, {"sweep.repeat": 3}), {"sweep.repeat": 3, "sweep.search": None})
+    command = run(resolve(name, {"sweep.repeat": 3}), {"sweep.repeat": 3, "sweep.held": None, "sweep.search": None})
     there, engine, cluster = received(shipped(command).order)
     assert there == command
     assert (engine.master, engine.settings, cluster) == ("k8s://there", SETTINGS, CLUSTER)
