@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -20,7 +21,7 @@ from hydra.config.read_ahead import AheadLimit, ahead_limit, kept_limit
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.resource_needs import expected_start_s
 from hydra.config.shortages import check_row
-from hydra.errors import EXIT_GOOD, EXIT_INTERRUPTED, HydraError, PlacementError, RefusedKeyError
+from hydra.errors import EXIT_GOOD, EXIT_INTERRUPTED, HydraError, PlacementError, RefusedKeyError, UsageError
 from hydra.events.run_events import (
     EngineWaits,
     ReadAheadLimited,
@@ -122,6 +123,9 @@ class RunRequest:
         return self.out.name if self.whole is None else f"{self.whole.name}-{self.out.name}"
 
 
+_LEAST_FILES: Final = 32
+
+
 def launch(resolved: ResolvedScenario, request: RunRequest) -> RunEnd:
     """Runs a scenario into its run directory.
 
@@ -149,6 +153,7 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor,
     if not request.resume:
         check_folder(request.out)
     raise_open_files()
+    require_open_files()
     with contextlib.ExitStack() as stack:
         if request.resume:
             stack.enter_context(locked(request.out))
@@ -222,6 +227,17 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor,
             end = replace(end, code=EXIT_INTERRUPTED)
             request.exports.end(well=False)
         return end
+
+
+def require_open_files() -> None:
+    """Rejects a limit of open files so low that libraries of a run end this process, or report other causes.
+
+    Raises:
+        UsageError: the limit is that low.
+    """
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files < _LEAST_FILES:  # no limit is -1 in the kernel, and cannot be set for open files
+        raise UsageError(f"ulimit -n is {files} (open files), and the command itself needs {_LEAST_FILES}", "raise it")
 
 
 def _within_memory(

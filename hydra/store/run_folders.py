@@ -28,6 +28,8 @@ def database(directory: Path) -> Path:
         RunDirectoryError: the directory holds no run.
     """
     path = directory / DATABASE
+    if path.exists() and not path.is_file():
+        raise RunDirectoryError(f"{directory} holds no run: {DATABASE} is no file", "see the runs with `hydra runs`")
     if not path.is_file():
         raise RunDirectoryError(f"{directory} holds no run: there is no {DATABASE}", "see the runs with `hydra runs`")
     return path

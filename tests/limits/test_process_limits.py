@@ -10,6 +10,7 @@ import pytest
 
 from hydra.cli.process_limits import limit_behind
 from hydra.errors import ServerError, UsageError
+from hydra.run.launcher import require_open_files
 
 
 def caused(error: Exception, by: BaseException) -> Exception:
@@ -74,3 +75,15 @@ def test_a_chain_of_errors_may_be_a_circle() -> None:
     first, second = UsageError("one"), UsageError("two")
     first.__cause__, second.__cause__ = second, first
     assert limit_behind(first) == ""
+
+
+@pytest.mark.parametrize(("files", "is_enough"), [(10, False), (31, False), (32, True), (1 << 20, True)])
+def test_a_run_does_not_begin_with_so_few_open_files_that_libraries_would_end_it(
+    files: int, is_enough: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (files, files))
+    if is_enough:
+        require_open_files()
+        return
+    with pytest.raises(UsageError, match=f"ulimit -n is {files} .*, and the command itself needs 32; raise it"):
+        require_open_files()

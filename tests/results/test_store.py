@@ -28,7 +28,7 @@ from hydra.measure.step_columns import SystemColumns
 from hydra.model import Histogram, LedgerCounts, StepResult
 from hydra.store.client_rows import client_figures
 from hydra.store.database import DATABASE, RunStore
-from hydra.store.run_folders import write_whole
+from hydra.store.run_folders import database, write_whole
 from hydra.wire.subscriber_table import table_of
 from tests.measure.reports import received
 from tests.results.stored_steps import PLAN, observed, stored, with_clocks
@@ -222,6 +222,12 @@ def test_a_directory_without_a_run_or_that_cannot_be_made_is_refused(tmp_path: P
     (tmp_path / "file").write_text("")
     with pytest.raises(RunDirectoryError, match="cannot write"):
         RunStore.create(tmp_path / "file" / "run", {})
+
+
+def test_a_folder_in_the_place_of_a_database_is_named(tmp_path: Path) -> None:
+    (tmp_path / "run.db").mkdir()
+    with pytest.raises(RunDirectoryError, match=r"holds no run: run\.db is no file"):
+        database(tmp_path)
 
 
 def test_a_full_disk_is_a_clear_error_and_keeps_what_was_there(store: RunStore) -> None:
