@@ -104,7 +104,7 @@ def test_two_systems_take_turns_and_the_head_names_what_differs(run: Path) -> No
         "nats-fixed acknowledges each message and keeps one copy in memory.",
     ]
     assert [each["repeats"] for each in found["comparisons"] if each["primary"]] == [[2, 2]]
-    same = {"row": "1 subscriber", "clients": 1, "publishers": 1, "rate": 200.0, "message_size": 24}
+    same = {"row": "1 subscriber", "clients": 1, "publishers": 1, "rate": 200.0, "message_size": 128}
     assert [row | same for row in found["rows"]] == found["rows"]
     record = interleaved_record.read_record(run)
     assert record.commands == dict(zip(("zmqfixed", "nats-fixed"), commands, strict=True))
