@@ -64,7 +64,7 @@ class HydraError(Exception):
 
 
 class Terminated(KeyboardInterrupt):  # the name has no "Error", because this is none
-    """SIGTERM, or a closed terminal: the user wants this process to end, and nothing else.
+    """SIGTERM, SIGQUIT, or a closed terminal: the user wants this process to end, and nothing else.
 
     A run on this machine ends with the process, as with Ctrl-C; a run on a cluster continues.
     """

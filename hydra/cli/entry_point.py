@@ -11,7 +11,7 @@ from hydra.errors import EXIT_INTERRUPTED, INTERRUPTED_EARLY
 def main() -> None:
     """Runs the command; an interrupt ends it with one line from the first moment."""
     # The import takes a tenth of a second; then the command has handlers of its own.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP):
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores it
             signal.signal(number, _leave)
     from hydra.cli.main import main as command

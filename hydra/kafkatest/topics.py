@@ -66,6 +66,10 @@ _BROKER_GONE: Final = _LEADER_MOVES | {
 _EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
+_ANSWERED_BEFORE: Final = (
+    "it has answered this run before: see the brokers' logs, because a full disk or too few open files end a broker"
+)
+
 _T = TypeVar("_T")
 
 
@@ -105,6 +109,7 @@ class Topics:
         self._run = run
         self._mine: list[str] = []
         self._complaint = Complaint()
+        self._remedy = "look at --servers and the --kafka-prop settings"
         self._properties = properties
         self._admin = admin_client(bootstrap, properties, self._complaint)
         self._background = WorkerThread(wait)
@@ -375,6 +380,7 @@ class Topics:
         except (KafkaException, TimeoutError) as e:
             raise self._error(what, e) from None
         self._complaint.forget()
+        self._remedy = _ANSWERED_BEFORE
         return answer
 
     def _error(self, what: str, e: KafkaException | TimeoutError) -> ServerError:
@@ -382,7 +388,7 @@ class Topics:
         verb = "refuses to" if is_refusal(e) else "does not"
         return ServerError(
             f"Kafka at {self._bootstrap} {verb} {what}: {self._complaint.explain(e)}",
-            "look at --servers and the --kafka-prop settings",
+            self._remedy,
         )
 
     # --- calls of the thread -----------------------------------------------------------------------------------------

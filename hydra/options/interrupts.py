@@ -1,4 +1,4 @@
-"""Handles Ctrl-C, SIGTERM and a closed terminal: the first ends the run in order, a later one ends it at once."""
+"""Handles Ctrl-C and signals like it: the first ends the run in order, a later one ends it at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sys import UnraisableHookArgs
     from types import FrameType
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
 _OUTPUTS = (1, 2)
 _SOON_S = 0.001
 _ONE_PRESS_S: Final = 1.0

@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from hydra.config.scenario import load_scenario
-from hydra.errors import UsageError
+from hydra.errors import ServerError, UsageError
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.first_contact import (
     configs_of,
@@ -136,6 +136,19 @@ def test_a_port_of_another_protocol_is_not_a_matter_of_sizes() -> None:
     complaint = Complaint()
     complaint(KafkaError(KafkaError._BAD_MSG, "Invalid response size 1213486160: increase receive.message.max.bytes"))
     assert complaint.explain(TimeoutError()) == "what answers at this port does not speak Kafka"
+
+
+@pytest.mark.tier("test")
+def test_a_cluster_that_has_answered_before_is_not_a_matter_of_its_address() -> None:
+    def silent() -> None:
+        raise TimeoutError
+
+    with contextlib.closing(Topics("127.0.0.1:1", {}, "")) as topics:
+        with pytest.raises(ServerError, match="look at --servers"):
+            topics._ask(silent, 1.0, "answer")
+        topics._ask(lambda: None, 1.0, "answer")
+        with pytest.raises(ServerError, match="see the brokers' logs, because a full disk"):
+            topics._ask(silent, 1.0, "answer")
 
 
 @pytest.mark.parametrize(("acks", "refused"), [("all", True), ("1", False)])

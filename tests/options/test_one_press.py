@@ -36,7 +36,7 @@ def pressed() -> Pressed:
 
 
 @pytest.mark.parametrize("gap_s", [0.0, 0.05, 0.1, 0.5, 0.99])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP])
 def test_a_second_signal_within_a_second_is_the_same_press(pressed: Pressed, gap_s: float, number: int) -> None:
     assert pressed.press() is CtrlC
     assert pressed.press(gap_s, number) is None
@@ -45,7 +45,9 @@ def test_a_second_signal_within_a_second_is_the_same_press(pressed: Pressed, gap
     assert not pressed.ended
 
 
-@pytest.mark.parametrize(("number", "kind"), [(signal.SIGINT, CtrlC), (signal.SIGTERM, Terminated)])
+@pytest.mark.parametrize(
+    ("number", "kind"), [(signal.SIGINT, CtrlC), (signal.SIGTERM, Terminated), (signal.SIGQUIT, Terminated)]
+)
 def test_the_first_signal_during_a_tear_down_waits_for_its_end(
     pressed: Pressed, number: int, kind: type[KeyboardInterrupt]
 ) -> None:

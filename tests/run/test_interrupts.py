@@ -124,7 +124,7 @@ def test_a_signal_while_a_class_is_made_is_an_interruption(tmp_path: Path, name:
     assert code_of(NAMED.format(name=name), tmp_path) == EXIT_INTERRUPTED
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGQUIT", "SIGHUP"])
 def test_a_signal_after_the_end_changes_nothing(tmp_path: Path, name: str) -> None:
     assert code_of(AFTER.format(name=name), tmp_path) == 0
 
