@@ -65,7 +65,8 @@ def as_flags(spec: SystemSpec | None, need: Need) -> str:
         text = f"{name} other than {_either(need.other_than)}"
     elif need.values == (True,) or not (need.values or need.least):
         text = name
-    return text if need.other is None else f"{text} or {as_flags(spec, need.other)}"
+    # A key that must be absent is no flag to add.
+    return text if need.other is None or need.other.absent else f"{text} or {as_flags(spec, need.other)}"
 
 
 def as_keys(need: Need) -> str:
