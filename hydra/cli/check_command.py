@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from hydra.cli.chosen_clients import with_default_client
 from hydra.config.cluster import load_cluster
 from hydra.config.file_locations import scenario_path
 from hydra.config.resolved_scenario import ResolvedScenario
@@ -43,8 +44,9 @@ def check_scenario(
         UsageError, ClusterError: the master is not valid, or does not answer; or a pin is not possible.
     """
     resolved, cluster = resolve(scenario, replaced), load_cluster(flags["config"])
-    loaded = resolved.scenario
     engine = choose(flags["master"], flags["config"], flags)
+    resolved = resolve(scenario, with_default_client(scenario, resolved, replaced, engine))
+    loaded = resolved.scenario
     agents = engine.agents(cluster.agents)
     # The imports below are slow: errors that were found so far do not wait for them.
     from hydra.cli.machine_check import MachineCheck, checked_hosts

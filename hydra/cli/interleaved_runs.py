@@ -19,6 +19,7 @@ from typing import Any, Final, NoReturn
 
 from hydra.analysis.compared_figures import measured_columns
 from hydra.analysis.compared_runs import orders
+from hydra.cli.chosen_clients import CLIENT, with_default_client
 from hydra.cli.compared_sides import COMPARE, ComparedSide
 from hydra.cli.measurement import Measurement, Printout, carry_out
 from hydra.config.cluster import load_cluster
@@ -36,7 +37,7 @@ from hydra.errors import (
 from hydra.events.value_formatting import duration
 from hydra.model import StepResult
 from hydra.options import shown
-from hydra.options.engine_choice import choose
+from hydra.options.engine_choice import SelectedEngine, choose
 from hydra.report import comparison_report
 from hydra.report.comparison_report import compare_runs
 from hydra.report.fail_conditions import columns, not_clean_lines, parse
@@ -81,11 +82,42 @@ def run_interleaved(
     else:
         _refuse_unused(runs, sides)
     check_rows(runs, sides)
+    engine = choose(flags["master"], flags["config"], flags)
+    if not resumed:
+        sides = _with_default_clients(sides, runs, replaced, engine, quiet=flags["quiet"])
+        runs = {name: _load(side, replaced) for name, side in sides.items()}
     command = ResolvedCommand("comparison", runs, replaced, shown(flags), sides=_told(sides))
     measurement = InterleavedRuns(command)
     folder = folder or fresh_folder(measurement.command.first.scenario.name)
-    engine = choose(flags["master"], flags["config"], flags)
     carry_out(measurement, engine, load_cluster(flags["config"]), folder, resumed=before is not None)
+
+
+def _with_default_clients(
+    sides: Mapping[str, ComparedSide],
+    runs: Mapping[str, ResolvedScenario],
+    replaced: Mapping[str, object],
+    engine: SelectedEngine,
+    *,
+    quiet: bool,
+) -> Mapping[str, ComparedSide]:
+    """The compared runs with the implementation of their clients: of runs that compare a setting all have the same.
+
+    Args:
+        sides: each run by its folder.
+        runs: the scenarios of the runs.
+        replaced: values that the command replaces in all scenarios, by dotted key.
+        engine: the engine of the groups.
+        quiet: whether no line states why clients are not native.
+    """
+    chosen: dict[str, ComparedSide] = {}
+    for name, side in sides.items():
+        given = {**replaced, **side.replaced}
+        found = with_default_client(side.scenario, runs[name], given, engine, quiet=quiet)
+        own = {CLIENT: found[CLIENT]} if CLIENT in found and CLIENT not in given else {}
+        if not own and not side.command and CLIENT not in given:
+            return sides
+        chosen[name] = replace(side, replaced={**side.replaced, **own})
+    return chosen
 
 
 def _refuse_unused(runs: Mapping[str, ResolvedScenario], sides: Mapping[str, ComparedSide]) -> None:

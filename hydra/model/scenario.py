@@ -111,7 +111,11 @@ class Scenario:
     name: str
     system: str
     client: str = field(
-        metadata=Setting(help="Implementation of the clients.", flag=("--implementation", "--client")).metadata
+        metadata=Setting(
+            help="Implementation of the clients; if none is named, native ones where their program is there and can do "
+            "what the scenario asks.",
+            flag=("--implementation", "--client"),
+        ).metadata
     )
     table: TableKind
     sweep: SweepSpec
