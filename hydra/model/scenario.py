@@ -112,8 +112,8 @@ class Scenario:
     system: str
     client: str = field(
         metadata=Setting(
-            help="Implementation of the clients; if none is named, native ones where their program is there and can do "
-            "what the scenario asks.",
+            help="Implementation of the clients. If none is named, native clients replace the default where their "
+            "program is there and can do what the scenario asks.",
             flag=("--implementation", "--client"),
         ).metadata
     )
