@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from click.testing import CliRunner
@@ -62,9 +64,8 @@ def built(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launcher, "system_for", lambda _: AnySystem())
 
 
-def client_of(name: str, *, master: str = "local", **replaced: object) -> str:
-    keys = {key.replace("__", "."): value for key, value in replaced.items()}
-    found = with_default_client(name, resolve(name, keys), keys, choose(master, None))
+def client_of(name: str, replaced: Mapping[str, object] = MappingProxyType({}), master: str = "local") -> str:
+    found = with_default_client(name, resolve(name, replaced), replaced, choose(master, None))
     return resolve(name, found).scenario.client
 
 
@@ -77,15 +78,15 @@ def client_of(name: str, *, master: str = "local", **replaced: object) -> str:
         ("zmq-rate", {"published": True}, "pyzmq"),
         ("zmq-rate", {"client": "pyzmq"}, "pyzmq"),
         ("zmq-rate", {"client": "zmtp"}, "zmtp"),
-        ("mqtt-fixed", {"mqtt__broker": "ws://h:1"}, "paho-mqtt"),
-        ("kafka-fixed", {"settings__compression": "zstd"}, "kafka-python"),
-        ("kafka-fixed", {"settings__compression": "lz4"}, "native"),
-        ("kafka-fixed", {"kafka__properties": {"sasl.mechanism": "GSSAPI"}}, "kafka-python"),
-        ("kafka-fixed", {"kafka__properties": {"sasl.mechanism": "SCRAM-SHA-256"}}, "kafka-python"),
-        ("kafka-fixed", {"kafka__properties": {"sasl.mechanism": "PLAIN"}}, "native"),
+        ("mqtt-fixed", {"mqtt.broker": "ws://h:1"}, "paho-mqtt"),
+        ("kafka-fixed", {"settings.compression": "zstd"}, "kafka-python"),
+        ("kafka-fixed", {"settings.compression": "lz4"}, "native"),
+        ("kafka-fixed", {"kafka.properties": {"sasl.mechanism": "GSSAPI"}}, "kafka-python"),
+        ("kafka-fixed", {"kafka.properties": {"sasl.mechanism": "SCRAM-SHA-256"}}, "kafka-python"),
+        ("kafka-fixed", {"kafka.properties": {"sasl.mechanism": "PLAIN"}}, "native"),
         (
             "kafka-fixed",
-            {"kafka__properties": {"sasl.mechanism": "SCRAM-SHA-256", "security.protocol": "SASL_SSL"}},
+            {"kafka.properties": {"sasl.mechanism": "SCRAM-SHA-256", "security.protocol": "SASL_SSL"}},
             "native",
         ),
     ],
@@ -93,7 +94,7 @@ def client_of(name: str, *, master: str = "local", **replaced: object) -> str:
 def test_what_a_scenario_asks_for_decides_whether_its_clients_are_native(
     built: None, name: str, replaced: dict[str, object], client: str
 ) -> None:
-    assert client_of(name, **replaced) == client
+    assert client_of(name, replaced) == client
 
 
 def test_a_file_of_the_user_names_its_clients(built: None, tmp_path: Path) -> None:
