@@ -45,7 +45,8 @@ def check_scenario(
     """
     resolved, cluster = resolve(scenario, replaced), load_cluster(flags["config"])
     engine = choose(flags["master"], flags["config"], flags)
-    resolved = resolve(scenario, with_default_client(scenario, resolved, replaced, engine))
+    chosen, remark = with_default_client(scenario, resolved, replaced, engine)
+    resolved = resolve(scenario, chosen)
     loaded = resolved.scenario
     agents = engine.agents(cluster.agents)
     # The imports below are slow: errors that were found so far do not wait for them.
@@ -74,7 +75,7 @@ def check_scenario(
     notes = []
     # An engine's check may take long or fail; the other results are printed before it.
     of_engine = engine.spec.check(engine.master, engine.settings) if engine.spec.check else ()
-    for line in chain([str(left_out)] if left_out else [], _of_restarts(resolved), of_engine):
+    for line in chain(filter(None, [remark, str(left_out or "")]), _of_restarts(resolved), of_engine):
         notes.append(line)
         if not as_json:
             click.echo(fitted(line, width))

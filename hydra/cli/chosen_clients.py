@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-import click
-
 from hydra.config.default_client import ClientFacts, default_client
 from hydra.config.file_locations import is_shipped, scenario_path
 from hydra.config.resolved_scenario import ResolvedScenario
@@ -28,20 +26,16 @@ def with_default_client(
     resolved: ResolvedScenario,
     replaced: Mapping[str, object],
     engine: SelectedEngine,
-    *,
-    quiet: bool = False,
-) -> dict[str, object]:
-    """What a command replaces in a scenario, with the implementation if native clients are the default.
+) -> tuple[Mapping[str, object], str]:
+    """What a command replaces in a scenario, with native clients if they are the default; otherwise why they are not.
 
-    If others are, a line on standard error states the reason. What is replaced is stored with a run, so a resumed run
-    has the clients with which it began.
+    What is replaced is stored with a run, so a resumed run has the clients with which it began.
 
     Args:
         scenario: the scenario's name or path.
         resolved: the scenario with what the command replaces.
         replaced: the values that the command replaces, by dotted key.
         engine: the engine of the groups.
-        quiet: whether the line is left out.
     """
     system, usual = resolved.system, resolved.scenario.client
     native = next((name for name in system.natives if name in system.implementations), "")
@@ -56,9 +50,8 @@ def with_default_client(
     chosen = default_client(facts)
     if chosen.name != usual and (lacks := _lacks(scenario, {**replaced, CLIENT: native})):
         chosen = default_client(replace(facts, lacks=lacks))
-    if chosen.why and not quiet:
-        click.echo(str(chosen), err=True)
-    return {**replaced, CLIENT: chosen.name} if chosen.name != usual else dict(replaced)
+    given = {**replaced, CLIENT: chosen.name} if chosen.name != usual else replaced
+    return given, str(chosen) if chosen.why else ""
 
 
 def _lacks(scenario: str | Path, replaced: Mapping[str, object]) -> str:

@@ -83,13 +83,21 @@ def run_interleaved(
         _refuse_unused(runs, sides)
     check_rows(runs, sides)
     engine = choose(flags["master"], flags["config"], flags)
+    remarks: Sequence[str] = ()
     if not resumed:
-        sides = _with_default_clients(sides, runs, replaced, engine, quiet=flags["quiet"])
+        sides, remarks = _with_default_clients(sides, runs, replaced, engine)
         runs = {name: _load(side, replaced) for name, side in sides.items()}
     command = ResolvedCommand("comparison", runs, replaced, shown(flags), sides=_told(sides))
     measurement = InterleavedRuns(command)
     folder = folder or fresh_folder(measurement.command.first.scenario.name)
-    carry_out(measurement, engine, load_cluster(flags["config"]), folder, resumed=before is not None)
+    carry_out(
+        measurement,
+        engine,
+        load_cluster(flags["config"]),
+        folder,
+        resumed=before is not None,
+        remark="\n".join(remarks),
+    )
 
 
 def _with_default_clients(
@@ -97,27 +105,26 @@ def _with_default_clients(
     runs: Mapping[str, ResolvedScenario],
     replaced: Mapping[str, object],
     engine: SelectedEngine,
-    *,
-    quiet: bool,
-) -> Mapping[str, ComparedSide]:
-    """The compared runs with the implementation of their clients: of runs that compare a setting all have the same.
+) -> tuple[Mapping[str, ComparedSide], Sequence[str]]:
+    """The compared runs with their default clients, the same for all values of a setting; why they are not native.
 
     Args:
         sides: each run by its folder.
         runs: the scenarios of the runs.
         replaced: values that the command replaces in all scenarios, by dotted key.
         engine: the engine of the groups.
-        quiet: whether no line states why clients are not native.
     """
     chosen: dict[str, ComparedSide] = {}
+    remarks: list[str] = []
     for name, side in sides.items():
         given = {**replaced, **side.replaced}
-        found = with_default_client(side.scenario, runs[name], given, engine, quiet=quiet)
+        found, remark = with_default_client(side.scenario, runs[name], given, engine)
+        remarks += [remark] if remark and remark not in remarks else []
         own = {CLIENT: found[CLIENT]} if CLIENT in found and CLIENT not in given else {}
         if not own and not side.command and CLIENT not in given:
-            return sides
+            return sides, remarks
         chosen[name] = replace(side, replaced={**side.replaced, **own})
-    return chosen
+    return chosen, remarks
 
 
 def _refuse_unused(runs: Mapping[str, ResolvedScenario], sides: Mapping[str, ComparedSide]) -> None:
@@ -194,6 +201,8 @@ class InterleavedRuns(Measurement):
         names = ", ".join(command.scenarios)
         what = names if record.commands else f"{record.scenario} with {names}"
         request.say(f"{what} into {folder}: about {duration(expected_s)}")
+        if request.remark:
+            request.say(request.remark)
         request.confirm(expected_s)
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder):

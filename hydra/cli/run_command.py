@@ -40,14 +40,14 @@ def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Ma
         run_interleaved(sides, replaced, flags, resumed)
     resolved = asked_scenario(scenario, replaced, flags)
     engine = choose(flags["master"], flags["config"], flags)
-    resolved, replaced = with_its_clients(scenario, resolved, replaced, engine, flags)
+    resolved, replaced, remark = with_its_clients(scenario, resolved, replaced, engine, flags)
     # The imports below are slow: errors that were found so far do not wait for them.
     from hydra.cli.measurement import ScenarioRun, carry_out
     from hydra.run.remote_command import ResolvedCommand
 
     run = ScenarioRun(ResolvedCommand("run", {"": resolved}, replaced, shown(flags)))
     out = target_folder(resolved.scenario.name, flags)
-    carry_out(run, engine, load_cluster(flags["config"]), out, resumed=resumed is not None)
+    carry_out(run, engine, load_cluster(flags["config"]), out, resumed=resumed is not None, remark=remark)
 
 
 def with_its_clients(
@@ -56,12 +56,12 @@ def with_its_clients(
     replaced: Mapping[str, object],
     engine: SelectedEngine,
     flags: Mapping[str, Any],
-) -> tuple[ResolvedScenario, Mapping[str, object]]:
-    """The scenario and what the command replaces in it, with the clients of a new run if the user names none."""
+) -> tuple[ResolvedScenario, Mapping[str, object], str]:
+    """The scenario and what the command replaces in it, with the default clients of a new run; why they are not native."""
     if resumed_folder(flags) is not None:
-        return resolved, replaced
-    chosen = with_default_client(scenario, resolved, replaced, engine, quiet=flags["quiet"])
-    return (resolve(scenario, chosen) if chosen != replaced else resolved), chosen
+        return resolved, replaced, ""
+    chosen, remark = with_default_client(scenario, resolved, replaced, engine)
+    return (resolve(scenario, chosen) if chosen != replaced else resolved), chosen, remark
 
 
 def begun(folder: Path) -> str:

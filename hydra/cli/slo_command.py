@@ -37,13 +37,13 @@ def run_slo(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping
     resolved = asked_scenario(scenario, replaced, flags)
     check(resolved.scenario)
     engine = choose(flags["master"], flags["config"], flags)
-    resolved, replaced = with_its_clients(scenario, resolved, replaced, engine, flags)
+    resolved, replaced, remark = with_its_clients(scenario, resolved, replaced, engine, flags)
     from hydra.cli.measurement import SloStep, carry_out
     from hydra.run.remote_command import ResolvedCommand
 
     step = SloStep(ResolvedCommand("slo", {"": resolved}, replaced, shown(flags)))
     out = target_folder(resolved.scenario.name, flags)
-    carry_out(step, engine, load_cluster(flags["config"]), out, resumed=flags["resume"] is not None)
+    carry_out(step, engine, load_cluster(flags["config"]), out, resumed=flags["resume"] is not None, remark=remark)
 
 
 def _as_recorded(replaced: Mapping[str, object]) -> dict[str, object]:

@@ -34,7 +34,7 @@ class ClientFacts:
 
 @dataclass(frozen=True, slots=True)
 class DefaultClient:
-    """The implementation, and why it is not the native one; "": it is, or nobody had to choose."""
+    """The implementation, and why the native one is not chosen; "": it is chosen, or the user names one."""
 
     name: str
     why: str = ""
