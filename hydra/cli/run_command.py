@@ -57,7 +57,7 @@ def with_its_clients(
     engine: SelectedEngine,
     flags: Mapping[str, Any],
 ) -> tuple[ResolvedScenario, Mapping[str, object], str]:
-    """The scenario and what the command replaces in it, with the default clients of a new run; why they are not native."""
+    """The scenario and what the command replaces in it, with the clients of a new run; why they are not native."""
     if resumed_folder(flags) is not None:
         return resolved, replaced, ""
     chosen, remark = with_default_client(scenario, resolved, replaced, engine)
