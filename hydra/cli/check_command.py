@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from hydra.cli.chosen_clients import with_default_client
 from hydra.config.cluster import load_cluster
 from hydra.config.file_locations import scenario_path
 from hydra.config.resolved_scenario import ResolvedScenario
@@ -43,8 +44,10 @@ def check_scenario(
         UsageError, ClusterError: the master is not valid, or does not answer; or a pin is not possible.
     """
     resolved, cluster = resolve(scenario, replaced), load_cluster(flags["config"])
-    loaded = resolved.scenario
     engine = choose(flags["master"], flags["config"], flags)
+    chosen, remark = with_default_client(scenario, resolved, replaced, engine)
+    resolved = resolve(scenario, chosen)
+    loaded = resolved.scenario
     agents = engine.agents(cluster.agents)
     # The imports below are slow: errors that were found so far do not wait for them.
     from hydra.cli.machine_check import MachineCheck, checked_hosts
@@ -72,7 +75,7 @@ def check_scenario(
     notes = []
     # An engine's check may take long or fail; the other results are printed before it.
     of_engine = engine.spec.check(engine.master, engine.settings) if engine.spec.check else ()
-    for line in chain([str(left_out)] if left_out else [], _of_restarts(resolved), of_engine):
+    for line in chain(filter(None, [remark, str(left_out or "")]), _of_restarts(resolved), of_engine):
         notes.append(line)
         if not as_json:
             click.echo(fitted(line, width))

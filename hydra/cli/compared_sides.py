@@ -12,14 +12,13 @@ from typing import Any, Final, NoReturn
 import click
 from click.core import ParameterSource
 
+from hydra.cli.chosen_clients import CLIENT
 from hydra.config.fields import words_of
 from hydra.config.toml import parse_set
 from hydra.errors import UsageError
 from hydra.options import OF_RUNS, RunCommands, ScenarioKeyOption, group_of
 from hydra.store.redaction import HIDDEN, Redactor
 
-CLIENT: Final = "client"
-"""The key of a scenario that names the implementation of its clients."""
 COMPARE: Final = "--compare"
 _UNSAFE: Final = re.compile(r"[^\w.+=-]+")
 _MOST_CHARACTERS: Final = 60

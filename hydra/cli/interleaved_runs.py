@@ -19,6 +19,7 @@ from typing import Any, Final, NoReturn
 
 from hydra.analysis.compared_figures import measured_columns
 from hydra.analysis.compared_runs import orders
+from hydra.cli.chosen_clients import CLIENT, with_default_client
 from hydra.cli.compared_sides import COMPARE, ComparedSide
 from hydra.cli.measurement import Measurement, Printout, carry_out
 from hydra.config.cluster import load_cluster
@@ -36,7 +37,7 @@ from hydra.errors import (
 from hydra.events.value_formatting import duration
 from hydra.model import StepResult
 from hydra.options import shown
-from hydra.options.engine_choice import choose
+from hydra.options.engine_choice import SelectedEngine, choose
 from hydra.report import comparison_report
 from hydra.report.comparison_report import compare_runs
 from hydra.report.fail_conditions import columns, not_clean_lines, parse
@@ -81,11 +82,49 @@ def run_interleaved(
     else:
         _refuse_unused(runs, sides)
     check_rows(runs, sides)
+    engine = choose(flags["master"], flags["config"], flags)
+    remarks: Sequence[str] = ()
+    if not resumed:
+        sides, remarks = _with_default_clients(sides, runs, replaced, engine)
+        runs = {name: _load(side, replaced) for name, side in sides.items()}
     command = ResolvedCommand("comparison", runs, replaced, shown(flags), sides=_told(sides))
     measurement = InterleavedRuns(command)
     folder = folder or fresh_folder(measurement.command.first.scenario.name)
-    engine = choose(flags["master"], flags["config"], flags)
-    carry_out(measurement, engine, load_cluster(flags["config"]), folder, resumed=before is not None)
+    carry_out(
+        measurement,
+        engine,
+        load_cluster(flags["config"]),
+        folder,
+        resumed=before is not None,
+        remark="\n".join(remarks),
+    )
+
+
+def _with_default_clients(
+    sides: Mapping[str, ComparedSide],
+    runs: Mapping[str, ResolvedScenario],
+    replaced: Mapping[str, object],
+    engine: SelectedEngine,
+) -> tuple[Mapping[str, ComparedSide], Sequence[str]]:
+    """The compared runs with their default clients, the same for all values of a setting; why they are not native.
+
+    Args:
+        sides: each run by its folder.
+        runs: the scenarios of the runs.
+        replaced: values that the command replaces in all scenarios, by dotted key.
+        engine: the engine of the groups.
+    """
+    chosen: dict[str, ComparedSide] = {}
+    remarks: list[str] = []
+    for name, side in sides.items():
+        given = {**replaced, **side.replaced}
+        found, remark = with_default_client(side.scenario, runs[name], given, engine)
+        remarks += [remark] if remark and remark not in remarks else []
+        own = {CLIENT: found[CLIENT]} if CLIENT in found and CLIENT not in given else {}
+        if not own and not side.command and CLIENT not in given:
+            return sides, remarks
+        chosen[name] = replace(side, replaced={**side.replaced, **own})
+    return chosen, remarks
 
 
 def _refuse_unused(runs: Mapping[str, ResolvedScenario], sides: Mapping[str, ComparedSide]) -> None:
@@ -162,6 +201,8 @@ class InterleavedRuns(Measurement):
         names = ", ".join(command.scenarios)
         what = names if record.commands else f"{record.scenario} with {names}"
         request.say(f"{what} into {folder}: about {duration(expected_s)}")
+        if request.remark:
+            request.say(request.remark)
         request.confirm(expected_s)
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder):

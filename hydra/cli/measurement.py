@@ -74,7 +74,13 @@ class Measurement(ABC):
 
 
 def carry_out(
-    measurement: Measurement, engine: SelectedEngine, cluster: ClusterSpec, out: Path, *, resumed: bool = False
+    measurement: Measurement,
+    engine: SelectedEngine,
+    cluster: ClusterSpec,
+    out: Path,
+    *,
+    resumed: bool = False,
+    remark: str = "",
 ) -> NoReturn:
     """Measures on this machine or where the engine runs the command, prints, and exits with the command's code.
 
@@ -84,6 +90,7 @@ def carry_out(
         cluster: the settings of the cluster file.
         out: the run directory, or the folder of all runs.
         resumed: whether ``out`` exists and the command continues in it.
+        remark: a line that is shown when a run has begun; "": none.
     """
     command, flags = measurement.command, measurement.command.flags
     if not resumed:
@@ -92,7 +99,16 @@ def carry_out(
     # A program that reads JSON gets lines, too, and no live view.
     plain = bool(flags["plain"] or flags["as_json"])
     request = RunRequest(
-        engine, cluster, out, typed(), command.replaced, resumed, flags["quiet"], plain, agreed=flags["yes"]
+        engine,
+        cluster,
+        out,
+        typed(),
+        command.replaced,
+        resumed,
+        flags["quiet"],
+        plain,
+        agreed=flags["yes"],
+        remark=remark,
     )
     request.exports.open(flags)
     done = measurement.measure(request)

@@ -9,13 +9,14 @@ from typing import Any, NoReturn
 
 import click
 
+from hydra.cli.chosen_clients import with_default_client
 from hydra.config.cluster import load_cluster
 from hydra.config.file_locations import is_scenario
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import resolve
 from hydra.errors import RunDirectoryError, UsageError
 from hydra.options import shown
-from hydra.options.engine_choice import choose
+from hydra.options.engine_choice import SelectedEngine, choose
 from hydra.store.run_folders import database, is_experiment, resumed_folder, target_folder
 
 
@@ -39,13 +40,28 @@ def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Ma
         run_interleaved(sides, replaced, flags, resumed)
     resolved = asked_scenario(scenario, replaced, flags)
     engine = choose(flags["master"], flags["config"], flags)
+    resolved, replaced, remark = with_its_clients(scenario, resolved, replaced, engine, flags)
     # The imports below are slow: errors that were found so far do not wait for them.
     from hydra.cli.measurement import ScenarioRun, carry_out
     from hydra.run.remote_command import ResolvedCommand
 
     run = ScenarioRun(ResolvedCommand("run", {"": resolved}, replaced, shown(flags)))
     out = target_folder(resolved.scenario.name, flags)
-    carry_out(run, engine, load_cluster(flags["config"]), out, resumed=resumed is not None)
+    carry_out(run, engine, load_cluster(flags["config"]), out, resumed=resumed is not None, remark=remark)
+
+
+def with_its_clients(
+    scenario: str | Path,
+    resolved: ResolvedScenario,
+    replaced: Mapping[str, object],
+    engine: SelectedEngine,
+    flags: Mapping[str, Any],
+) -> tuple[ResolvedScenario, Mapping[str, object], str]:
+    """The scenario and what the command replaces in it, with the clients of a new run; why they are not native."""
+    if resumed_folder(flags) is not None:
+        return resolved, replaced, ""
+    chosen, remark = with_default_client(scenario, resolved, replaced, engine)
+    return (resolve(scenario, chosen) if chosen != replaced else resolved), chosen, remark
 
 
 def begun(folder: Path) -> str:

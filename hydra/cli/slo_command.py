@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from hydra.cli.run_command import asked_scenario
+from hydra.cli.run_command import asked_scenario, with_its_clients
 from hydra.config.cluster import load_cluster
 from hydra.errors import UsageError
 from hydra.model import Scenario
@@ -37,12 +37,13 @@ def run_slo(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping
     resolved = asked_scenario(scenario, replaced, flags)
     check(resolved.scenario)
     engine = choose(flags["master"], flags["config"], flags)
+    resolved, replaced, remark = with_its_clients(scenario, resolved, replaced, engine, flags)
     from hydra.cli.measurement import SloStep, carry_out
     from hydra.run.remote_command import ResolvedCommand
 
     step = SloStep(ResolvedCommand("slo", {"": resolved}, replaced, shown(flags)))
     out = target_folder(resolved.scenario.name, flags)
-    carry_out(step, engine, load_cluster(flags["config"]), out, resumed=flags["resume"] is not None)
+    carry_out(step, engine, load_cluster(flags["config"]), out, resumed=flags["resume"] is not None, remark=remark)
 
 
 def _as_recorded(replaced: Mapping[str, object]) -> dict[str, object]:

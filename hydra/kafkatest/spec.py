@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from hydra.errors import UsageError
 from hydra.kafkatest.event_refusals import why_no_kill, why_no_move, why_no_return
 from hydra.kafkatest.experiments import EXPERIMENTS
 from hydra.kafkatest.footprints import BROKER, IMPLEMENTATIONS
@@ -41,6 +42,9 @@ from hydra.system import Greeting, ReadAhead, Reference, Refusal, System, System
 
 _BATCH: Final = Reference("hydra_kafka_batch.csv", "kafka-batch", ("clients", "msg_batch"))
 _FIXED: Final = Reference("hydra_kafka_fixed_rate.csv", "kafka-fixed")
+_ALWAYS_BUILT: Final = ("", "PLAIN")
+"""Mechanisms of a login that librdkafka has without other libraries."""
+_BUILT_WITH_TLS: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 _SOCKET_BUFFERS: Final = {"rmem_max": "receive", "wmem_max": "send"}
 
 
@@ -188,6 +192,19 @@ class KafkaSystemSpec(SystemSpec):
                 "use one publisher, or acks 1",
             )
         yield from refusals(scenario)
+
+    def native_lacks(self, scenario: Scenario) -> str:
+        """Properties that librdkafka does not know, logins and codecs that it may have been built without."""
+        try:
+            config = confluent_config(spec_of(scenario).properties, None)
+        except UsageError as e:
+            return e.what
+        mechanism = config.get("sasl.mechanism", "").upper()
+        has_tls = "SSL" in config.get("security.protocol", "").upper()  # then the program is asked for TLS
+        known = (*_ALWAYS_BUILT, *(_BUILT_WITH_TLS if has_tls else ()))
+        asked = [] if mechanism in known else [f"sasl.mechanism {mechanism}"]
+        asked += [f"compression {codec}" for codec in scenario.values_of("compression") if codec == "zstd"]
+        return f"the native program may have been built without {asked[0]}" if asked else ""
 
     def copies_of(self, scenario: Scenario) -> int:
         """The largest number of replicas of all steps."""

@@ -111,7 +111,11 @@ class Scenario:
     name: str
     system: str
     client: str = field(
-        metadata=Setting(help="Implementation of the clients.", flag=("--implementation", "--client")).metadata
+        metadata=Setting(
+            help="Implementation of the clients. If none is named, native clients replace the default where their "
+            "program is there and can do what the scenario asks.",
+            flag=("--implementation", "--client"),
+        ).metadata
     )
     table: TableKind
     sweep: SweepSpec

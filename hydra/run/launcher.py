@@ -73,8 +73,8 @@ class RunRequest:
     ``resume`` continues the run in ``out``; ``label`` is shown before its steps in the live view. ``whole`` is the
     folder for ``--resume`` if that is not ``out``: the folder of which the run is a part. ``turn`` is the only part
     that is measured if the run is interleaved with others; None: the whole run. ``exports`` are the open exports of
-    metrics. ``agreed``: whether a long run begins without a question. ``beside`` are the other scenarios of the command
-    line, whose secrets it may have.
+    metrics. ``agreed``: whether a long run begins without a question. ``remark`` is a line that is shown when the run
+    has begun. ``beside`` are the other scenarios of the command line, whose secrets it may have.
     """
 
     engine: SelectedEngine
@@ -90,6 +90,7 @@ class RunRequest:
     turn: RepeatTurn | None = None
     exports: Exports = field(default_factory=Exports)
     agreed: bool = False
+    remark: str = ""
     beside: Sequence[ResolvedScenario] = ()
 
     def part(self, name: str, label: str) -> RunRequest:
@@ -197,6 +198,8 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor,
         elif request.turn is None:
             began = _began(placed, request, agents, machine)
             observer.show(began)
+            if request.remark:
+                request.say(request.remark)
             if machine is not None and (slowed := _slowed(placed, request, machine)):
                 observer.show(slowed)
             request.confirm(began.expected_s)

@@ -277,6 +277,10 @@ class SystemSpec:
         table, _, name = self.address_key.rpartition(".")
         return str(getattr(scenario.tables.get(table, self.tables[table]()), name)) if table else ""
 
+    def native_lacks(self, scenario: Scenario) -> str:
+        """What a scenario asks for that native clients may not have, depending on how their library was built; ""."""
+        return ""
+
     def servers_of(self, scenario: Scenario) -> int:
         """The number of servers that Hydra starts for a scenario."""
         return 0 if self.servers is None or self.address(scenario) else scenario.server.count

@@ -35,7 +35,7 @@ message_size = [24, 1000]
 
 
 def test_zmqfixed_gives_a_row_for_each_client_count_with_the_published_columns(run: Path) -> None:
-    done = hydra("zmqfixed", "--clients", "2,4", "--rate", 500, "--duration", 0.5, "--out", run)
+    done = hydra("zmqfixed", "--client", "pyzmq", "--clients", "2,4", "--rate", 500, "--duration", 0.5, "--out", run)
     rows = table(run)
     assert list(rows[0])[:7] == COLUMNS
     assert [r["clients"] for r in rows] == ["2", "4"]

@@ -99,7 +99,7 @@ def test_a_second_ctrl_c_waits_for_nobody_and_leaves_nothing(run: Path) -> None:
 
 def test_an_unbounded_queue_ends_the_step_before_it_takes_the_memory(run: Path) -> None:
     arguments = ("zmqfixed", "--clients", "30,31", "--rate", "max", "--sndhwm", 0, "--message-size", 2000)
-    limit = ("--set", "publisher_memory_mb=100.0", "--set", "warmup_s=0.2")
+    limit = ("--client", "pyzmq", "--set", "publisher_memory_mb=100.0", "--set", "warmup_s=0.2")
     rows = measured(run, *arguments, *limit, "--duration", 50)  # it ends as soon as the queue is that long
     for row in rows:
         assert "the limit is 100" in row["stopped_early"]

@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 
 from hydra.cli.cluster_operations import agent_rows, alike
 from hydra.cli.main import cli
+from hydra.config import plugins
 from hydra.config.cluster import load_cluster
 from hydra.config.file_locations import conf_dir
 from hydra.config.scenario import resolve
@@ -103,7 +104,8 @@ def test_check_names_a_step_that_ends_before_the_clients_of_a_restarted_server_a
     monkeypatch.setattr("hydra.run.launcher.system_for", Mock())  # it needs the system's programs
     event = ("--set", 'events=[{at_s=1.0,kind="restart_server",for_s=1.0}]')
     for seconds in short, long:
-        notes = json.loads(output("check", f"{system}-fixed", *event, "--duration", seconds, "--json"))["notes"]
+        named = ("--implementation", next(iter(plugins.system(system).implementations)))
+        notes = json.loads(output("check", f"{system}-fixed", *named, *event, "--duration", seconds, "--json"))["notes"]
         assert [note.partition(":")[0] for note in notes] == ["'restart_server'"] * (seconds == short)
 
 
@@ -257,7 +259,9 @@ def test_programs_are_told_the_same(cluster: Path) -> None:
     (missing,) = many["missing"]
     assert missing["text"].startswith("4,998 subscriber clients do not fit")
     assert missing["grave"]
-    assert said["notes"] == ["far://x: no quota in the nursery"]
+    of_clients, *notes = said["notes"]
+    assert of_clients.startswith("pyzmq clients: ")
+    assert notes == ["far://x: no quota in the nursery"]
 
 
 def test_of_many_rows_that_do_not_fit_the_smallest_and_the_largest_are_told(cluster: Path) -> None:

@@ -118,3 +118,10 @@ def no_processes_in_quick_tests(request: pytest.FixtureRequest) -> Iterator[None
     _guard.quick = tier_of(request.node) == "quick"
     yield
     _guard.quick = False
+
+
+@pytest.fixture(autouse=True)
+def usual_clients_in_quick_tests(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Quick tests have the clients that scenarios name, whether the native program is built or not."""
+    if tier_of(request.node) == "quick":
+        monkeypatch.setattr("hydra.cli.chosen_clients.find", lambda: None)

@@ -1,0 +1,77 @@
+"""Chooses the implementation of a command's clients if the user names none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from hydra.config.default_client import ClientFacts, default_client
+from hydra.config.file_locations import is_shipped, scenario_path
+from hydra.config.resolved_scenario import ResolvedScenario
+from hydra.config.scenario import resolve
+from hydra.errors import ConfigError, HydraError, MissingDependencyError, RefusedKeyError
+from hydra.native.build import find, has_sources
+from hydra.options.engine_choice import SelectedEngine
+
+CLIENT: Final = "client"
+"""The key of a scenario that names the implementation of its clients."""
+_MAKE: Final = "`make native` builds it"
+_INSTALL: Final = "docs/packaging.md states how it is installed"
+
+
+def with_default_client(
+    scenario: str | Path,
+    resolved: ResolvedScenario,
+    replaced: Mapping[str, object],
+    engine: SelectedEngine,
+) -> tuple[Mapping[str, object], str]:
+    """What a command replaces in a scenario, with native clients if they are the default; otherwise why they are not.
+
+    What is replaced is stored with a run, so a resumed run has the clients with which it began.
+
+    Args:
+        scenario: the scenario's name or path.
+        resolved: the scenario with what the command replaces.
+        replaced: the values that the command replaces, by dotted key.
+        engine: the engine of the groups.
+    """
+    system, usual = resolved.system, resolved.scenario.client
+    native = next((name for name in system.natives if name in system.implementations), "")
+    facts = ClientFacts(
+        usual,
+        native,
+        is_named=CLIENT in replaced or not is_shipped(scenario_path(scenario)),
+        is_published=resolved.scenario.published,
+        presence="unknown" if not engine.spec.is_local else "there" if find() else "absent",
+        build=_MAKE if has_sources() else _INSTALL,
+    )
+    chosen = default_client(facts)
+    if chosen.name != usual and (lacks := _lacks(scenario, {**replaced, CLIENT: native})):
+        chosen = default_client(replace(facts, lacks=lacks))
+    given = {**replaced, CLIENT: chosen.name} if chosen.name != usual else replaced
+    return given, str(chosen) if chosen.why else ""
+
+
+def _lacks(scenario: str | Path, replaced: Mapping[str, object]) -> str:
+    """What native clients on this machine cannot do of a scenario; "": nothing is known.
+
+    Args:
+        scenario: the scenario's name or path.
+        replaced: the values that the command replaces, native clients among them.
+    """
+    from hydra.run.launcher import system_for
+
+    try:
+        resolved = resolve(scenario, replaced)
+        if why := resolved.system.native_lacks(resolved.scenario):
+            return why
+        system = system_for(resolved)
+        for role in ("publisher", "subscriber"):
+            system.program(role)
+    except (ConfigError, MissingDependencyError) as e:
+        return str(e.__cause__) if isinstance(e, RefusedKeyError) else e.what
+    except HydraError:
+        return ""  # a server does not answer: the run reports it
+    return ""
