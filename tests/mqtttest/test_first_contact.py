@@ -101,7 +101,11 @@ def test_a_message_goes_to_the_server_and_back_before_a_run(server: str, protoco
             "does not deliver a message of 100 bytes, but smaller ones; lower --message-size",
         ),
         ("retain_available false", {"settings.retain": True}, "after a retained message .*; leave out --retain"),
-        ("max_qos 1", {"settings.qos": 2}, "after a message of 128 bytes with QoS 2: .*; lower --message-size or --qos"),
+        (
+            "max_qos 1",
+            {"settings.qos": 2},
+            "after a message of 128 bytes with QoS 2: .*; lower --message-size or --qos",
+        ),
     ],
 )
 def test_a_limit_that_the_server_does_not_announce_is_found_by_a_message(
