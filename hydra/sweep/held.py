@@ -143,7 +143,7 @@ class HeldSweep(SearchSweep):
         """See :class:`hydra.sweep.kind.SweepKind`."""
         return (
             f"Held: the highest rate of the ladder at which a step of {text_of(self.duration_s)} s was clean (loss "
-            f"target {100 * self.target:g} %). Not held: the next rate, at which two steps were not clean."
+            f"target {100 * self.target:g} %). Not held: the next rate, which was not clean (twice, if there was time)."
         )
 
     def effort(self, row: Row) -> str:
