@@ -127,7 +127,7 @@ def kafka_connections(**_: Any) -> None:
     examples=("hydra kafka-rate --subscribers 10,30 --within 30s",),
 )
 def kafka_rate(**_: Any) -> None:
-    """Find Kafka's highest rate within a loss target."""
+    """Find the highest rate that Kafka held, by subscriber count."""
 
 
 @experiment_command(

@@ -25,7 +25,7 @@ _mqtt_flags = system_flags("mqtt")
     examples=("hydra mqtt-rate --subscribers 10,30 --duration 2 --qos 1",),
 )
 def mqtt_rate(**_: Any) -> None:
-    """Find MQTT's highest rate within a loss target."""
+    """Find the highest rate that MQTT held, by subscriber count."""
 
 
 @scenario_command(

@@ -51,7 +51,7 @@ _nats_flags = flags(
     ),
 )
 def nats_rate(**_: Any) -> None:
-    """Find NATS's highest rate within a loss target."""
+    """Find the highest rate that NATS held, by subscriber count."""
 
 
 @scenario_command(

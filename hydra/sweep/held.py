@@ -152,7 +152,7 @@ class HeldSweep(SearchSweep):
         if not steps or row.get(WALL) is None:
             return ""
         repeats = f", on average of {counted(row[REPEATS], 'repeat')}" if REPEATS in row else ""
-        told = f"{counted(row.get(CLIENTS), 'client')}: {counted(steps, 'step')} in {text_of(row[WALL])} s"
+        told = f"{counted(row.get(CLIENTS), 'subscriber')}: {counted(steps, 'step')} in {text_of(row[WALL])} s"
         return f"{told}, the rate held for {text_of(row[STEP_S])} s{repeats}"
 
     def warnings(self, row: Row) -> list[HydraWarning]:

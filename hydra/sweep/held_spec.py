@@ -24,7 +24,7 @@ class HeldSpec:
         interval: whether the search with a confidence interval begins where the ladder ends: see docs/measurements.md.
     """
 
-    ladder: RungsPerDecade = setting(10, "Rungs of the ladder of rates in a decade (ISO 3).")
+    ladder: RungsPerDecade = setting(10, "Rungs of the ladder of rates in a decade (ISO 3): 5, 10, 20 or 40.")
     short_s: float = setting(2.0, unit="s", least=0.001, most=DAY_S)
     within_s: float = setting(
         60.0, "Most time of a client count, such as 60s.", flag=("--within",), unit="s", least=1, most=DAY_S

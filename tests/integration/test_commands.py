@@ -46,7 +46,7 @@ def test_zmqfixed_gives_a_row_for_each_client_count_with_the_published_columns(r
     assert "Tx rate (msg/s)" in done.stdout
     assert (run / "table.md").read_text() in done.stdout
     # The library that the clients use, as they say themselves.
-    assert f"24 B · pyzmq (libzmq {zmq.zmq_version()}, pyzmq {zmq.__version__}," in done.stdout
+    assert f"128 B · pyzmq (libzmq {zmq.zmq_version()}, pyzmq {zmq.__version__}," in done.stdout
     with RunStore.open(run) as store:
         assert [client["role"] for client in store.meta("clients")] == ["publisher", "subscriber"]
         assert set(store.meta("versions")) == {"hydra", "python"}

@@ -37,7 +37,7 @@ def test_zmqfixed_with_native_clients(run: Path, flags: tuple[object, ...]) -> N
     packed = " · 3 subscribers to a process" if "--clients-per-process" in flags else ""
     own = {"--transport": " · ipc · 2 I/O threads", "--secure": " · CURVE · sndbuf 65,536 B · rcvbuf 65,536 B"}
     parts = next((text for flag, text in own.items() if flag in flags), "")
-    line = rf"1 publisher → 3, 7 subscribers · 24 B · native \(libzmq [\d.]+\){packed}{parts} · on this machine, "
+    line = rf"1 publisher → 3, 7 subscribers · 128 B · native \(libzmq [\d.]+\){packed}{parts} · on this machine, "
     assert re.search(line, (run / "table.md").read_text())
 
 
