@@ -16,7 +16,7 @@ from hydra.kafkatest.batching import batch_bytes, longest_key
 from hydra.kafkatest.librdkafka import code, is_refusal, text
 from hydra.kafkatest.settings import groups_of, spec_of
 from hydra.kafkatest.step_topic import TopicConfig, topic_config_of
-from hydra.kafkatest.topics import PREFIX, Cluster, Topics, UnreachedError, admin_client
+from hydra.kafkatest.topics import PREFIX, Cluster, Topics, UnreachedError, admin_client, unreachable_broker
 from hydra.model import Scenario, with_values
 from hydra.system.worker_thread import in_time
 
@@ -100,11 +100,7 @@ def unreachable(bootstrap: str, cluster: Cluster, silent: Mapping[int, str]) -> 
     """
     number, why = next(iter(silent.items()))
     more = f" ({len(silent)} of {cluster.brokers} brokers do not answer)" if len(silent) > 1 else ""
-    address = cluster.addresses[number]
-    return UsageError(
-        f"Kafka at {bootstrap} advertises broker {number} at {address}, which does not answer: {why}{more}",
-        f"make {address} reachable from this machine, or correct advertised.listeners of this broker",
-    )
+    return unreachable_broker(bootstrap, number, cluster.addresses[number], why, more)
 
 
 def require_brokers(bootstrap: str, brokers: int, copies: int) -> None:

@@ -59,6 +59,10 @@ def made(kind: type[_C], config: Mapping[str, object]) -> _C:
         raise ValueError(f"Kafka's library refuses the configuration: {text(e)}") from None
 
 
+_BROKER: Final = re.compile(r"(?:\w+://)?(?P<address>\S+)/(?P<id>\d+): ")
+"""The name of a broker whose id is known, at the beginning of an error of librdkafka: ``ssl://10.0.0.5:9093/1: …``."""
+
+
 class Complaint:
     """The most informative error so far; a client's ``error_cb``."""
 
@@ -74,6 +78,12 @@ class Complaint:
     def refused(self) -> bool:
         """Whether the cluster rejects this client, or this client the cluster."""
         return self.error is not None and _is_refusal(self.error)
+
+    @property
+    def broker(self) -> tuple[int, str] | None:
+        """The id and the advertised address of the broker that the error is about; None: it is about no such broker."""
+        found = _BROKER.match(self.error.str()) if self.error is not None else None
+        return None if found is None else (int(found["id"]), found["address"])
 
     def forget(self) -> None:
         """Drops the error, as calls succeed again."""

@@ -91,6 +91,23 @@ class Cluster:
     addresses: Mapping[int, str] = field(default_factory=dict)
 
 
+def unreachable_broker(bootstrap: str, broker: int, address: str, why: str, more: str = "") -> UnreachedError:
+    """The error for a broker that does not answer at the address that it advertises.
+
+    Args:
+        bootstrap: the addresses at which the cluster answered.
+        broker: its id.
+        address: the advertised address.
+        why: why it does not answer.
+        more: what else is known, with a space before it.
+    """
+    return UnreachedError(
+        f"Kafka at {bootstrap} advertises broker {broker} at {address}, which does not answer: {why}{more}",
+        why,
+        f"make {address} reachable from this machine, or correct advertised.listeners of this broker",
+    )
+
+
 class Topics:
     """The topics of one run on one cluster; only ``remove`` deletes topics that this object did not create.
 
@@ -137,6 +154,11 @@ class Topics:
             except ServerError as e:
                 if self._complaint.refused or time.monotonic() > deadline:
                     found = rejection(self._bootstrap, self._properties, self._complaint.error)
+                    if found is None and (broker := self._complaint.broker) and broker[1] not in self._bootstrap:
+                        # The library asks this broker, and not the address that answered.
+                        why = rejection(broker[1], self._properties, None)
+                        reason = why.reason if why else "no answer in time"
+                        raise unreachable_broker(self._bootstrap, *broker, reason) from None
                     what = str(found.at(f"Kafka at {self._bootstrap}")) if found else e.what
                     reason = found.reason if found else self._complaint.explain(TimeoutError())
                     raise UnreachedError(what, reason, (found and found.remedy) or e.remedy) from None

@@ -13,7 +13,7 @@ import pytest
 
 from hydra.model.local_limits import LOCAL_LIMITS
 from tests.connections.servers import mosquitto, nats
-from tests.connections.words import SMALL, native
+from tests.connections.words import NATS_PY, PAHO, SMALL, native
 from tests.integration.command import Hydra, table
 
 pytestmark = [pytest.mark.tier("all"), pytest.mark.usefixtures("needs_nats")]
@@ -45,9 +45,9 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], St
 @pytest.mark.parametrize(
     ("system", "implementation", "limit"),
     [
-        ("nats", (), "ENFILE"),
+        ("nats", NATS_PY, "ENFILE"),
         ("nats", native("nats"), "ENOBUFS"),
-        ("mqtt", (), "ENOMEM"),
+        ("mqtt", PAHO, "ENOMEM"),
         ("mqtt", native("mqtt"), "ENFILE"),
         ("kafka", ("--client", "kafka-python"), "ENOBUFS"),
         ("kafka", ("--client", "confluent-kafka"), "ENFILE"),

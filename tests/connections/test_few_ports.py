@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.connections.words import SMALL, native
+from tests.connections.words import NATS_PY, PAHO, SMALL, native
 from tests.integration.command import Hydra, table
 from tests.mesos.namespaces import hosts
 
@@ -48,9 +48,9 @@ def host_with_few_ports() -> Iterator[list[str]]:
 @pytest.mark.parametrize(
     ("command", "implementation", "limit"),
     [
-        ("nats-connections", (), "EADDRNOTAVAIL"),
+        ("nats-connections", NATS_PY, "EADDRNOTAVAIL"),
         ("nats-connections", native("nats"), "EADDRNOTAVAIL"),
-        ("mqtt-connections", (), "EADDRINUSE"),  # its library binds first
+        ("mqtt-connections", PAHO, "EADDRINUSE"),  # its library binds first
         ("mqtt-connections", native("mqtt"), "EADDRNOTAVAIL"),
     ],
     ids=["nats-py", "nats-native", "paho-mqtt", "mqtt-native"],

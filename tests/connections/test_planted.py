@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.connections.servers import mosquitto, nats
-from tests.connections.words import SMALL, native
+from tests.connections.words import NATS_PY, PAHO, SMALL, native
 from tests.forwarder import TcpForwarder, hang_up
 from tests.integration.command import hydra, table
 from tests.suite.native_client import native_client
@@ -73,7 +73,7 @@ def full_mosquitto(folder: Path) -> Iterator[str]:
 @pytest.mark.usefixtures("needs_nats")
 @pytest.mark.parametrize(
     ("command", "implementation", "server"),
-    [("nats-connections", (), full_nats), ("mqtt-connections", native("mqtt"), full_mosquitto)],
+    [("nats-connections", NATS_PY, full_nats), ("mqtt-connections", native("mqtt"), full_mosquitto)],
     ids=["nats", "mqtt"],
 )
 def test_a_full_server_lets_in_what_others_leave_it(
@@ -188,7 +188,7 @@ def test_of_twenty_clients_two_are_never_let_in_again(tmp_path: Path) -> None:
     assert float(row["client_loss_pct"]) > 0
 
 
-@pytest.mark.parametrize("implementation", [native("mqtt"), pytest.param((), marks=ALL)], ids=["native", "paho-mqtt"])
+@pytest.mark.parametrize("implementation", [native("mqtt"), pytest.param(PAHO, marks=ALL)], ids=["native", "paho-mqtt"])
 def test_all_clients_come_back_after_the_server_has_restarted(tmp_path: Path, implementation: tuple[str, ...]) -> None:
     event = '[{at_s=0.5,kind="restart_server",for_s=0.4}]'
     row = row_of(
@@ -231,7 +231,7 @@ RETURN = '[{at_s=0.5,kind="restart_server",for_s=0.3}]'
 
 @ALL
 @pytest.mark.usefixtures("needs_nats")
-@pytest.mark.parametrize("implementation", [native("nats"), ()], ids=["native", "nats-py"])
+@pytest.mark.parametrize("implementation", [native("nats"), NATS_PY], ids=["native", "nats-py"])
 @pytest.mark.parametrize(("consumer", "ack_policy"), [("push", "none"), ("pull", "explicit")])
 def test_a_stream_in_a_file_continues_after_the_server_has_restarted(
     tmp_path: Path, implementation: tuple[str, ...], consumer: str, ack_policy: str
@@ -248,7 +248,7 @@ def test_a_stream_in_a_file_continues_after_the_server_has_restarted(
 
 @ALL
 @pytest.mark.usefixtures("needs_nats")
-@pytest.mark.parametrize("implementation", [native("nats"), ()], ids=["native", "nats-py"])
+@pytest.mark.parametrize("implementation", [native("nats"), NATS_PY], ids=["native", "nats-py"])
 def test_only_the_clients_of_the_last_of_several_servers_are_disconnected(
     tmp_path: Path, implementation: tuple[str, ...]
 ) -> None:
@@ -338,13 +338,13 @@ class Dropping(TcpForwarder):
 
 @ALL
 @pytest.mark.usefixtures("needs_nats")
-@pytest.mark.parametrize("implementation", [native("nats"), ()], ids=["native", "nats-py"])
+@pytest.mark.parametrize("implementation", [native("nats"), NATS_PY], ids=["native", "nats-py"])
 def test_a_disconnection_is_in_a_row_that_does_not_measure_connecting(
     tmp_path: Path, implementation: tuple[str, ...]
 ) -> None:
-    words = ("nats-fixed", "--rate", 20, "--duration", 15, "--set", "warmup_s=0", *implementation, "--clients", 2)
+    words = ("nats-fixed", "--message-size", 24, "--rate", 20, "--duration", 15, "--set", "warmup_s=0", *implementation)
     with nats(tmp_path / "server") as address, Dropping(address) as forwarder:
-        row = row_of(tmp_path / "run", *words, "--servers", forwarder.address)
+        row = row_of(tmp_path / "run", *words, "--clients", 2, "--servers", forwarder.address)
     assert (row["disconnections"], row["never_back"]) == ("1", "0")
     assert float(row["back_attempts"]) >= 1
     assert 0 < float(row["back_p50_ms"]) == float(row["back_max_ms"]) < 15_000

@@ -5,6 +5,8 @@ from __future__ import annotations
 from tests.suite.native_client import native_client
 
 SMALL = ("--set", "sweep.duration_s=0.3", "--connect-rate", "max")
+NATS_PY = ("--implementation", "nats-py")
+PAHO = ("--implementation", "paho-mqtt")
 
 
 def native(system: str) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ def test_zmqfixed_with_subscribers_that_speak_zmtp(run: Path, flags: tuple[objec
     said = (run / "table.md").read_text()
     packed = 4 if "--clients-per-process" in flags else 19_900 // (3 if "--publishers" in flags and everyone else 1)
     assert f"publishers {'pyzmq' if 'pyzmq' in flags else 'native'} (libzmq" in said
-    assert f"subscribers zmtp (zmtp 3.0), {packed} subscribers to a process" in said
+    assert f"subscribers zmtp (zmtp 3.0) · {packed:,} subscribers to a process" in said
 
 
 def test_each_subscriber_has_one_publisher_and_an_exact_account_of_it(run: Path) -> None:

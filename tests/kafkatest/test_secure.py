@@ -99,7 +99,9 @@ UNKNOWN: Final = {
     "tls, no security": Case("tls", {}, "TLS: the server demands TLS; add --kafka-prop security.protocol=SSL"),
     "scram, only tls": Case("scram", TLS, "are security.protocol, user and password right"),
     "plain": Case("", TLS, "TLS: the server ended the handshake; check that it uses TLS at this port"),
-    "advertised elsewhere": Case("stray", {}, "advertises broker 1 at 127.0.0.1:1, but .* network: Connection refused"),
+    "advertised elsewhere": Case(
+        "stray", {}, "advertises broker 1 at 127.0.0.1:1, which does not answer: Connection refused"
+    ),
     "no server": Case("none", TLS, "does not answer: network: Connection refused"),
 }
 EITHER: Final = pytest.mark.parametrize("case", RIGHT.values(), ids=RIGHT)
@@ -155,7 +157,7 @@ def test_the_controller_makes_and_removes_its_topic(secure: SecureBroker, case: 
         assert made["topic"] in there.describe().topics
         it.close()
         assert made["topic"] not in there.describe().topics
-    assert it.warnings() == []
+    assert [warning.kind for warning in it.warnings()] == ["addresses_silent"] * case.door.startswith("none")
 
 
 @pytest.mark.parametrize("case", (WRONG | UNKNOWN).values(), ids=WRONG | UNKNOWN)
