@@ -49,7 +49,7 @@ def test_the_page_of_every_kind_of_table_shows_itself_whole(browser: Browser, tm
     run = make(tmp_path / kind, KINDS[kind])
     assert write_report(run) == [run / NOTEBOOK, run / PAGE]
     text = check(browser, run, plots)
-    assert text.index("subscribers of") < text.index("Results") < text.index("Warnings") < text.index("What was run")
+    assert text.index("subscribers ·") < text.index("Results") < text.index("Warnings") < text.index("What was run")
     assert f"hydra {KINDS[kind].name} --clients 30,60" in text
     assert "report.table" not in text, "the page shows code"
 
