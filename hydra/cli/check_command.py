@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from hydra.cli.chosen_clients import with_default_client
+from hydra.cli.chosen_clients import resolved_with_default_client
 from hydra.config.cluster import load_cluster
 from hydra.config.file_locations import scenario_path
 from hydra.config.resolved_scenario import ResolvedScenario
@@ -45,8 +45,7 @@ def check_scenario(
     """
     resolved, cluster = resolve(scenario, replaced), load_cluster(flags["config"])
     engine = choose(flags["master"], flags["config"], flags)
-    chosen, remark = with_default_client(scenario, resolved, replaced, engine)
-    resolved = resolve(scenario, chosen)
+    resolved, _, remark = resolved_with_default_client(scenario, resolved, replaced, engine)
     loaded = resolved.scenario
     agents = engine.agents(cluster.agents)
     # The imports below are slow: errors that were found so far do not wait for them.

@@ -54,6 +54,17 @@ def with_default_client(
     return given, str(chosen) if chosen.why else ""
 
 
+def resolved_with_default_client(
+    scenario: str | Path,
+    resolved: ResolvedScenario,
+    replaced: Mapping[str, object],
+    engine: SelectedEngine,
+) -> tuple[ResolvedScenario, Mapping[str, object], str]:
+    """The scenario with its default clients, and the two results of :func:`with_default_client`."""
+    chosen, remark = with_default_client(scenario, resolved, replaced, engine)
+    return (resolve(scenario, chosen) if chosen != replaced else resolved), chosen, remark
+
+
 def _lacks(scenario: str | Path, replaced: Mapping[str, object]) -> str:
     """What native clients on this machine cannot do of a scenario; "": nothing is known.
 

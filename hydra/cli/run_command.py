@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import click
 
-from hydra.cli.chosen_clients import with_default_client
+from hydra.cli.chosen_clients import resolved_with_default_client
 from hydra.config.cluster import load_cluster
 from hydra.config.file_locations import is_scenario
 from hydra.config.resolved_scenario import ResolvedScenario
@@ -60,8 +60,7 @@ def with_its_clients(
     """The scenario and what the command replaces in it, with the clients of a new run; why they are not native."""
     if resumed_folder(flags) is not None:
         return resolved, replaced, ""
-    chosen, remark = with_default_client(scenario, resolved, replaced, engine)
-    return (resolve(scenario, chosen) if chosen != replaced else resolved), chosen, remark
+    return resolved_with_default_client(scenario, resolved, replaced, engine)
 
 
 def begun(folder: Path) -> str:

@@ -14,14 +14,14 @@ from hydra.events.value_formatting import between, counted
 from hydra.events.value_formatting import number as text_of
 from hydra.measure.column import REPEATS, Column
 from hydra.measure.column_names import AGGREGATE_MAX, CLIENTS, STEP_S, WALL
-from hydra.measure.step_columns import SystemColumns, step_columns
-from hydra.model import Figure, Scenario, StepResult, number
+from hydra.measure.step_columns import SystemColumns
+from hydra.model import Scenario, StepResult, number
 from hydra.sweep import held_columns, search_columns
 from hydra.sweep.cleanness import why_not_clean
 from hydra.sweep.held_spec import HeldSpec
-from hydra.sweep.host_trouble import HOST_FACTS, host_trouble, host_trouble_in_short
+from hydra.sweep.host_trouble import host_trouble_in_short
 from hydra.sweep.interface import Row, Sweep
-from hydra.sweep.kind import FoundRate, HeadlineFigure, Name, rate_of, together
+from hydra.sweep.kind import FoundRate, HeadlineFigure, Name, rate_of
 from hydra.sweep.search import SearchSweep
 from hydra.sweep.search_columns import ANSWER, HIGH_PPS, LOW_PPS
 from hydra.sweep.search_spec import SearchSpec
@@ -112,13 +112,14 @@ class HeldSweep(SearchSweep):
                 else held_columns.series_columns(prefix, series)
             )
         ]
-        of_hosts = (
-            replace(column, help=f"{column.help}. Of the steps that decide this row")
-            for column in step_columns()
-            if column.name in HOST_FACTS
+        return (
+            *self.published(scenario, system),
+            search_columns.LENGTH,
+            held_columns.WALL_S,
+            *of_rates,
+            search_columns.FAILED,
+            *search_columns.host_columns(),
         )
-        first = self.published(scenario, system)
-        return *first, search_columns.LENGTH, held_columns.WALL_S, *of_rates, search_columns.FAILED, *of_hosts
 
     def primary(self, scenario: Scenario) -> tuple[str, ...]:
         """See :class:`hydra.sweep.kind.SweepKind`: the rate that was held, otherwise the highest received."""
@@ -208,15 +209,7 @@ class HeldSweep(SearchSweep):
             said = str(notes[0]) if notes else "no rate was held: see the warnings"
             remark = "; ".join(filter(None, (said, host_trouble_in_short(rows))))
             found.append(HeadlineFigure("held", "", remark, clean=False))
-        best = max(rows, key=lambda each: number(each.get(AGGREGATE_MAX)) or 0.0)
-        if number(best.get(AGGREGATE_MAX)):
-            remark = f"messages received by {together(best, name)}, with drops"
-            found.append(
-                HeadlineFigure(
-                    "at most received", f"{text_of(best[AGGREGATE_MAX])}/s", remark, noted=bool(host_trouble(best))
-                )
-            )
-        return found
+        return [*found, *self._at_most_received(rows, row, name)]
 
     # --- what a plot shows -------------------------------------------------------------------------------------------
 
@@ -233,14 +226,12 @@ class HeldSweep(SearchSweep):
     def found(self, row: Row) -> list[FoundRate]:
         """See :class:`hydra.sweep.kind.SweepKind`: the bar ends at the next rate, which was not held."""
         found = []
-        marks = {search_columns.sndhwm_prefix(mark): mark for mark in self.search.sndhwms}
         for column, prefix in self._within.items():
             held, beyond = number(row.get(column)), number(row.get(prefix + held_columns.NOT_HELD))
             if held is not None:
                 said = f"held: {text_of(held)}/s"
                 said = said if beyond is None else f"{said}, not held: {not_held_text(row, prefix)}"
-                own: dict[str, Figure] = {"sndhwm": marks[prefix]} if prefix in marks else {}
-                found.append(FoundRate(held, held, beyond or held, own, said))
+                found.append(FoundRate(held, held, beyond or held, self._own_settings(prefix), said))
         return found
 
     def _passing(self, rows: Sequence[Row], results: Sequence[StepResult]) -> list[StepResult]:

@@ -213,14 +213,25 @@ class SearchSweep(SweepKind):
             said = notes[0] if notes else "no rate was found within the loss target: see the warnings"
             remark = "; ".join(filter(None, (said, host_trouble_in_short(rows))))
             found = [HeadlineFigure("carried", "", remark, clean=False)]
+        return [*found, *self._at_most_received(rows, row, name)]
+
+    @staticmethod
+    def _at_most_received(rows: Sequence[Row], shown: Row | None, name: Name) -> list[HeadlineFigure]:
+        """The highest rate received with drops; none if it was not measured.
+
+        Args:
+            rows: the measured rows.
+            shown: the row whose figure stands before it, with the trouble on its hosts; None: there is none.
+            name: gives the name of a row.
+        """
         best = max(rows, key=lambda row: number(row.get(AGGREGATE_MAX)) or 0.0)
-        if number(best.get(AGGREGATE_MAX)):
-            remark = f"messages received by {together(best, name)}, with drops"
-            if best is not row and (trouble := host_trouble(best)):
-                remark = f"{remark}; {trouble}"
-            value, noted = f"{text_of(best[AGGREGATE_MAX])}/s", bool(host_trouble(best))
-            found.append(HeadlineFigure("at most received", value, remark, noted=noted))
-        return found
+        if not number(best.get(AGGREGATE_MAX)):
+            return []
+        trouble = host_trouble(best)
+        remark = f"messages received by {together(best, name)}, with drops"
+        if best is not shown and trouble:
+            remark = f"{remark}; {trouble}"
+        return [HeadlineFigure("at most received", f"{text_of(best[AGGREGATE_MAX])}/s", remark, noted=bool(trouble))]
 
     # --- what a plot shows -------------------------------------------------------------------------------------------
 
@@ -237,14 +248,17 @@ class SearchSweep(SweepKind):
     def found(self, row: Row) -> list[FoundRate]:
         """See :class:`hydra.sweep.kind.SweepKind`."""
         found = []
-        marks = {search_columns.sndhwm_prefix(mark): mark for mark in self.search.sndhwms}
         for column, prefix in self._within.items():
             low, rate, high = (number(row.get(name)) for name in (prefix + LOW_PPS, column, prefix + HIGH_PPS))
             if low is not None and rate is not None and high is not None:
-                own: dict[str, Figure] = {"sndhwm": marks[prefix]} if prefix in marks else {}
                 said = f"found: {text_of(rate)}/s, 95 % interval {text_of(low)} to {text_of(high)}/s"
-                found.append(FoundRate(low, rate, high, own, said))
+                found.append(FoundRate(low, rate, high, self._own_settings(prefix), said))
         return found
+
+    def _own_settings(self, prefix: str) -> dict[str, Figure]:
+        """The settings of the search whose columns begin so, except those that all searches of a row share."""
+        marks = {search_columns.sndhwm_prefix(mark): mark for mark in self.search.sndhwms}
+        return {"sndhwm": marks[prefix]} if prefix in marks else {}
 
     @property
     def _within(self) -> dict[str, str]:

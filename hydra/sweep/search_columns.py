@@ -264,9 +264,13 @@ def is_good(answer: str) -> bool:
 def search_columns(search: SearchSpec) -> tuple[Column, ...]:
     """All columns of a search's row in their order."""
     of_rates = (column for prefix, series, _ in _rates(search) for column in beside(prefix, series))
-    of_hosts = (
+    return *published(search), LENGTH, *of_rates, FAILED, *host_columns()
+
+
+def host_columns() -> tuple[Column, ...]:
+    """The columns about the hosts of the steps that decide a row."""
+    return tuple(
         replace(column, help=f"{column.help}. Of the steps that decide this row")
         for column in step_columns()
         if column.name in HOST_FACTS
     )
-    return *published(search), LENGTH, *of_rates, FAILED, *of_hosts
