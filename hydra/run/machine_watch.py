@@ -80,6 +80,7 @@ class MachineWatch:
         self._others: dict[HostKey, _WatchedHost] = {}
         self._seen: set[HostKey] = set()
         self._groups: dict[str, None] = {}
+        self._servers: Sequence[int] = ()
         self._questions: tuple[int, int] | None = None
         self._frequency: int | None = None
         self._next_ns = 0
@@ -124,14 +125,15 @@ class MachineWatch:
             self.records[name] = self._others[host].record
         return True
 
-    def begin(self, controller: Controller) -> None:
-        """Begins to observe a step."""
+    def begin(self, controller: Controller, servers: Sequence[int] = ()) -> None:
+        """Begins to observe a step; ``servers`` are the processes of servers on this host that are no groups."""
+        self._servers = servers
         for question in self._questions or ():
             controller.roster.looks.end(question)  # of a step that failed
         self._take_frequencies(controller)
         self._ask(controller, (MEMORY_FILE, *HEAT_FILES, *self._group_files))
         self._here.first, self._here.frequency = (
-            self._own.read((MEMORY_FILE,), self._own_groups(controller)),
+            self._own.read((MEMORY_FILE,), self._own_groups(controller), servers),
             FrequencySeries(),
         )
         for host in self._others.values():
@@ -153,7 +155,7 @@ class MachineWatch:
     def end(self, controller: Controller) -> None:
         """Ends the observation at the end of the window; the answers of other hosts may still be on their way."""
         files = (*RECORD_FILES, *_status_files(self._relays(controller, None)))
-        self._here.last = self._own.read(files, self._own_groups(controller))
+        self._here.last = self._own.read(files, self._own_groups(controller), self._servers)
         self._take_frequencies(controller)
         for host, reading in self._taken(controller):
             host.first = reading

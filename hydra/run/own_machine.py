@@ -50,13 +50,16 @@ class OwnMachine:
         self._others = ProcessTable(root)
         self._groups: tuple[str, ...] | None = None
 
-    def read(self, files: Sequence[str], groups: Mapping[int, str] | None = None) -> MachineReading:
+    def read(
+        self, files: Sequence[str], groups: Mapping[int, str] | None = None, servers: Sequence[int] = ()
+    ) -> MachineReading:
         """Reads these files, the processes of this host, and the counters that :class:`MachineActivity` needs.
 
         Args:
             files: the patterns of the files.
             groups: the relays and servers that report this host as theirs, by process id, with the name of their
                 group. An engine may have started them, so they do not descend from the command.
+            servers: further processes of this host that belong to the run with all their descendants.
         """
         if self._groups is None:
             self._groups = group_files(read_texts(["/proc/self/cgroup"], FILE_BYTES, self._root))
@@ -66,7 +69,7 @@ class OwnMachine:
         self._ours &= present
         processes = self._others.read(present, present - self._ours)
         roots = self._roots(groups or {}, processes)
-        self._ours |= descendants(processes, (self._pid, *roots, *self._ours)) & present
+        self._ours |= descendants(processes, (self._pid, *roots, *servers, *self._ours)) & present
         texts = read_texts((*files, *HEAT_FILES, *self._groups), FILE_BYTES, self._root)
         return MachineReading(time_ns, texts, processes, self._ours)
 

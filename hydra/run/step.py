@@ -75,7 +75,7 @@ class StepRunner:
         hosts = StepHosts(self.run.controller, epoch, begun.clocks.step_ns, known_s, self.run.system.server_processes)
 
         machines, controller = self.run.machines, self.run.controller
-        machines.begin(controller)
+        machines.begin(controller, self.run.system.server_processes())
         machine_of = machines.of_agents(controller)
         restarts = ServerRestarts(self.run, plan.restarts)
         others = asked - cohort

@@ -255,7 +255,7 @@ class System:
         return None
 
     def server_processes(self) -> Sequence[int]:
-        """The processes of an embedded server, which is no group; the process that runs the step samples them."""
+        """The processes of servers on this host that are no groups; the process that runs the step samples them."""
         return ()
 
     def failure(self) -> str:

@@ -18,6 +18,7 @@ from hydra.errors import ServerError, StepError, UsageError
 from hydra.model import ServerFacts, parse_cpus
 from hydra.system import Program, ServerCluster, Servers, System, Waiting, wait_alone
 from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.server_listener import ServerListeners
 from hydra.system.worker_thread import WorkerThread
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class ServerSystem(System):
         self._own: Servers | None = None
         self._monitor: Monitor | None = None
         self._mute = ""
+        self._listeners = ServerListeners(theirs)
         self._is_away = False  # whether a server was killed on purpose and is not back
         self._warnings: list[HydraWarning] = []
         self._address = ""
@@ -99,8 +101,8 @@ class ServerSystem(System):
         return self._server_cluster() if self._deploy else None
 
     def server_processes(self) -> Sequence[int]:
-        """The processes of an embedded server."""
-        return self._own.processes() if self._own else ()
+        """The processes of an embedded server, or of the user's servers that listen on this host."""
+        return self._own.processes() if self._own else self._listeners.processes()
 
     def kill_server(self) -> str:
         """Kills the last of Hydra's servers; see :class:`hydra.system.System`."""

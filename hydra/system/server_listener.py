@@ -1,0 +1,71 @@
+"""The processes of this host that listen at the addresses of the user's servers: they are sampled like Hydra's own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+_PROXIES: Final = frozenset({"docker-proxy", "rootlessport", "systemd"})
+"""Programs that listen in place of a server whose process is elsewhere."""
+_ANY: Final = ("0.0.0.0", "::")  # noqa: S104  # compared, not bound
+"""What a socket for all addresses of IPv4, and of both versions of IP, listens at."""
+
+
+class ServerListeners:
+    """The processes behind some addresses; looked for at first, and again if one of them has ended.
+
+    Args:
+        addresses: ``host:port`` of each server, separated by commas.
+    """
+
+    def __init__(self, addresses: str) -> None:
+        self._addresses = addresses
+        self._pids: tuple[int, ...] | None = None
+
+    def processes(self) -> tuple[int, ...]:
+        """The process ids; empty if none is on this host, or its sockets cannot be read."""
+        if self._pids is None or not all(Path(f"/proc/{pid}").exists() for pid in self._pids):
+            self._pids = _listening(dict.fromkeys(_of_this_host(self._addresses)))
+        return self._pids
+
+
+def _of_this_host(addresses: str) -> Iterator[tuple[str, int]]:
+    """The addresses that belong to this host: a socket can be bound to them."""
+    for address in addresses.split(","):
+        host, _, port = address.rpartition(":")
+        with contextlib.suppress(OSError, ValueError):
+            for family, kind, _, _, where in socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM):
+                with contextlib.suppress(OSError), socket.socket(family, kind) as probe:
+                    probe.bind((where[0], 0))
+                    yield str(where[0]), int(port)
+
+
+def _listening(addresses: dict[tuple[str, int], None]) -> tuple[int, ...]:
+    if not addresses:
+        return ()
+    try:
+        sockets = psutil.net_connections("tcp")
+    except (psutil.Error, OSError):
+        return ()
+    wanted = set(addresses)
+    for host, port in addresses:
+        wanted |= {(every, port) for every in (_ANY[1:] if ":" in host else _ANY)}
+    pids = {
+        its.pid: None
+        for its in sockets
+        if its.status == psutil.CONN_LISTEN and its.pid and its.pid != os.getpid() and tuple(its.laddr) in wanted
+    }
+    return tuple(pid for pid in pids if _name(pid) not in _PROXIES)
+
+
+def _name(pid: int) -> str:
+    try:
+        return psutil.Process(pid).name()
+    except psutil.Error:
+        return next(iter(_PROXIES))
