@@ -15,14 +15,13 @@ import click
 
 from hydra.cli.error_exit import drop, failed_if
 from hydra.errors import EXIT_FAILED, EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, HydraError
-from hydra.events.stored_event import StoredEvent
 from hydra.measure.slo import shortest_s
-from hydra.model import ClusterSpec, RunSetup, Scenario
+from hydra.model import ClusterSpec, Scenario
 from hydra.options.engine_choice import SelectedEngine
-from hydra.report import slo_text, tables
+from hydra.report import slo_text
 from hydra.report.fail_conditions import columns, conditions_met, not_clean_lines, parse
-from hydra.report.row_warnings import warnings_of
 from hydra.report.table import fitted, terminal_width
+from hydra.report.tables import RunTables
 from hydra.run import launcher
 from hydra.run.launcher import RunRequest
 from hydra.run.remote_command import ResolvedCommand, run_elsewhere
@@ -154,25 +153,21 @@ class ScenarioRun(Measurement):
                 raise
             return self._failed(request.out, e)
         if self.command.flags["as_json"]:
-            text = tables.json_text(self._scenario, end.rows, end.events, setup=end.setup)
+            text = end.tables.json
         elif sys.stdout.isatty():
-            width = get_terminal_size().columns
-            text = tables.terminal(self._scenario, end.rows, end.setup, width, results=end.results, colours=True)
+            text = end.tables.terminal(get_terminal_size().columns, colours=True)
         else:
-            text = tables.markdown(self._scenario, end.rows, end.setup, end.results)
-        return self._printout(text, end.code, end.rows)
+            text = end.tables.markdown
+        return self._printout(text, end.code, end.tables.rows)
 
     def _failed(self, out: Path, error: HydraError) -> Printout:
         """What a program reads about a run that could not continue: its rows so far, and the error."""
-        rows: Sequence[Row] = ()
-        events: Sequence[StoredEvent] = ()
-        setup: RunSetup | None = None
+        tables = RunTables(self._scenario, [], error=str(error))
         with contextlib.suppress(HydraError), RunStore.open(out) as store:  # there may be no run yet
-            end = RunEnd.of(self.command.first, store, error.exit_code)
-            rows, events, setup = end.rows, end.events, end.setup
+            tables = RunEnd.of(self.command.first, store).tables
+            tables.error = str(error)
         click.echo(f"hydra: {error}", err=True)
-        text = tables.json_text(self._scenario, rows, events, str(error), setup=setup)
-        return Printout(text, error.exit_code)
+        return Printout(tables.json, error.exit_code)
 
     def _printout(self, text: str, code: int, rows: Sequence[Row]) -> Printout:
         return Printout(text, code, conditions_met(self._conditions, rows), not_clean_lines(rows))
@@ -196,18 +191,17 @@ class SloStep(ScenarioRun):
             why = f": {last.reason}" if last else ""
             click.echo(f"no answer: the step could not be measured{why}", err=True)
             return Printout("", EXIT_INTERRUPTED if end.code == EXIT_INTERRUPTED else EXIT_FAILED)
-        warnings = warnings_of(end.rows[-1], scenario)
-        not_clean = why_not_clean(end.rows[-1])
-        row = tables.rows_table(scenario, end.rows, end.results)
-        as_text = slo_text.document(scenario, end.setup, answer, row, warnings, not_clean)
-        as_json = slo_text.json_text(end.setup, answer, warnings, not_clean)
+        tables = end.tables
+        warnings, not_clean = tables.notes[-1], why_not_clean(tables.rows[-1])
+        as_text = slo_text.document(scenario, tables.setup, answer, tables.table(), warnings, not_clean)
+        as_json = slo_text.json_text(tables.setup, answer, warnings, not_clean)
         for name, text in (("slo.md", fitted(as_text)), ("slo.json", as_json)):
             write_whole(out / name, text, f"all results are in {out / 'run.db'}")
         shown = as_json
         if not self.command.flags["as_json"]:
             shown = fitted(as_text, terminal_width())
         code = EXIT_GOOD if answer.holds else EXIT_INCOMPLETE
-        return self._printout(shown, code, end.rows)
+        return self._printout(shown, code, tables.rows)
 
 
 def too_short(scenario: Scenario) -> str:

@@ -10,7 +10,7 @@ import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -119,76 +119,123 @@ def name_of(scenario: Scenario, row: Row) -> str:
     return kind_of(scenario).name_of(row, lambda column: columns_of(scenario)[column].title)
 
 
-def markdown(
-    scenario: Scenario,
-    rows: Sequence[Row],
-    setup: RunSetup | None = None,
-    results: Sequence[StepResult] = (),
-) -> str:
-    """The text of ``table.md``; the arguments are those of :func:`document`."""
-    return text_of(document(scenario, rows, setup, results, _FILE))
+class RunTables:
+    """The tables of a run as texts. Its warnings, and each text for a file, are made once.
 
-
-def terminal(
-    scenario: Scenario,
-    rows: Sequence[Row],
-    setup: RunSetup | None,
-    width: int,
-    *,
-    results: Sequence[StepResult] = (),
-    colours: bool = False,
-) -> str:
-    """The same table for a terminal: fitted to its width, figures rounded and grouped by thousands.
-
-    Args:
-        scenario: the scenario of the run.
-        rows: the rows of the table.
-        setup: what was measured; None: only what the scenario determines.
-        width: width of the terminal in characters.
-        results: the steps of the run.
-        colours: whether the terminal shows colours.
-    """
-    _, *parts = document(scenario, rows, setup, results, _TERMINAL)
-    return fitted(parts, width, colours=colours)
-
-
-def document(
-    scenario: Scenario,
-    rows: Sequence[Row],
-    setup: RunSetup | None,
-    results: Sequence[StepResult],
-    written: FigureFormat,
-) -> list[str | PartedLine | Table]:
-    """The table with its title, what was measured, the legend and the warnings.
-
-    Args:
+    Arguments:
         scenario: the scenario of the run.
         rows: the rows of the table.
         setup: what was measured; None: only what the scenario determines.
         results: the steps of the run; the latencies of a search's row are those of one step.
-        written: the formats of figures.
+        events: the stored events of the run.
+        error: why the run could not continue; "" if it did.
     """
-    notes = warnings_of_rows(scenario, rows)
-    about = merge_equal_warnings(
-        [WarnedRow(name_of(scenario, row), its, not flaws(row)) for row, its in zip(rows, notes, strict=True)]
-    )
-    parts: list[str | PartedLine | Table] = [
-        f"# {scenario.name}",
-        scenario.description,
-        setup_line(_setup(scenario, setup)),
-        table(scenario, rows, notes, results, written),
-        publishers_line(scenario, rows),
-        group_line(scenario, rows),
-        pacing_line(scenario),
-        legend(scenario, rows),
-        "\n".join(f"- {each.mark}{' ' * bool(each.mark)}**{each.rows}**: {each.text}" for each in about),
-        "\n".join(f"- {text}" for text in efforts(scenario, rows)),
-    ]
-    return [part for part in parts if part]
 
+    def __init__(
+        self,
+        scenario: Scenario,
+        rows: Sequence[Row],
+        setup: RunSetup | None = None,
+        results: Sequence[StepResult] = (),
+        events: Iterable[StoredEvent] = (),
+        error: str = "",
+    ) -> None:
+        self.scenario, self.rows, self.results, self.events, self.error = scenario, rows, results, events, error
+        self._setup = setup
 
-def _setup(scenario: Scenario, setup: RunSetup | None) -> RunSetup:
-    return setup or setup_of(ResolvedScenario.of(scenario))
+    @cached_property
+    def setup(self) -> RunSetup:
+        """What was measured."""
+        return self._setup or setup_of(ResolvedScenario.of(self.scenario))
+
+    @cached_property
+    def notes(self) -> list[list[HydraWarning]]:
+        """The warnings of each row."""
+        return warnings_of_rows(self.scenario, self.rows)
+
+    @cached_property
+    def markdown(self) -> str:
+        """The text of ``table.md``."""
+        return text_of(self._document(_FILE))
+
+    def terminal(self, width: int, *, colours: bool = False) -> str:
+        """The same table for a terminal: fitted to its width, figures rounded and grouped by thousands.
+
+        Args:
+            width: width of the terminal in characters.
+            colours: whether the terminal shows colours.
+        """
+        _, *parts = self._document(_TERMINAL)
+        return fitted(parts, width, colours=colours)
+
+    def table(self) -> Table:
+        """The table alone, for a text that has the warnings of the rows itself."""
+        return table(self.scenario, self.rows, self.notes, self.results, _TERMINAL)
+
+    @cached_property
+    def csv(self) -> str:
+        """The text of ``table.csv``: full precision, column names of ``conf/reference``; an unknown figure is empty.
+
+        A latency below the bound of the clocks is written as ``< 305``, its largest possible value. A latency above the
+        bound is written as measured, with the bound in its own column. ``rows.json`` has the measured values. The last
+        columns have what was measured, which is the same in all rows.
+        """
+        rows, measured = list(map(judged, self.rows)), setup_columns(self.setup)
+        columns = [column.name for column in in_order(self.scenario, rows)]
+        out = io.StringIO()
+        writer = csv.DictWriter(out, [*columns, *measured], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({**{name: bounded_text(row, name) for name in row}, **measured} for row in rows)
+        return out.getvalue()
+
+    @cached_property
+    def json(self) -> str:
+        """The text of ``rows.json``: every row as an object with all columns in order, and all warnings.
+
+        ``report/json_schema.py`` describes the format.
+        """
+        rows, scenario = list(map(judged, self.rows)), self.scenario
+        columns = in_order(scenario, rows)
+        content = {
+            "scenario": scenario.name,
+            "system": scenario.system,
+            "client": scenario.client,
+            "setup": setup_object(self.setup),
+            "rows": [{c.name: row.get(c.name) for c in columns} for row in rows],
+            "warnings": warnings(self.rows, self.notes, self.events),
+            **({"error": self.error} if self.error else {}),
+        }
+        return json.dumps(content, indent=1, allow_nan=False) + "\n"
+
+    def write(self, directory: Path) -> list[Path]:
+        """Writes the three files into a run directory, each completely or not at all, and returns their paths.
+
+        Raises:
+            HydraError: the directory cannot be written.
+        """
+        texts = {"table.md": self.markdown, "table.csv": self.csv, ROWS: self.json}
+        remedy = f"everything measured is in {directory / 'run.db'}"
+        return [write_whole(directory / name, text, remedy) for name, text in texts.items()]
+
+    def _document(self, written: FigureFormat) -> list[str | PartedLine | Table]:
+        """The table with its title, what was measured, the legend and the warnings."""
+        scenario, rows = self.scenario, self.rows
+        about = merge_equal_warnings(
+            [WarnedRow(name_of(scenario, row), its, not flaws(row)) for row, its in zip(rows, self.notes, strict=True)]
+        )
+        parts: list[str | PartedLine | Table] = [
+            f"# {scenario.name}",
+            scenario.description,
+            setup_line(self.setup),
+            table(scenario, rows, self.notes, self.results, written),
+            publishers_line(scenario, rows),
+            group_line(scenario, rows),
+            pacing_line(scenario),
+            legend(scenario, rows),
+            "\n".join(f"- {each.mark}{' ' * bool(each.mark)}**{each.rows}**: {each.text}" for each in about),
+            "\n".join(f"- {text}" for text in efforts(scenario, rows)),
+        ]
+        return [part for part in parts if part]
 
 
 def table(
@@ -337,88 +384,3 @@ def cell(column: Column, value: Figure) -> str:
 
 _FILE: Final = FigureFormat(cell, whole_rate)
 _TERMINAL: Final = FigureFormat(lambda _, value: number(value), number)
-
-
-def csv_text(scenario: Scenario, rows: Sequence[Row], setup: RunSetup | None = None) -> str:
-    """The text of ``table.csv``: full precision, column names of ``conf/reference``; an unknown figure is empty.
-
-    A latency below the bound of the clocks is written as ``< 305``, its largest possible value. A latency above the
-    bound is written as measured, with the bound in its own column. ``rows.json`` has the measured values. The last
-    columns have what was measured, which is the same in all rows.
-    """
-    rows, measured = list(map(judged, rows)), setup_columns(_setup(scenario, setup))
-    columns = [column.name for column in in_order(scenario, rows)]
-    out = io.StringIO()
-    writer = csv.DictWriter(out, [*columns, *measured], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({**{name: bounded_text(row, name) for name in row}, **measured} for row in rows)
-    return out.getvalue()
-
-
-def rows_table(scenario: Scenario, rows: Sequence[Row], results: Sequence[StepResult]) -> Table:
-    """The table alone, for a text that has the warnings of the rows itself."""
-    return table(scenario, rows, warnings_of_rows(scenario, rows), results, _TERMINAL)
-
-
-def json_text(
-    scenario: Scenario,
-    rows: Sequence[Row],
-    events: Iterable[StoredEvent] = (),
-    error: str = "",
-    *,
-    setup: RunSetup | None = None,
-) -> str:
-    """The text of ``rows.json``: every row as an object with all columns in order, and all warnings.
-
-    ``report/json_schema.py`` describes the format.
-
-    Args:
-        scenario: the scenario of the run.
-        rows: the rows of the table.
-        events: the stored events of the run.
-        error: why the run could not continue; "" if it did.
-        setup: what was measured; None: only what the scenario determines.
-    """
-    found = warnings(scenario, rows, events)
-    rows = list(map(judged, rows))
-    columns = in_order(scenario, rows)
-    told = {
-        "scenario": scenario.name,
-        "system": scenario.system,
-        "client": scenario.client,
-        "setup": setup_object(_setup(scenario, setup)),
-        "rows": [{c.name: row.get(c.name) for c in columns} for row in rows],
-        "warnings": found,
-        **({"error": error} if error else {}),
-    }
-    return json.dumps(told, indent=1, allow_nan=False) + "\n"
-
-
-def write(
-    directory: Path,
-    scenario: Scenario,
-    rows: Sequence[Row],
-    setup: RunSetup | None = None,
-    events: Iterable[StoredEvent] = (),
-    results: Sequence[StepResult] = (),
-) -> list[Path]:
-    """Writes the three files, each completely or not at all, and returns their paths.
-
-    Args:
-        directory: the run directory.
-        scenario: the scenario of the run.
-        rows: the rows of the table.
-        setup: what was measured; None: only what the scenario determines.
-        events: the stored events of the run.
-        results: the steps of the run.
-
-    Raises:
-        HydraError: the directory cannot be written.
-    """
-    texts = {
-        "table.md": markdown(scenario, rows, setup, results),
-        "table.csv": csv_text(scenario, rows, setup),
-        ROWS: json_text(scenario, rows, events, setup=setup),
-    }
-    remedy = f"everything measured is in {directory / 'run.db'}"
-    return [write_whole(directory / name, text, remedy) for name, text in texts.items()]

@@ -10,20 +10,20 @@ from hydra.events.event import Level
 from hydra.events.stored_event import StoredEvent
 from hydra.events.value_formatting import MARK, counted
 from hydra.events.warnings import HydraWarning
-from hydra.model import Scenario
-from hydra.report.row_warnings import warnings_of_rows
 from hydra.sweep import Row
 
 _ROWS_NAMED: Final = 4
 """The maximum number of rows that a warning names."""
 
 
-def warnings(scenario: Scenario, rows: Sequence[Row], events: Iterable[StoredEvent]) -> list[dict[str, Any]]:
+def warnings(
+    rows: Sequence[Row], notes: Sequence[Sequence[HydraWarning]], events: Iterable[StoredEvent]
+) -> list[dict[str, Any]]:
     """The warnings as objects for JSON, those of the run first.
 
     Args:
-        scenario: the scenario of the run.
         rows: the rows of the table.
+        notes: the warnings of each row.
         events: the stored events of the run.
 
     Returns:
@@ -37,7 +37,7 @@ def warnings(scenario: Scenario, rows: Sequence[Row], events: Iterable[StoredEve
     ]
     of_rows = [
         {"row": place, "clients": row.get("clients"), "step": None, **asdict(warning.data())}
-        for place, (row, its) in enumerate(zip(rows, warnings_of_rows(scenario, rows), strict=True))
+        for place, (row, its) in enumerate(zip(rows, notes, strict=True))
         for warning in its
     ]
     return [*of_run, *of_rows]

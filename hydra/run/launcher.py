@@ -21,7 +21,7 @@ from hydra.config.read_ahead import AheadLimit, ahead_limit, kept_limit
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.resource_needs import expected_start_s
 from hydra.config.shortages import check_row
-from hydra.errors import EXIT_GOOD, EXIT_INTERRUPTED, HydraError, PlacementError, RefusedKeyError, UsageError
+from hydra.errors import EXIT_INTERRUPTED, HydraError, PlacementError, RefusedKeyError, UsageError
 from hydra.events.run_events import (
     EngineWaits,
     ReadAheadLimited,
@@ -40,14 +40,14 @@ from hydra.monitor.metrics_exports import Exports
 from hydra.monitor.progress_view import Observer, servers_of
 from hydra.options import interrupts
 from hydra.options.engine_choice import SelectedEngine
-from hydra.report.tables import name_of, write
+from hydra.report.tables import name_of
 from hydra.run.context import RunContext
 from hydra.run.deployed_servers import required
 from hydra.run.machine_watch import MachineWatch
 from hydra.run.pinned_roles import is_apart, pinned_scenario
 from hydra.run.placement_preview import check_placement, unfit_rows, without_unknown
 from hydra.run.run_metadata import metadata
-from hydra.run.runner import RunEnd, conclude, exit_code, run
+from hydra.run.runner import RunEnd, conclude, run
 from hydra.store.database import ENDED_KEY, ERROR_KEY, FINISHED, INTERRUPTED, RunStore
 from hydra.store.redaction import Redactor
 from hydra.store.run_folders import DATABASE, check_folder, locked
@@ -347,7 +347,7 @@ def _complete(resolved: ResolvedScenario, request: RunRequest, observer: Observe
     """Returns the end of a run that has measured everything, and shows that nothing remains."""
     end = _concluded(resolved, request, redactor, FINISHED)
     observer.show(RunComplete(str(request.out)))
-    return replace(end, code=exit_code(end.rows, observer))
+    return end.judged(observer)
 
 
 def _concluded(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor, ended: str) -> RunEnd:
@@ -357,13 +357,13 @@ def _concluded(resolved: ResolvedScenario, request: RunRequest, redactor: Redact
     """
     with RunStore.open(request.out, writable=True) as store:
         store.redact = redactor.text
-        end, before = RunEnd.of(resolved, store, EXIT_GOOD), store.meta(ENDED_KEY)
+        end, before = RunEnd.of(resolved, store), store.meta(ENDED_KEY)
         if before != ended:
             # A full disk, for instance, must not turn an interrupt into a failure.
             with contextlib.nullcontext() if ended == FINISHED else contextlib.suppress(HydraError):
                 if ended == FINISHED or not before:
                     conclude(store, ended, "")
-                write(request.out, resolved.scenario, end.rows, end.setup, end.events, end.results)
+                end.tables.write(request.out)
         return end
 
 

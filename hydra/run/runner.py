@@ -22,11 +22,11 @@ from hydra.events.run_events import RunDone, RunFailed
 from hydra.events.stored_event import StoredEvent
 from hydra.events.warnings import SubscribersFailed
 from hydra.measure.column_names import CLIENTS, STATUS
-from hydra.model import RunSetup, Scenario, StepPlan, StepResult
+from hydra.model import Scenario, StepPlan, StepResult
 from hydra.monitor.progress_view import Observer, ServerStartup, servers_of
 from hydra.options import interrupts
 from hydra.report.run_setup import stored_setup
-from hydra.report.tables import write
+from hydra.report.tables import RunTables
 from hydra.run.context import RunContext
 from hydra.run.deployed_servers import DeployedServers, required
 from hydra.run.deployment import Deployment
@@ -50,22 +50,32 @@ class RunEnd:
     Attributes:
         code: the exit code.
         results: the results of its steps.
-        rows: the rows of its table.
-        setup: what was measured.
-        events: its events.
+        tables: its tables, with rows, warnings and what was measured.
     """
 
     code: int
-    results: list[StepResult]
-    rows: list[Row]
-    setup: RunSetup
-    events: list[StoredEvent]
+    results: Sequence[StepResult]
+    tables: RunTables
 
     @classmethod
-    def of(cls, resolved: ResolvedScenario, store: RunStore, code: int) -> RunEnd:
-        """The result of a stored run."""
-        results = store.results()
-        return cls(code, results, resolved.sweep.rows(results), stored_setup(store, results), store.events())
+    def of(cls, resolved: ResolvedScenario, store: RunStore, results: Sequence[StepResult] | None = None) -> RunEnd:
+        """The result of a run with its events; ``results`` are those in hand, None: those that are stored."""
+        known = store.results() if results is None else results
+        return cls(EXIT_GOOD, known, tables_of(resolved, store, known, store.events()))
+
+    def judged(self, observer: Observer) -> RunEnd:
+        """The result with the exit code for its rows; shows a warning if subscribers failed by themselves."""
+        rows = self.tables.rows
+        if failed := [(n, row[CLIENTS], text) for n, row in enumerate(rows, 1) if (text := gone_of(row))]:
+            observer.show(SubscribersFailed(failed))
+        return replace(self, code=code_of(rows))
+
+
+def tables_of(
+    resolved: ResolvedScenario, store: RunStore, results: Sequence[StepResult], events: Sequence[StoredEvent] = ()
+) -> RunTables:
+    """The tables of these steps of a run."""
+    return RunTables(resolved.scenario, resolved.sweep.rows(results), stored_setup(store, results), results, events)
 
 
 def conclude(store: RunStore, ended: str, error: str) -> None:
@@ -74,13 +84,6 @@ def conclude(store: RunStore, ended: str, error: str) -> None:
     store.set_meta(ERROR_KEY, error)
     if error:
         store.add_event(RunFailed(error))
-
-
-def exit_code(rows: Sequence[Row], observer: Observer) -> int:
-    """The exit code for these rows; shows a warning if subscribers failed by themselves."""
-    if gone := [(n, row[CLIENTS], text) for n, row in enumerate(rows, 1) if (text := gone_of(row))]:
-        observer.show(SubscribersFailed(gone))
-    return code_of(rows)
 
 
 def code_of(rows: Sequence[Row]) -> int:
@@ -131,8 +134,8 @@ def run(context: RunContext, turn: RepeatTurn | None = None) -> RunEnd:
                         skipped.append(plan)
                 results.append(result)
                 observer.step_ended(result, sweep.progress(results), again=_again(sweep, results, turn))
-                if (writes_s := time.monotonic()) >= tables_due_s:
-                    write(store.directory, scenario, sweep.rows(results), stored_setup(store, results), results=results)
+                if (writes_s := time.monotonic()) >= tables_due_s and sweep.next(results) is not None:
+                    tables_of(context.resolved, store, results).write(store.directory)
                     tables_due_s = time.monotonic() + _TABLES_APART * (time.monotonic() - writes_s)
         ended = FINISHED if sweep.next(results) is None else ""
         interrupts.present().raise_waiting()
@@ -148,11 +151,11 @@ def run(context: RunContext, turn: RepeatTurn | None = None) -> RunEnd:
         with contextlib.nullcontext() if ended in (FINISHED, "") else contextlib.suppress(HydraError):
             conclude(store, ended, error)
             # After an interrupt, ``results`` may lack a step that is stored already.
-            end = RunEnd.of(context.resolved, store, EXIT_GOOD)
-            write(store.directory, scenario, end.rows, end.setup, end.events, end.results)
+            end = RunEnd.of(context.resolved, store, results if ended in (FINISHED, "") else None)
+            end.tables.write(store.directory)
     if turn is None:
         observer.show(RunDone(time.monotonic() - began, str(store.directory)))
-    return replace(end, code=exit_code(end.rows, observer))
+    return end.judged(observer)
 
 
 def _coming(sweep: Sweep, results: Sequence[StepResult], turn: RepeatTurn | None) -> StepPlan | None:

@@ -42,8 +42,9 @@ def rows(kind: str) -> list[Row]:
 def test_the_tables_are_byte_for_byte_what_they_were(kind: str) -> None:
     # The order of the columns is that of the records, not the one in which the figures of a row came about.
     turned = [dict(reversed(row.items())) for row in rows(kind)]
-    for suffix, made in (("md", tables.markdown), ("csv", tables.csv_text), ("json", tables.json_text)):
-        assert made(RUNS[kind], turned) == (GOLDEN / f"{kind}.{suffix}").read_text()
+    made = tables.RunTables(RUNS[kind], turned)
+    for suffix, text in (("md", made.markdown), ("csv", made.csv), ("json", made.json)):
+        assert text == (GOLDEN / f"{kind}.{suffix}").read_text()
 
 
 OF_SERVERS = ("cpu_seconds_per_s", "in_bytes_per_s", "out_bytes_per_s", "messages_per_s")
@@ -106,5 +107,5 @@ def test_the_order_of_columns_does_not_depend_on_which_row_has_them() -> None:
     """A figure that only a later row has stands where it stands in every run."""
     first, *others = rows("repeated")
     lacking = {name: value for name, value in first.items() if not name.startswith("latency")}
-    whole, part = (tables.csv_text(RUNS["repeated"], [row, *others]) for row in (first, lacking))
+    whole, part = (tables.RunTables(RUNS["repeated"], [row, *others]).csv for row in (first, lacking))
     assert part.splitlines()[0] == whole.splitlines()[0]

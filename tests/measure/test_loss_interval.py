@@ -158,7 +158,7 @@ def test_repeats_have_the_interval_of_all_their_bursts_and_never_0_plus_or_minus
     assert row[LOSS_CI_HIGH] == pytest.approx(float(alone[LOSS_CI_HIGH] or 0) / 3)
     clean = merge_repeats(repeats[:2])
     assert (clean[LOSS], clean[LOSS_CI_HIGH], clean["client_loss_pct_ci95"]) == (0.0, None, None)
-    text = tables.markdown(FIXED, [{**row, "clients": 2}, {**clean, "clients": 2}])
+    text = tables.RunTables(FIXED, [{**row, "clients": 2}, {**clean, "clients": 2}]).markdown
     assert f"{row[LOSS]:g} [0.025 – {row[LOSS_CI_HIGH]:.1f}]" in text
     # What one more burst would cost is what the row beside it says.
     assert "0 [0 – 5.5]" in text

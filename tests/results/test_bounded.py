@@ -70,8 +70,8 @@ def test_the_truth_is_within_what_is_shown_wherever_the_clocks_are_within_their_
 
 
 def test_the_table_for_spreadsheets_shows_it_and_the_one_for_programs_has_the_number() -> None:
-    (line,) = csv.DictReader(tables.csv_text(FIXED, [ROW]).splitlines())
+    (line,) = csv.DictReader(tables.RunTables(FIXED, [ROW]).csv.splitlines())
     assert (line["latency_p50_us"], line["latency_p99_us"], line["latency_p999_us"]) == ("< 141", "< 305", "153")
     assert (line["latency_bound_us"], line["negative_latencies"]) == ("152.01", "7")
-    (row,) = json.loads(tables.json_text(FIXED, [ROW]))["rows"]
+    (row,) = json.loads(tables.RunTables(FIXED, [ROW]).json)["rows"]
     assert (row["latency_p50_us"], row["latency_p99_us"]) == (-12, 152)

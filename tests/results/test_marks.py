@@ -56,7 +56,7 @@ def published_comparison(row: Row) -> str:
 def objectives(row: Row) -> str:
     facts = TimeSeriesFacts(0, 10.0, 1, 1.0, complete=True)
     kept = ObjectiveResult("max_ms", 5.0, 2.0, None, None, True)
-    shown = tables.rows_table(FIXED, [row], [])
+    shown = tables.RunTables(FIXED, [row]).table()
     answer = SloResult(True, [kept], [], 0, True, facts, [])
     return markdown(slo_text.document(FIXED, RunSetup(), answer, shown, warnings_of(row, FIXED), why_not_clean(row)))
 
@@ -87,8 +87,8 @@ def run_list(row: Row) -> str:
 @pytest.mark.parametrize(
     ("shown", "meanings"),
     [
-        (lambda row: tables.markdown(FIXED, [row]), OF_ROWS),
-        (lambda row: tables.terminal(FIXED, [row], None, 1000), OF_ROWS),
+        (lambda row: tables.RunTables(FIXED, [row]).markdown, OF_ROWS),
+        (lambda row: tables.RunTables(FIXED, [row]).terminal(1000), OF_ROWS),
         (objectives, OF_ROWS),
         (lambda row: markup.table(report(row)).text, OF_ROWS),
         (published_comparison, OF_ROWS),

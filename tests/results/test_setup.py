@@ -16,7 +16,7 @@ from hydra.report.json_schema import schema_of
 from hydra.report.run_setup import ReportedFacts, setup_of
 from hydra.report.setup_text import setup_columns, setup_line, setup_object
 from hydra.report.table import PartedLine, fitted, markdown
-from hydra.report.tables import json_text
+from hydra.report.tables import RunTables
 from tests.jupyter.runs import BATCH, FIXED, NATIVE
 
 HERE = HostSetup(True, ("here",), 2)
@@ -173,6 +173,6 @@ def test_json_and_columns_have_every_part_as_values() -> None:
     assert {name: columns[f"setup_{name}"] for name in ("subscribers", "libraries", "acks", "hosts", "cores")} == {
         "subscribers": "10 / 30", "libraries": "librdkafka 2.3", "acks": "1", "hosts": "a / b", "cores": "8",
     }  # fmt: skip
-    rows = json.loads(json_text(FIXED, [{"clients": 30, "status": "ok"}], setup=setup))
+    rows = json.loads(RunTables(FIXED, [{"clients": 30, "status": "ok"}], setup=setup).json)
     jsonschema.validate(rows, json.loads(schema_of(None)))
     assert rows["setup"]["servers"] == [{"title": "Kafka", "count": 1, "versions": {"Kafka": "4"}, "tls": False}]

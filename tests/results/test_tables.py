@@ -82,7 +82,7 @@ LATENCIES = ["Latency p50 (ms)", "Latency p99 (ms)"]
 def test_columns_and_headings_are_the_published_ones(scenario: Scenario, reference: str, headings: list[str]) -> None:
     assert [column.name for column in published_columns(scenario)] == header(reference)
     published = replace(scenario, published=True)
-    assert heading_line(tables.markdown(published, [])) == [*headings, *LATENCIES]
+    assert heading_line(tables.RunTables(published, []).markdown) == [*headings, *LATENCIES]
 
 
 @pytest.mark.parametrize(
@@ -98,29 +98,29 @@ def test_columns_and_headings_are_the_published_ones(scenario: Scenario, referen
     ],
 )  # fmt: skip
 def test_headings_have_units_and_every_table_has_latencies(scenario: Scenario, headings: list[str]) -> None:
-    assert heading_line(tables.markdown(scenario, [])) == headings
+    assert heading_line(tables.RunTables(scenario, []).markdown) == headings
 
 
 def test_a_column_without_a_figure_in_any_row_is_left_out_of_tables_and_kept_in_csv_and_json() -> None:
     known = {"latency_p50_us": 152.0, "latency_p99_us": 2140.0}
     rows: list[Row] = [{"clients": 30, "status": "failed", "total_rx": None}, {**GOOD, **known}]
-    assert heading_line(tables.markdown(grid("fixed"), rows)) == ["Subscribers", *RATES]
+    assert heading_line(tables.RunTables(grid("fixed"), rows).markdown) == ["Subscribers", *RATES]
     failed = rows[:1]
-    assert heading_line(tables.markdown(grid("fixed"), failed)) == ["Subscribers"]
-    assert "total_rx" in tables.csv_text(grid("fixed"), failed).partition("\n")[0].split(",")
-    assert "avg_tx_rate_pps" in json.loads(tables.json_text(grid("fixed"), failed))["rows"][0]
+    assert heading_line(tables.RunTables(grid("fixed"), failed).markdown) == ["Subscribers"]
+    assert "total_rx" in tables.RunTables(grid("fixed"), failed).csv.partition("\n")[0].split(",")
+    assert "avg_tx_rate_pps" in json.loads(tables.RunTables(grid("fixed"), failed).json)["rows"][0]
 
 
 @pytest.mark.parametrize(("late_pct", "more"), [((0.0, None), []), ((0.0, 2.5), ["Late (%)"])])
 def test_a_table_with_late_messages_has_a_column_for_them(late_pct: tuple[float | None, ...], more: list[str]) -> None:
     rows: list[Row] = [{**GOOD, "late_pct": pct} for pct in late_pct]
-    assert heading_line(tables.markdown(grid("fixed"), rows)) == ["Subscribers", *RATES[:-2], *more]
+    assert heading_line(tables.RunTables(grid("fixed"), rows).markdown) == ["Subscribers", *RATES[:-2], *more]
 
 
 @pytest.mark.parametrize("published", [False, True])
 def test_a_row_at_rate_max_names_first_what_was_received_except_under_published_headings(published: bool) -> None:
     scenario = replace(with_rates("max"), published=published)
-    first, second = heading_line(tables.markdown(scenario, [{**GOOD, "rate": "max"}]))[2:4]
+    first, second = heading_line(tables.RunTables(scenario, [{**GOOD, "rate": "max"}]).markdown)[2:4]
     assert (first, second) == (("Avrg Tx Rate", "Avrg Rx Rate") if published else (RATES[1], RATES[0]))
 
 
@@ -132,11 +132,11 @@ def test_a_latency_is_in_milliseconds_with_the_bound_of_the_clocks(
     bound_us: float | None, cells_of_it: list[str]
 ) -> None:
     row = {**GOOD, "latency_p50_us": 152.0, "latency_p99_us": 2140.0, "latency_bound_us": bound_us}
-    assert cells(tables.markdown(grid(), [row]).splitlines()[-1])[-2:] == cells_of_it
+    assert cells(tables.RunTables(grid(), [row]).markdown.splitlines()[-1])[-2:] == cells_of_it
 
 
 def test_further_columns_follow_the_published_ones(tmp_path: Path) -> None:
-    rows = list(csv.DictReader(tables.csv_text(grid(), [GOOD, {**GOOD, "verdict": "broker"}]).splitlines()))
+    rows = list(csv.DictReader(tables.RunTables(grid(), [GOOD, {**GOOD, "verdict": "broker"}]).csv.splitlines()))
     columns = list(rows[0])
     assert columns[:8] == header("hydra_kafka_batch.csv")
     others = ["aggregate_pps", "requested_rate", "rx_clients", "passed", "loss_target_pct", "verdict"]
@@ -147,7 +147,7 @@ def test_further_columns_follow_the_published_ones(tmp_path: Path) -> None:
 
 
 def test_a_good_row_reads_like_the_published_one() -> None:
-    line = tables.markdown(grid(), [GOOD]).splitlines()[-1]
+    line = tables.RunTables(grid(), [GOOD]).markdown.splitlines()[-1]
     assert cells(line) == ["30", "100", "5780.59", "3486.29", "0", "0", "57806", "57806"]
 
 
@@ -179,7 +179,7 @@ def test_a_good_row_reads_like_the_published_one() -> None:
     ],
 )
 def test_a_row_that_is_not_clean_is_marked_and_explained(row: Row, said: str) -> None:
-    text = tables.markdown(grid(), [row if "status" in row else {**GOOD, **row}])
+    text = tables.RunTables(grid(), [row if "status" in row else {**GOOD, **row}]).markdown
     assert f"30 {MARK}" in text
     line = next(line for line in text.splitlines() if said in line)
     assert line.startswith(f"- {MARK} **30 subscribers, Batch 100**")
@@ -197,7 +197,7 @@ def test_a_row_that_is_not_clean_is_marked_and_explained(row: Row, said: str) ->
     ],
 )
 def test_a_clean_row_with_a_warning_has_another_mark(row: Row, said: str) -> None:
-    text = tables.markdown(grid(), [{**GOOD, **row}])
+    text = tables.RunTables(grid(), [{**GOOD, **row}]).markdown
     assert f"30 {NOTED}" in text
     assert MARK not in text
     assert next(line for line in text.splitlines() if said in line).startswith("- **30 subscribers, Batch 100**")
@@ -207,12 +207,12 @@ def test_a_clean_row_with_a_warning_has_another_mark(row: Row, said: str) -> Non
     "more", [{}, {"host_cpu_mean_pct": BUSY_HOST_PCT - 1}, {"late_pct": 0.9}, {"lost": 0, "undrained": 0}]
 )
 def test_a_good_row_has_no_mark(more: Row) -> None:
-    assert MARK not in tables.markdown(grid(), [{**GOOD, **more}])
+    assert MARK not in tables.RunTables(grid(), [{**GOOD, **more}]).markdown
 
 
 def test_messages_that_wait_are_no_loss() -> None:
     row: Row = {**GOOD, "client_loss_pct": 0.0, "lost": 0, "undrained": 41}
-    text = tables.markdown(grid(), [row])
+    text = tables.RunTables(grid(), [row]).markdown
     assert "41 messages were still waiting in a server" in text
     assert "LOSS" not in text
     assert "were lost" not in text
@@ -220,12 +220,12 @@ def test_messages_that_wait_are_no_loss() -> None:
 
 def test_a_cell_says_of_how_many_repeats_it_is() -> None:
     row = {**GOOD, "avg_rx_rate_pps_ci95": 12.5, "avg_rx_rate_pps_n": 2, "repeats": 3}
-    assert "3486 ± 12 (2 of 3)" in tables.markdown(grid(), [row])
+    assert "3486 ± 12 (2 of 3)" in tables.RunTables(grid(), [row]).markdown
 
 
 def test_a_search_says_what_its_figures_lack() -> None:
     row: Row = {"clients": 30, "status": "partial", "loss_why": "too short", "slow_cohort_felt": False}
-    text = tables.markdown(search(), [row])
+    text = tables.RunTables(search(), [row]).markdown
     for said in (
         "not finished",
         "loss: no answer: too few seconds were measured",
@@ -246,7 +246,7 @@ FOUND: Row = {
 
 
 def test_a_searched_rate_has_its_interval_and_what_it_took() -> None:
-    lines = tables.markdown(search(), [FOUND]).splitlines()
+    lines = tables.RunTables(search(), [FOUND]).markdown.splitlines()
     row = next(line for line in lines if line.startswith("|") and "87286" in line)
     assert cells(row) == [
         f"30 {MARK}",
@@ -271,7 +271,7 @@ def test_a_searched_rate_has_its_interval_and_what_it_took() -> None:
 
 def test_where_no_rate_holds_the_table_says_what_is_lost() -> None:
     none: Row = {"clients": 30, "status": "ok", "loss_answer": "none", "loss_floor_pct": 2.0, "loss_why": None}
-    text = tables.markdown(search(series=("loss",)), [none])
+    text = tables.RunTables(search(series=("loss",)), [none]).markdown
     assert cells(next(line for line in text.splitlines() if "|" in line and MARK in line)) == [
         f"30 {MARK}",
         "none: loses 2 %",
@@ -294,13 +294,13 @@ def test_a_search_without_an_answer_has_no_latency() -> None:
 
 def test_a_target_of_0_is_told_as_what_it_is_taken_for() -> None:
     row = {**FOUND, "max_rate_without_drop_pps": 500.0}
-    assert "at most 0.05 % of the messages" in tables.markdown(search(loss_target=0.0), [row])
+    assert "at most 0.05 % of the messages" in tables.RunTables(search(loss_target=0.0), [row]).markdown
 
 
 def test_a_repeated_search_has_the_interval_of_its_repeats() -> None:
     column = "max_rate_below_0_5pct_drop_pps"
     row = {**FOUND, "repeats": 3, f"{column}_ci95": 812.5, f"{column}_n": 2, "loss_steps": 30.5, "failed_steps": 0.0}
-    text = tables.markdown(search(), [row])
+    text = tables.RunTables(search(), [row]).markdown
     assert "28110 ± 810 (2 of 3)" in text
     assert "In brackets" not in text
     assert "steps of 1 s, on average of 3 repeats: max_rate 9, loss 30.5," in text
@@ -309,29 +309,29 @@ def test_a_repeated_search_has_the_interval_of_its_repeats() -> None:
 
 def test_a_search_without_any_interval_has_no_legend() -> None:
     row: Row = {"clients": 30, "max_rate_below_0_5pct_drop_pps": 66409.0, "loss_highest_passed_pps": 66409.0}
-    text = tables.markdown(search(), [row])
+    text = tables.RunTables(search(), [row]).markdown
     assert "66409" in text
     assert "In brackets" not in text
     assert "- 30 clients: steps of" not in text
 
 
 def test_several_publishers_have_a_sentence_about_their_rates() -> None:
-    text = tables.markdown(replace(grid(), publishers=2), [GOOD])
+    text = tables.RunTables(replace(grid(), publishers=2), [GOOD]).markdown
     assert "2 publishers: Tx rate is the mean over publishers, and Tx total the sum over publishers; Rx rate" in text
-    assert "2 publishers:" not in tables.markdown(grid(), [GOOD])
-    assert "2 publishers:" not in tables.markdown(replace(search(), publishers=2), [])
+    assert "2 publishers:" not in tables.RunTables(grid(), [GOOD]).markdown
+    assert "2 publishers:" not in tables.RunTables(replace(search(), publishers=2), []).markdown
 
 
 def test_other_settings_change_the_headings_and_the_columns() -> None:
     scenario = search(loss_target=0.01, cohort_fraction=0.2)
     of_cohorts = [heading.replace("10%", "20%") for heading in OF_COHORTS]
-    headings = heading_line(tables.markdown(replace(scenario, published=True), []))
+    headings = heading_line(tables.RunTables(replace(scenario, published=True), []).markdown)
     assert headings[3:] == ["MaxRate at Sub (< 1% Drop)", *of_cohorts, *LATENCIES]
 
 
 def test_writing_leaves_the_three_files_and_nothing_else(tmp_path: Path) -> None:
-    tables.write(tmp_path, grid(), [GOOD])
-    tables.write(tmp_path, grid(), [GOOD, GOOD])
+    tables.RunTables(grid(), [GOOD]).write(tmp_path)
+    tables.RunTables(grid(), [GOOD, GOOD]).write(tmp_path)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["rows.json", "table.csv", "table.md"]
     loaded = json.loads((tmp_path / "rows.json").read_text())
     assert loaded["scenario"] == "kafka-batch"
@@ -340,4 +340,4 @@ def test_writing_leaves_the_three_files_and_nothing_else(tmp_path: Path) -> None
 
 def test_a_folder_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(HydraError, match=r"cannot write .*run\.db"):
-        tables.write(tmp_path / "gone", grid(), [GOOD])
+        tables.RunTables(grid(), [GOOD]).write(tmp_path / "gone")

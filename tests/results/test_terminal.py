@@ -8,7 +8,7 @@ from hydra.config.file_locations import scenarios
 from hydra.config.scenario import load_scenario
 from hydra.events.value_formatting import MARK
 from hydra.model import Scenario, Settings
-from hydra.report.tables import table_columns, terminal
+from hydra.report.tables import RunTables, table_columns
 from hydra.sweep import GridSweep, Row
 
 LARGE = 123_456
@@ -21,7 +21,7 @@ def test_the_table_of_every_scenario_fits_80_columns(name: str) -> None:
     columns = [column.name for column in table_columns(scenario, [])]
     row: Row = {name: TOTAL if name.startswith("total") else LARGE for name in columns}
     row |= {name: scenario.values_of(name)[0] for name in scenario.sweep.varied}
-    lines = terminal(scenario, [{**row, "status": "failed", "reason": "it broke " * 20}], None, 80).splitlines()
+    lines = RunTables(scenario, [{**row, "status": "failed", "reason": "it broke " * 20}]).terminal(80).splitlines()
     assert max(map(len, lines)) <= 80
     text = " ".join(" ".join(lines).split())
     others = len(scenario.sweep.varied) + sum(name.startswith("latency") for name in columns)  # these are in ms
@@ -41,7 +41,7 @@ def test_figures_are_grouped_and_a_row_with_a_warning_is_marked_once() -> None:
     row: Row = {"clients": 30, "avg_tx_rate_pps": 5780.5911, "status": "failed", "reason": "[b] broke"}
     good: Row = {"clients": 60, "msg_batch": "a [/b] [all]", "status": "ok", "reason": ""}
     good |= {"avg_tx_rate_pps": 0.5, "avg_tx_rate_pps_ci95": 0.125}
-    text = terminal(SCENARIO, [row, good], None, 100)
+    text = RunTables(SCENARIO, [row, good]).terminal(100)
     # Brackets are no markup.
     for said in ("5,781", "± 0.12", "[b] broke", "[/b]"):
         assert said in text

@@ -59,20 +59,21 @@ def test_a_batch_that_should_have_been_full_has_a_warning(warnings: list[str], i
 
 
 def test_the_batch_reached_stands_beside_the_one_asked_for() -> None:
-    text = tables.markdown(grid(), [{**GOOD, "records_per_batch": 21.44}])
+    text = tables.RunTables(grid(), [{**GOOD, "records_per_batch": 21.44}]).markdown
     assert "100 (reached 21.4)" in text
-    assert "reached" not in tables.markdown(grid(), [GOOD])
+    assert "reached" not in tables.RunTables(grid(), [GOOD]).markdown
 
 
 def test_bursty_pacing_is_in_the_row_and_below_the_table() -> None:
     assert figures(replace(observed(), pacing="bursty"))["pacing"] == "bursty"
     assert "pacing" not in figures(observed())
     bursty = replace(grid("fixed"), native=NativeSpec(pacing="bursty"))
-    assert "Pacing: bursty; publishers send all messages of a second at its start." in tables.markdown(bursty, [GOOD])
-    assert "Pacing" not in tables.markdown(grid("fixed"), [GOOD])
+    text = tables.RunTables(bursty, [GOOD]).markdown
+    assert "Pacing: bursty; publishers send all messages of a second at its start." in text
+    assert "Pacing" not in tables.RunTables(grid("fixed"), [GOOD]).markdown
 
 
 def test_the_figures_of_a_member_of_a_group_are_named_as_its_share() -> None:
-    text = tables.markdown(grid("fixed"), [{**GOOD, "group": "g"}])
+    text = tables.RunTables(grid("fixed"), [{**GOOD, "group": "g"}]).markdown
     assert "A consumer group shares the messages: Rx rate and Rx total are the mean share of a member" in text
-    assert "consumer group" not in tables.markdown(grid("fixed"), [GOOD])
+    assert "consumer group" not in tables.RunTables(grid("fixed"), [GOOD]).markdown

@@ -134,7 +134,7 @@ def test_a_signal_after_the_end_changes_nothing(tmp_path: Path, name: str) -> No
     [
         ("database", "_connect", INTERRUPTED),
         ("launcher", "run", INTERRUPTED),
-        ("runner", "exit_code", FINISHED),
+        ("runner", "code_of", FINISHED),
     ],
 )
 def test_a_stored_run_has_its_end_and_tables_although_no_step_was_interrupted(

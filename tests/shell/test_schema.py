@@ -14,7 +14,7 @@ from hydra.events.run_events import ClientExit, WindowOpened
 from hydra.events.stored_event import StoredEvent
 from hydra.events.warnings import Interrupted
 from hydra.report.json_schema import schema_of
-from hydra.report.tables import json_text
+from hydra.report.tables import RunTables
 from hydra.sweep import Row
 from tests.integration.command import hydra
 
@@ -40,7 +40,7 @@ def test_every_schema_is_one(scenario: str | None) -> None:
 
 @pytest.mark.parametrize("scenario", [None, "zmqfixed"])
 def test_warnings_of_rows_and_of_the_run(scenario: str | None) -> None:
-    told = json.loads(json_text(load_scenario("zmqfixed"), [ROW], EVENTS))
+    told = json.loads(RunTables(load_scenario("zmqfixed"), [ROW], events=EVENTS).json)
     jsonschema.validate(told, json.loads(schema_of(scenario)))
     found = [(each["row"], each["step"], each["level"], each["kind"], each["fields"]) for each in told["warnings"]]
     assert found == [
@@ -78,7 +78,7 @@ def test_warnings_of_rows_and_of_the_run(scenario: str | None) -> None:
     ],
 )
 def test_what_is_no_output_is_refused(wrong: dict[str, object]) -> None:
-    good = json.loads(json_text(load_scenario("zmqfixed"), [ROW]))
+    good = json.loads(RunTables(load_scenario("zmqfixed"), [ROW]).json)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**good, **wrong}, json.loads(schema_of("zmqfixed")))
 
