@@ -28,7 +28,8 @@ def build_programs() -> None:
 def _compile() -> None:
     # go.sum says what is fetched; a toolchain is never fetched, and the programs run in images without a C library.
     path = f"{os.environ['PATH']}:/usr/local/go/bin"
-    environment = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off", "PATH": path}
+    # The compiler needs more memory and less time if it collects garbage less often.
+    environment = {"CGO_ENABLED": "0", "GOGC": "400", "GOTOOLCHAIN": "local", "GOWORK": "off", "PATH": path}
     command = ["go", "build", "-p", "2", "-trimpath", "-ldflags=-s -w", "-o", f"{programs()}/", "./..."]
     patiently("Compiling Kubernetes (five to ten minutes, once)", command, SOURCES, **environment)
     _stamp().write_text(_digest())
