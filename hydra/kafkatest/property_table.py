@@ -5,7 +5,7 @@ kafka-python and Java: a comparison of clients would compare defaults. So all cl
 their library has the property. Settings of a step have no value here, as each implementation obeys them by itself.
 ``[kafka.properties]`` replaces any of these values.
 
-``native/src/kafka/alike.h`` has the same values, and a test compares them; docs/kafka.md explains each.
+``native/src/kafka/common_properties.h`` has the same values, and a test compares them; docs/kafka.md explains each.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 #include "common/base64.h"
 #include "common/batch_columns.h"
 #include "common/percentiles.h"
-#include "common/reader.h"
+#include "common/json_reader.h"
 #include "vectors.h"
 
 using namespace hydra;

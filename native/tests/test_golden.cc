@@ -7,8 +7,8 @@
 
 #include "common/header.h"
 #include "common/protocol.h"
-#include "common/reader.h"
-#include "common/writer.h"
+#include "common/json_reader.h"
+#include "common/json_writer.h"
 #include "golden.h"
 
 using namespace hydra;

@@ -11,7 +11,7 @@
 
 #include "common/clock.h"
 #include "common/environment.h"
-#include "common/inner_line.h"
+#include "common/inner_connection.h"
 #include "common/inner_socket.h"
 #include "common/waiter.h"
 

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "common/protocol.h"
-#include "common/reader.h"
-#include "common/system_object.h"
+#include "common/json_reader.h"
+#include "common/system_fields.h"
 
 using namespace hydra;
 

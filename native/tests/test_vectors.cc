@@ -9,9 +9,9 @@
 #include "common/load.h"
 #include "common/pacer.h"
 #include "common/read_limit.h"
-#include "common/reader.h"
+#include "common/json_reader.h"
 #include "common/topic_account.h"
-#include "common/writer.h"
+#include "common/json_writer.h"
 #include "vectors.h"
 
 using namespace hydra;

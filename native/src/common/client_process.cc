@@ -9,11 +9,11 @@
 #include <numeric>
 #include <string>
 
-#include "common/channel.h"
+#include "common/control_client.h"
 #include "common/clock.h"
-#include "common/inner_line.h"
+#include "common/inner_connection.h"
 #include "common/inner_socket.h"
-#include "common/outer_line.h"
+#include "common/outer_connection.h"
 #include "common/publisher.h"
 #include "common/relay.h"
 #include "common/subscriber.h"

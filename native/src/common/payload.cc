@@ -9,7 +9,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "common/records.h"
+#include "common/json_payload.h"
 #include "common/split_mix.h"
 #include "common/transport.h"
 

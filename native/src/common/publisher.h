@@ -7,8 +7,8 @@
 #include <string>
 
 #include "common/backoff.h"
-#include "common/channel.h"
-#include "common/memory.h"
+#include "common/control_client.h"
+#include "common/memory_limit.h"
 #include "common/options.h"
 #include "common/publisher_step.h"
 #include "common/transport.h"

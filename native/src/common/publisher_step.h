@@ -11,7 +11,7 @@
 #include "common/acceptance.h"
 #include "common/clock.h"
 #include "common/histogram.h"
-#include "common/memory.h"
+#include "common/memory_limit.h"
 #include "common/messages/from_controller.h"
 #include "common/messages/reports.h"
 #include "common/pacer.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/channel.h"
+#include "common/control_client.h"
 #include "common/inner_socket.h"
 #include "common/messages/from_client.h"
 #include "common/messages/from_controller.h"

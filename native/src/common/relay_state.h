@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/carriers.h"
+#include "common/client_connections.h"
 #include "common/clock.h"
 #include "common/command_replies.h"
 #include "common/group_replies.h"

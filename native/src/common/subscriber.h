@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "common/batch.h"
-#include "common/channel.h"
+#include "common/control_client.h"
 #include "common/connector.h"
 #include "common/subscriber_connection.h"
 #include "common/subscriber_step.h"

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "common/transport.h"
-#include "kafka/alike.h"
-#include "kafka/batching.h"
+#include "kafka/common_properties.h"
+#include "kafka/record_batch_size.h"
 
 namespace hydra {
 namespace {

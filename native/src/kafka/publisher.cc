@@ -4,8 +4,8 @@
 #include <map>
 
 #include "common/clock.h"
-#include "common/system_object.h"
-#include "kafka/batching.h"
+#include "common/system_fields.h"
+#include "kafka/record_batch_size.h"
 #include "kafka/config.h"
 
 namespace hydra {

@@ -13,7 +13,7 @@
 #include "kafka/handles.h"
 #include "kafka/properties.h"
 #include "kafka/reports.h"
-#include "kafka/requests.h"
+#include "kafka/request_count.h"
 #include "kafka/wake_fd.h"
 
 namespace hydra {

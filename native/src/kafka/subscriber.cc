@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "common/system_object.h"
+#include "common/system_fields.h"
 #include "kafka/config.h"
 #include "kafka/errors.h"
 #include "kafka/main_thread.h"

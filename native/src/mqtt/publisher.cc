@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "common/clock.h"
-#include "common/system_object.h"
+#include "common/system_fields.h"
 
 namespace hydra {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "common/system_object.h"
+#include "common/system_fields.h"
 
 namespace hydra {
 

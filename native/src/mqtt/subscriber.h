@@ -10,7 +10,7 @@
 
 #include "common/transport.h"
 #include "mqtt/control_messages.h"
-#include "mqtt/session.h"
+#include "mqtt/connection.h"
 
 namespace hydra {
 

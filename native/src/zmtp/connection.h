@@ -13,7 +13,7 @@
 #include "common/clock.h"
 #include "common/waiter.h"
 #include "zmtp/decoder.h"
-#include "zmtp/destination.h"
+#include "zmtp/connect_queue.h"
 #include "zmtp/topics.h"
 
 namespace hydra {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/system_object.h"
+#include "common/system_fields.h"
 #include "zmtp/settings.h"
 
 namespace hydra {

@@ -10,7 +10,7 @@
 
 #include "common/transport.h"
 #include "zmtp/connection.h"
-#include "zmtp/destination.h"
+#include "zmtp/connect_queue.h"
 #include "zmtp/topics.h"
 
 namespace hydra {

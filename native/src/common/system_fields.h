@@ -2,9 +2,9 @@
 // messages.
 #pragma once
 
-#include "common/reader.h"
+#include "common/json_reader.h"
 #include "common/transport.h"
-#include "common/writer.h"
+#include "common/json_writer.h"
 
 namespace hydra {
 

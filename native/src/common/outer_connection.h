@@ -3,9 +3,9 @@
 
 #include <zmq.hpp>
 
-#include "common/disconnect.h"
+#include "common/controller_liveness.h"
 #include "common/environment.h"
-#include "common/line.h"
+#include "common/frame_connection.h"
 
 namespace hydra {
 

@@ -1,4 +1,4 @@
-#include "common/disconnect.h"
+#include "common/controller_liveness.h"
 
 #include <fcntl.h>
 #include <netdb.h>

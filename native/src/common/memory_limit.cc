@@ -1,4 +1,4 @@
-#include "common/memory.h"
+#include "common/memory_limit.h"
 
 #include <malloc.h>
 #include <unistd.h>

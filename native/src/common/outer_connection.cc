@@ -1,4 +1,4 @@
-#include "common/outer_line.h"
+#include "common/outer_connection.h"
 
 #include <random>
 

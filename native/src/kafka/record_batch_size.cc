@@ -1,4 +1,4 @@
-#include "kafka/batching.h"
+#include "kafka/record_batch_size.h"
 
 #include <algorithm>
 #include <bit>

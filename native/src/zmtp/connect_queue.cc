@@ -1,4 +1,4 @@
-#include "zmtp/destination.h"
+#include "zmtp/connect_queue.h"
 
 #include <unistd.h>
 

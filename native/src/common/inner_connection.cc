@@ -1,4 +1,4 @@
-#include "common/inner_line.h"
+#include "common/inner_connection.h"
 
 #include <poll.h>
 #include <sys/socket.h>

@@ -9,7 +9,7 @@
 
 #include "common/messages/from_client.h"
 #include "common/messages/from_controller.h"
-#include "common/outer_line.h"
+#include "common/outer_connection.h"
 
 namespace hydra {
 

@@ -1,4 +1,4 @@
-#include "common/channel.h"
+#include "common/control_client.h"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "mqtt/session.h"
+#include "mqtt/connection.h"
 
 #include <fcntl.h>
 #include <mqtt_protocol.h>

@@ -1,5 +1,5 @@
 #include "common/protocol.h"
-#include "common/writer.h"
+#include "common/json_writer.h"
 
 namespace hydra {
 namespace {

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "common/disconnect.h"
+#include "common/controller_liveness.h"
 
 using namespace hydra;
 

@@ -1,4 +1,4 @@
-#include "common/records.h"
+#include "common/json_payload.h"
 
 #include <algorithm>
 #include <array>

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "common/frames.h"
-#include "common/line.h"
+#include "common/frame_connection.h"
 
 namespace hydra {
 

@@ -1,4 +1,4 @@
-#include "common/carriers.h"
+#include "common/client_connections.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,5 +1,5 @@
 #include "common/protocol.h"
-#include "common/reader.h"
+#include "common/json_reader.h"
 
 namespace hydra {
 namespace {

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "common/carriers.h"
+#include "common/client_connections.h"
 
 using namespace hydra;
 

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "kafka/batching.h"
+#include "kafka/record_batch_size.h"
 
 using namespace hydra;
 
