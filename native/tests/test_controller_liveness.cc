@@ -8,7 +8,7 @@ namespace {
 constexpr std::int64_t kLostAtNs = 100 * kSecondNs;
 }
 
-TEST_CASE("Only what has been lost is knocked at, a second later") {
+TEST_CASE("Only what has been lost is connected again, a second later") {
     LostConnection it;
     CHECK(it.due_ns() == kNeverNs);
     it.lost(kLostAtNs);
@@ -23,21 +23,21 @@ TEST_CASE("Three refusals in a row are the end") {
     LostConnection it;
     it.lost(kLostAtNs);
     for (const bool refused : {true, true, false, true, true}) {
-        it.knocked(it.due_ns(), refused);
-        CHECK_FALSE(it.gone());
+        it.attempted(it.due_ns(), refused);
+        CHECK_FALSE(it.controller_ended());
     }
     CHECK(it.due_ns() == kLostAtNs + 6 * kSecondNs);
-    it.knocked(it.due_ns(), true);
-    CHECK(it.gone());
+    it.attempted(it.due_ns(), true);
+    CHECK(it.controller_ended());
 }
 
 TEST_CASE("A new connection resets the refusals") {
     LostConnection it;
     it.lost(kLostAtNs);
-    it.knocked(kLostAtNs, true);
-    it.knocked(kLostAtNs, true);
+    it.attempted(kLostAtNs, true);
+    it.attempted(kLostAtNs, true);
     it.found();
     it.lost(kLostAtNs);
-    it.knocked(kLostAtNs, true);
-    CHECK_FALSE(it.gone());
+    it.attempted(kLostAtNs, true);
+    CHECK_FALSE(it.controller_ended());
 }

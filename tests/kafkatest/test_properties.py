@@ -138,7 +138,7 @@ ENTRY = re.compile(r'Alike\{"([^"]+)", "([^"]*)"(?:, (0x[0-9a-f]+))?\}')
 def test_the_native_client_is_told_the_same(table: str, role: Role | None) -> None:
     if not NATIVE.exists():
         pytest.skip("the source of the native client is not here")
-    (part,) = re.findall(rf"// alike: {table}\n(.*?)\n\}};", NATIVE.read_text(encoding="utf-8"), re.DOTALL)
+    (part,) = re.findall(rf"// common: {table}\n(.*?)\n\}};", NATIVE.read_text(encoding="utf-8"), re.DOTALL)
     entries = [(name, value, int(since or "0", 16)) for name, value, since in ENTRY.findall(part)]
     told = [(row.name, row.told, row.since) for row in TABLE if row.told and row.role == role]
     assert sorted(entries) == sorted(told)

@@ -24,9 +24,9 @@ std::string host_name() {
 
 }  // namespace
 
-Channel::Channel(OuterLine& line, const Introduction& introduction)
-    : Channel(static_cast<Line&>(line), introduction) {
-    connection_ = &line.connection();
+ControlClient::ControlClient(OuterConnection& connection, const Introduction& introduction)
+    : ControlClient(static_cast<FrameConnection&>(connection), introduction) {
+    liveness_ = &connection.liveness();
     hello_.versions = introduction.versions;
     hello_.agent = variable("HYDRA_AGENT");
     hello_.host = host_name();
@@ -35,8 +35,8 @@ Channel::Channel(OuterLine& line, const Introduction& introduction)
     hello_.network_namespace = network_namespace();
 }
 
-Channel::Channel(Line& line, const Introduction& introduction)
-    : line_(line),
+ControlClient::ControlClient(FrameConnection& connection, const Introduction& introduction)
+    : connection_(connection),
       ids_(introduction.ids),
       hello_{.ids = introduction.ids,
              .role = introduction.role,
@@ -44,9 +44,9 @@ Channel::Channel(Line& line, const Introduction& introduction)
              .incarnation = introduction.incarnation,
              .implementation = introduction.implementation,
              .pid = static_cast<std::uint32_t>(getpid())},
-      heard_ns_(monotonic_ns()) {}
+      received_ns_(monotonic_ns()) {}
 
-std::int64_t Channel::introduce(std::int64_t now_ns) {
+std::int64_t ControlClient::introduce(std::int64_t now_ns) {
     if (now_ns >= hello_due_ns_) {
         hello_due_ns_ = now_ns + kHelloEveryNs;
         send(hello_);
@@ -54,21 +54,21 @@ std::int64_t Channel::introduce(std::int64_t now_ns) {
     return hello_due_ns_;
 }
 
-std::optional<FromController> Channel::receive() {
+std::optional<FromController> ControlClient::receive() {
     while (stirred_) {
-        std::optional<std::string> frame = line_.receive();
+        std::optional<std::string> frame = connection_.receive();
         if (!frame) {
             stirred_ = false;
             last_.clear();
             break;
         }
-        heard_ns_ = monotonic_ns();
+        received_ns_ = monotonic_ns();
         if (*frame == last_) {
             continue;
         }
         try {
             FromController message = decode(*frame);
-            const Ids named = ours(std::visit([](const auto& it) { return it.ids; }, message));
+            const Ids named = own_ids(std::visit([](const auto& it) { return it.ids; }, message));
             if (named.empty()) {
                 continue;
             }
@@ -85,11 +85,11 @@ std::optional<FromController> Channel::receive() {
     return std::nullopt;
 }
 
-void Channel::send(const FromClient& message) {
+void ControlClient::send(const FromClient& message) {
     send_frame(encode(message, ++seq_));
 }
 
-bool Channel::send_if_fits(const FromClient& message) {
+bool ControlClient::send_if_fits(const FromClient& message) {
     const std::string frame = encode(message, ++seq_);
     if (frame.size() > kMaxMessageBytes) {
         return false;
@@ -98,31 +98,31 @@ bool Channel::send_if_fits(const FromClient& message) {
     return true;
 }
 
-void Channel::send(const BatchHead& head, const std::string& payload) {
+void ControlClient::send(const BatchHead& head, const std::string& payload) {
     send_frame(encode(head, ++seq_), true);
     send_frame(payload);
 }
 
-void Channel::send_frame(const std::string& frame, bool more) {
+void ControlClient::send_frame(const std::string& frame, bool more) {
     stirred_ = true;
-    line_.send(frame, more);
+    connection_.send(frame, more);
 }
 
-void Channel::send_ack(Ack ack) {
+void ControlClient::send_ack(Ack ack) {
     ack.time_ns = monotonic_ns();
     send(ack);
 }
 
-void Channel::answer(const Ping& ping) {
-    send_ack({.ids = ours(ping.ids), .command = Ping::kType, .echo = ping.time_ns});
+void ControlClient::answer(const Ping& ping) {
+    send_ack({.ids = own_ids(ping.ids), .command = Ping::kType, .echo = ping.time_ns});
 }
 
-void Channel::complain(Error error) {
+void ControlClient::complain(Error error) {
     error.message.resize(std::min(error.message.size(), kLongestError));
     send(error);
 }
 
-Ids Channel::ours(const Ids& named) const {
+Ids ControlClient::own_ids(const Ids& named) const {
     if (named.empty()) {
         return ids_;
     }
@@ -133,17 +133,17 @@ Ids Channel::ours(const Ids& named) const {
     return both;
 }
 
-std::int64_t Channel::silent_at_ns() const {
-    return silence_ns_ == 0 ? kNeverNs : heard_ns_ + silence_ns_ + 1;
+std::int64_t ControlClient::silent_at_ns() const {
+    return silence_ns_ == 0 ? kNeverNs : received_ns_ + silence_ns_ + 1;
 }
 
-bool Channel::silent(std::int64_t now_ns) {
+bool ControlClient::silent(std::int64_t now_ns) {
     if (now_ns < silent_at_ns()) {
         return false;
     }
     // If this process could not run for a while, pings of that time may wait in the socket: that is no
     // silence.
-    stirred_ = line_.readable();
+    stirred_ = connection_.readable();
     return !stirred_;
 }
 

@@ -23,12 +23,12 @@ struct Introduction {
     std::map<std::string, std::string> versions{};  // sent by relays
 };
 
-class Channel {
+class ControlClient {
   public:
     // For a relay.
-    Channel(OuterLine& line, const Introduction& introduction);
+    ControlClient(OuterConnection& connection, const Introduction& introduction);
     // For clients; their relay sends the facts about their host.
-    Channel(Line& line, const Introduction& introduction);
+    ControlClient(FrameConnection& connection, const Introduction& introduction);
 
     // Sends `hello` if it is due: at once, then every 2 s until a welcome arrives, because either message may
     // be lost. Returns when it is due again, kNeverNs after the welcome.
@@ -43,7 +43,7 @@ class Channel {
     // The frame of the message that receive() has just returned.
     [[nodiscard]] std::string_view last_frame() const { return last_; }
 
-    // Sends like Line::send; a relay never waits.
+    // Sends like FrameConnection::send; a relay never waits.
     void send(const FromClient& message);
     void send(const BatchHead& head, const std::string& payload);
 
@@ -69,12 +69,12 @@ class Channel {
     void complain(Error error);
 
     // The clients of this connection that a message concerns.
-    [[nodiscard]] Ids ours(const Ids& named) const;
+    [[nodiscard]] Ids own_ids(const Ids& named) const;
 
     // Must be watched edge-triggered; call `stir` when it becomes readable.
-    [[nodiscard]] int fd() const { return line_.fd(); }
+    [[nodiscard]] int fd() const { return connection_.fd(); }
     // Has a waiter watch the connection; null: no longer.
-    void watch(Waiter* waiter, std::uint64_t token) { line_.watch(waiter, token); }
+    void watch(Waiter* waiter, std::uint64_t token) { connection_.watch(waiter, token); }
     void stir() { stirred_ = true; }
     [[nodiscard]] bool stirred() const { return stirred_; }
 
@@ -84,7 +84,7 @@ class Channel {
     [[nodiscard]] std::int64_t silent_at_ns() const;
 
     // The state of a relay's connection; null for clients.
-    [[nodiscard]] ConnectionWatch* connection() { return connection_; }
+    [[nodiscard]] ControllerLiveness* liveness() { return liveness_; }
 
     [[nodiscard]] const Ids& ids() const { return ids_; }
 
@@ -92,17 +92,17 @@ class Channel {
     void send_ack(Ack ack);
     void send_frame(const std::string& frame, bool more = false);
 
-    Line& line_;
+    FrameConnection& connection_;
     Ids ids_;
     Hello hello_;
     std::int64_t hello_due_ns_ = 0;
-    ConnectionWatch* connection_ = nullptr;
+    ControllerLiveness* liveness_ = nullptr;
     std::string last_;  // last frame of receive(); empty if none was left after it
     // Sending also reads the socket's events, and the descriptor does not become readable again for them.
     bool stirred_ = true;
     std::uint64_t seq_ = 0;
     std::int64_t silence_ns_ = 0;
-    std::int64_t heard_ns_;
+    std::int64_t received_ns_;
 };
 
 }  // namespace hydra

@@ -69,16 +69,16 @@ void LostConnection::found() {
     in_a_row_ = 0;
 }
 
-void LostConnection::knocked(std::int64_t now_ns, bool refused) {
+void LostConnection::attempted(std::int64_t now_ns, bool refused) {
     due_ns_ = now_ns + kKnockEveryNs;
     in_a_row_ = refused ? in_a_row_ + 1 : 0;
 }
 
-bool LostConnection::gone() const {
+bool LostConnection::controller_ended() const {
     return in_a_row_ >= kRefusals;
 }
 
-ConnectionWatch::ConnectionWatch(zmq::context_t& context, zmq::socket_t& socket, std::string endpoint)
+ControllerLiveness::ControllerLiveness(zmq::context_t& context, zmq::socket_t& socket, std::string endpoint)
     : watched_(socket.handle()), endpoint_(std::move(endpoint)), events_(context, zmq::socket_type::pair) {
     if (zmq_socket_monitor(watched_, kEvents, ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED) != 0) {
         throw zmq::error_t();
@@ -89,21 +89,21 @@ ConnectionWatch::ConnectionWatch(zmq::context_t& context, zmq::socket_t& socket,
 }
 
 // Stops the monitor before events_ closes: libzmq waits for a monitor's reader.
-ConnectionWatch::~ConnectionWatch() {
+ControllerLiveness::~ControllerLiveness() {
     zmq_socket_monitor(watched_, nullptr, 0);
 }
 
-bool ConnectionWatch::gone() {
+bool ControllerLiveness::controller_ended() {
     take_events();
     if (monotonic_ns() >= due_ns()) {
         const bool refused = refuses(endpoint_);
-        refusals_.knocked(monotonic_ns(), refused);
+        refusals_.attempted(monotonic_ns(), refused);
     }
-    return refusals_.gone();
+    return refusals_.controller_ended();
 }
 
 // An event has two frames: its number and value, and an endpoint.
-void ConnectionWatch::take_events() {
+void ControllerLiveness::take_events() {
     zmq::message_t event;
     while (events_.recv(event, zmq::recv_flags::dontwait)) {
         std::uint16_t number = 0;

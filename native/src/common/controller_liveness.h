@@ -14,11 +14,11 @@ class LostConnection {
   public:
     void lost(std::int64_t now_ns);
     void found();
-    void knocked(std::int64_t now_ns, bool refused);
+    void attempted(std::int64_t now_ns, bool refused);
 
     // When to try to connect next; kNeverNs while there is a connection.
     [[nodiscard]] std::int64_t due_ns() const { return due_ns_; }
-    [[nodiscard]] bool gone() const;
+    [[nodiscard]] bool controller_ended() const;
 
   private:
     std::int64_t due_ns_ = kNeverNs;
@@ -26,17 +26,17 @@ class LostConnection {
 };
 
 // The decision for a real connection.
-class ConnectionWatch {
+class ControllerLiveness {
   public:
     // Must be constructed before the socket connects.
-    ConnectionWatch(zmq::context_t& context, zmq::socket_t& socket, std::string endpoint);
-    ConnectionWatch(const ConnectionWatch&) = delete;
-    ConnectionWatch& operator=(const ConnectionWatch&) = delete;
-    ~ConnectionWatch();
+    ControllerLiveness(zmq::context_t& context, zmq::socket_t& socket, std::string endpoint);
+    ControllerLiveness(const ControllerLiveness&) = delete;
+    ControllerLiveness& operator=(const ControllerLiveness&) = delete;
+    ~ControllerLiveness();
 
     // Whether the process at the endpoint has ended. May wait for half a second, but not while there is a
     // connection.
-    [[nodiscard]] bool gone();
+    [[nodiscard]] bool controller_ended();
 
     // Must be watched edge-triggered; due_ns is when to ask again in any case.
     [[nodiscard]] int fd() const { return fd_; }

@@ -1,4 +1,4 @@
-// One end of a control connection, which sends and receives frames for the channel.
+// One end of a control connection, which sends and receives frames for the control client.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace hydra {
 
-class Line {
+class FrameConnection {
   public:
-    virtual ~Line() = default;
+    virtual ~FrameConnection() = default;
 
     // A message of one frame that has arrived; never waits. None: nothing is left, and fd() becomes readable
     // when a message arrives.

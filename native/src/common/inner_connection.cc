@@ -13,12 +13,13 @@
 namespace hydra {
 namespace {
 
-constexpr std::size_t kLineReadBytes = 4096;  // on the stack, whose first page is in use anyway
-constexpr std::size_t kMostKept = 4096;       // most capacity kept after sending
+constexpr std::size_t kReadBytes = 4096;  // on the stack, whose first page is in use anyway
+constexpr std::size_t kMostKept = 4096;   // most capacity kept after sending
 
 }  // namespace
 
-InnerLine::InnerLine(const std::string& path) : fd_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+InnerConnection::InnerConnection(const std::string& path)
+    : fd_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const sockaddr_un address = unix_address(path);
     int failed = -1;
     do {
@@ -32,7 +33,7 @@ InnerLine::InnerLine(const std::string& path) : fd_(socket(AF_UNIX, SOCK_STREAM 
 }
 
 // All sent frames arrive, even if this process ends at once. The wait ends if the relay has ended.
-InnerLine::~InnerLine() {
+InnerConnection::~InnerConnection() {
     waiter_ = nullptr;
     while (waits()) {
         pollfd room{fd_, POLLOUT, 0};
@@ -42,7 +43,7 @@ InnerLine::~InnerLine() {
     close(fd_);
 }
 
-void InnerLine::watch(Waiter* waiter, std::uint64_t token) {
+void InnerConnection::watch(Waiter* waiter, std::uint64_t token) {
     waiter_ = waiter;
     token_ = token;
     if (waiter_ != nullptr) {
@@ -53,8 +54,8 @@ void InnerLine::watch(Waiter* waiter, std::uint64_t token) {
     }
 }
 
-std::optional<std::string> InnerLine::receive() {
-    std::array<char, kLineReadBytes> bytes;
+std::optional<std::string> InnerConnection::receive() {
+    std::array<char, kReadBytes> bytes;
     if (waits()) {
         flush();
         if (!waits() && waiter_ != nullptr) {
@@ -76,7 +77,7 @@ std::optional<std::string> InnerLine::receive() {
     }
 }
 
-void InnerLine::send(std::string_view frame, bool) {
+void InnerConnection::send(std::string_view frame, bool) {
     const FrameLength length = frame_length(frame);
     const bool waited = waits();
     unsent_.append(length.data(), length.size()).append(frame);
@@ -90,7 +91,7 @@ void InnerLine::send(std::string_view frame, bool) {
 }
 
 // Sends what the socket accepts; the rest is sent when the socket has space.
-void InnerLine::flush() {
+void InnerConnection::flush() {
     while (waits()) {
         const ssize_t count =
             ::send(fd_, unsent_.data() + sent_, unsent_.size() - sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -110,7 +111,7 @@ void InnerLine::flush() {
     }
 }
 
-bool InnerLine::readable() const {
+bool InnerConnection::readable() const {
     pollfd wait{fd_, POLLIN, 0};
     return poll(&wait, 1, 0) > 0;
 }

@@ -6,18 +6,18 @@
 #include <cstdint>
 #include <string>
 
-#include "common/frames.h"
 #include "common/frame_connection.h"
+#include "common/frames.h"
 
 namespace hydra {
 
-class InnerLine : public Line {
+class InnerConnection : public FrameConnection {
   public:
     // Connects to the relay's socket at this path. Throws std::system_error.
-    explicit InnerLine(const std::string& path);
-    ~InnerLine() override;
-    InnerLine(const InnerLine&) = delete;
-    InnerLine& operator=(const InnerLine&) = delete;
+    explicit InnerConnection(const std::string& path);
+    ~InnerConnection() override;
+    InnerConnection(const InnerConnection&) = delete;
+    InnerConnection& operator=(const InnerConnection&) = delete;
 
     std::optional<std::string> receive() override;
     // Never waits: a frame that the relay's socket does not accept is kept. It is sent when `receive` is

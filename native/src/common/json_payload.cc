@@ -46,7 +46,7 @@ class Room {
 
 // The number of random characters in a record. It is a difference of running totals, so shares of short
 // records are not rounded down to zero.
-std::uint64_t Records::wished(std::uint64_t length) {
+std::uint64_t JsonPayload::target_bytes(std::uint64_t length) {
     const std::uint64_t before = characters_ * share_ / kShareOf;
     characters_ += length;
     const std::uint64_t most = length >= kRecordBytes   ? length - kRecordBytes
@@ -55,9 +55,9 @@ std::uint64_t Records::wished(std::uint64_t length) {
     return std::min(characters_ * share_ / kShareOf - before, most);
 }
 
-void Records::write(std::span<char> room) {
+void JsonPayload::write(std::span<char> room) {
     std::string trace;
-    const std::uint64_t traced = wished(room.size());
+    const std::uint64_t traced = target_bytes(room.size());
     while (trace.size() < traced) {
         std::uint64_t number = numbers_.next();
         for (std::uint64_t i = 0; i < kCharacters; ++i, number >>= 6) {

@@ -10,16 +10,16 @@
 
 namespace hydra {
 
-class Records {
+class JsonPayload {
   public:
     // `share`: random characters, of 10,000.
-    Records(SplitMix64 numbers, std::uint64_t share) : numbers_(numbers), share_(share) {}
+    JsonPayload(SplitMix64 numbers, std::uint64_t share) : numbers_(numbers), share_(share) {}
 
     // Fills the space with the next record, cut to its length.
     void write(std::span<char> room);
 
   private:
-    std::uint64_t wished(std::uint64_t length);
+    std::uint64_t target_bytes(std::uint64_t length);
 
     SplitMix64 numbers_;
     std::uint64_t share_;

@@ -15,11 +15,11 @@ namespace hydra {
 
 // The fields of one object. Each is read by its name, and at the end none may be left. A value that does not
 // match its description is rejected with a ProtocolError, whose text names the place.
-class Reader {
+class JsonReader {
   public:
     using json = nlohmann::json;
 
-    explicit Reader(const json& value) : object_(object(value)) {}
+    explicit JsonReader(const json& value) : object_(object(value)) {}
 
     void required(const char* name, auto& into, const auto&... limit) {
         if (!optional(name, into, limit...)) {
@@ -290,7 +290,7 @@ class Reader {
     template <typename T>
         requires(std::is_class_v<T> && !Items<T>)
     static void read(const json& value, T& into) {
-        Reader fields(value);
+        JsonReader fields(value);
         T::describe(into, fields);
         if constexpr (!requires { T::kOthersAllowed; }) {
             fields.nothing_else();

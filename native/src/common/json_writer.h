@@ -11,11 +11,11 @@
 namespace hydra {
 
 // Adds the fields of one object, in the order of its description.
-class Writer {
+class JsonWriter {
   public:
     using json = nlohmann::ordered_json;
 
-    explicit Writer(json& object) : object_(object) {}
+    explicit JsonWriter(json& object) : object_(object) {}
 
     // The reader checks limits.
     void required(const char* name, const auto& value, const auto&...) { object_[name] = written(value); }
@@ -126,7 +126,7 @@ class Writer {
         requires(std::is_class_v<T> && !Items<T>)
     static json written(const T& value) {
         json object = json::object();
-        Writer fields(object);
+        JsonWriter fields(object);
         T::describe(value, fields);
         return object;
     }

@@ -38,12 +38,12 @@ std::string MemoryLimit::exceeded() {
            " bytes: too much waits in its queue";
 }
 
-void MemoryLimit::begin_step(std::int64_t patience_ns) {
+void MemoryLimit::begin_step(std::int64_t limit_ns) {
     gave_back_ = false;
     if (limit_bytes_ == 0) {
         return;
     }
-    const std::int64_t deadline_ns = monotonic_ns() + patience_ns;
+    const std::int64_t deadline_ns = monotonic_ns() + limit_ns;
     while (resident_bytes() > limit_bytes_ / 2) {
         malloc_trim(0);
         if (monotonic_ns() >= deadline_ns) {

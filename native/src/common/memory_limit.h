@@ -15,9 +15,9 @@ class MemoryLimit {
     // The reason why the process must stop queueing, or "".
     [[nodiscard]] std::string exceeded();
 
-    // A step begins: memory of the last step does not count against its limit. Waits at most `patience_ns`
+    // A step begins: memory of the last step does not count against its limit. Waits at most `limit_ns`
     // for a library that frees a full queue in a thread of its own.
-    void begin_step(std::int64_t patience_ns);
+    void begin_step(std::int64_t limit_ns);
 
   private:
     std::uint64_t limit_bytes_;

@@ -1,5 +1,5 @@
-#include "common/protocol.h"
 #include "common/json_reader.h"
+#include "common/protocol.h"
 
 namespace hydra {
 namespace {
@@ -10,7 +10,7 @@ constexpr int kDeepest = 16;
 
 // Reads the message type that has this name.
 template <typename... Messages>
-void read_as(const std::string& type, Reader& fields, std::variant<Messages...>& message) {
+void read_as(const std::string& type, JsonReader& fields, std::variant<Messages...>& message) {
     const auto try_as = [&]<typename Message>(Message it) {
         if (type != Message::kType) {
             return false;
@@ -25,7 +25,7 @@ void read_as(const std::string& type, Reader& fields, std::variant<Messages...>&
         return true;
     };
     if (!(try_as(Messages()) || ...)) {
-        Reader::refuse("an unknown type of message");
+        JsonReader::refuse("an unknown type of message");
     }
     fields.nothing_else();
 }
@@ -46,7 +46,7 @@ void check_depth(std::string_view frame) {
             in_string = true;
         } else if (c == '{' || c == '[') {
             if (++depth > kDeepest) {
-                Reader::refuse("nested too deeply");
+                JsonReader::refuse("nested too deeply");
             }
         } else if (c == '}' || c == ']') {
             --depth;
@@ -57,14 +57,14 @@ void check_depth(std::string_view frame) {
 template <typename Message>
 Message read_frame(std::string_view frame) {
     if (frame.size() > kMaxMessageBytes) {
-        Reader::refuse("longer than any message may be");
+        JsonReader::refuse("longer than any message may be");
     }
     check_depth(frame);
     const json value = json::parse(frame, nullptr, /*allow_exceptions=*/false);
     if (value.is_discarded()) {
-        Reader::refuse("not JSON");
+        JsonReader::refuse("not JSON");
     }
-    Reader fields(value);
+    JsonReader fields(value);
     std::string type;
     fields.required("type", type);
     Message message;

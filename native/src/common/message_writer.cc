@@ -1,10 +1,10 @@
-#include "common/protocol.h"
 #include "common/json_writer.h"
+#include "common/protocol.h"
 
 namespace hydra {
 namespace {
 
-using Frame = Writer::json;
+using Frame = JsonWriter::json;
 
 // A host's name or a library's text may be invalid UTF-8, which must not end the client.
 std::string text_of(const Frame& frame) {
@@ -13,7 +13,7 @@ std::string text_of(const Frame& frame) {
 
 Frame begun(const auto& message) {
     Frame frame = {{"type", message.kType}};
-    Writer(frame).required("ids", message.ids);
+    JsonWriter(frame).required("ids", message.ids);
     return frame;
 }
 
@@ -23,7 +23,7 @@ std::string encode(const FromClient& message, std::uint64_t seq) {
     return std::visit(
         [&](const auto& it) {
             Frame frame = begun(it);
-            Writer fields(frame);
+            JsonWriter fields(frame);
             fields.required("seq", seq);
             it.describe(it, fields);
             return text_of(frame);
@@ -35,7 +35,7 @@ std::string encode(const FromController& message) {
     return std::visit(
         [&](const auto& it) {
             Frame frame = begun(it);
-            Writer fields(frame);
+            JsonWriter fields(frame);
             it.describe(it, fields);
             return text_of(frame);
         },
@@ -50,7 +50,7 @@ std::string without_ids(std::string_view frame) {
 
 std::string with_ids(std::string_view frame_without, const Ids& ids) {
     Frame it = Frame::object();
-    Writer(it).required("ids", ids);
+    JsonWriter(it).required("ids", ids);
     std::string frame = it.dump();
     frame.back() = ',';
     return frame.append(frame_without.substr(1));

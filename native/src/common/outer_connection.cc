@@ -34,13 +34,13 @@ zmq::socket_t make_socket(zmq::context_t& context, const Credentials& credential
 
 }  // namespace
 
-OuterLine::OuterLine(zmq::context_t& context, const Credentials& credentials)
-    : socket_(make_socket(context, credentials)), connection_(context, socket_, credentials.endpoint) {
+OuterConnection::OuterConnection(zmq::context_t& context, const Credentials& credentials)
+    : socket_(make_socket(context, credentials)), liveness_(context, socket_, credentials.endpoint) {
     socket_.connect(credentials.endpoint);
     fd_ = socket_.get(zmq::sockopt::fd);
 }
 
-std::optional<std::string> OuterLine::receive() {
+std::optional<std::string> OuterConnection::receive() {
     zmq::message_t frame;
     while (socket_.recv(frame, zmq::recv_flags::dontwait)) {
         // A message is one frame: a message of several frames is ignored.
@@ -59,12 +59,12 @@ std::optional<std::string> OuterLine::receive() {
 // Sending must not wait: if the controller has vanished, the wait would never end. So the queue has no
 // high-water mark (it grows until the silence is too long). A frame that libzmq does not accept, because it
 // has closed the connection, is lost: then only silence follows.
-void OuterLine::send(std::string_view frame, bool more) {
+void OuterConnection::send(std::string_view frame, bool more) {
     const auto flags = more ? zmq::send_flags::sndmore : zmq::send_flags::none;
     static_cast<void>(socket_.send(zmq::buffer(frame), flags | zmq::send_flags::dontwait));
 }
 
-bool OuterLine::readable() const {
+bool OuterConnection::readable() const {
     return (socket_.get(zmq::sockopt::events) & ZMQ_POLLIN) != 0;
 }
 

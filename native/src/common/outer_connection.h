@@ -9,10 +9,10 @@
 
 namespace hydra {
 
-class OuterLine : public Line {
+class OuterConnection : public FrameConnection {
   public:
     // The destructor waits up to a second until sent frames have left.
-    OuterLine(zmq::context_t& context, const Credentials& credentials);
+    OuterConnection(zmq::context_t& context, const Credentials& credentials);
 
     std::optional<std::string> receive() override;
     // Never waits.
@@ -21,11 +21,11 @@ class OuterLine : public Line {
     [[nodiscard]] bool readable() const override;
 
     // The state of the connection.
-    [[nodiscard]] ConnectionWatch& connection() { return connection_; }
+    [[nodiscard]] ControllerLiveness& liveness() { return liveness_; }
 
   private:
     zmq::socket_t socket_;
-    ConnectionWatch connection_;
+    ControllerLiveness liveness_;
     int fd_ = -1;
 };
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "common/json_reader.h"
-#include "common/transport.h"
 #include "common/json_writer.h"
+#include "common/transport.h"
 
 namespace hydra {
 
@@ -15,7 +15,7 @@ T read_system(const SystemObject& system) {
     const nlohmann::json nothing = nlohmann::json::object();
     T it;
     try {
-        Reader fields(system ? system.json() : nothing);
+        JsonReader fields(system ? system.json() : nothing);
         T::describe(it, fields);
         fields.nothing_else();
     } catch (const ProtocolError& e) {
@@ -27,8 +27,8 @@ T read_system(const SystemObject& system) {
 // The object of a report.
 template <typename T>
 SystemObject written_system(const T& it) {
-    Writer::json object = Writer::json::object();
-    Writer fields(object);
+    JsonWriter::json object = JsonWriter::json::object();
+    JsonWriter fields(object);
     T::describe(it, fields);
     return SystemObject(nlohmann::json(object));
 }

@@ -6,40 +6,42 @@
 
 namespace hydra {
 
-struct Alike {
+struct CommonProperty {
     const char* name;
     const char* value;
     int since = 0;  // first librdkafka with it; earlier ones act as if it had this value
 };
 
-// alike: BOTH
-inline constexpr std::array kAlikeBoth = {
-    Alike{"socket.nagle.disable", "true"},
-    Alike{"socket.keepalive.enable", "false"},
-    Alike{"socket.send.buffer.bytes", "0"},
-    Alike{"socket.receive.buffer.bytes", "0"},
-    Alike{"socket.timeout.ms", "60000"},
-    Alike{"connections.max.idle.ms", "540000"},
-    Alike{"reconnect.backoff.ms", "100"},
-    Alike{"reconnect.backoff.max.ms", "10000"},
-    Alike{"retry.backoff.ms", "100"},
-    Alike{"retry.backoff.max.ms", "100", 0x02030000},
-    Alike{"topic.metadata.refresh.interval.ms", "300000"},
-    Alike{"enable.metrics.push", "false", 0x02050000},
+// common: BOTH
+inline constexpr std::array kCommonBoth = {
+    CommonProperty{"socket.nagle.disable", "true"},
+    CommonProperty{"socket.keepalive.enable", "false"},
+    CommonProperty{"socket.send.buffer.bytes", "0"},
+    CommonProperty{"socket.receive.buffer.bytes", "0"},
+    CommonProperty{"socket.timeout.ms", "60000"},
+    CommonProperty{"connections.max.idle.ms", "540000"},
+    CommonProperty{"reconnect.backoff.ms", "100"},
+    CommonProperty{"reconnect.backoff.max.ms", "10000"},
+    CommonProperty{"retry.backoff.ms", "100"},
+    CommonProperty{"retry.backoff.max.ms", "100", 0x02030000},
+    CommonProperty{"topic.metadata.refresh.interval.ms", "300000"},
+    CommonProperty{"enable.metrics.push", "false", 0x02050000},
 };
 
-// alike: PRODUCER
-inline constexpr std::array kAlikeProducer = {
-    Alike{"request.timeout.ms", "30000"},
-    Alike{"queue.buffering.max.messages", "100000"},
-    Alike{"queue.buffering.backpressure.threshold", "1"},
+// common: PRODUCER
+inline constexpr std::array kCommonProducer = {
+    CommonProperty{"request.timeout.ms", "30000"},
+    CommonProperty{"queue.buffering.max.messages", "100000"},
+    CommonProperty{"queue.buffering.backpressure.threshold", "1"},
 };
 
-// alike: CONSUMER
-inline constexpr std::array kAlikeConsumer = {
-    Alike{"queued.min.messages", "100000"},       Alike{"queued.max.messages.kbytes", "65536"},
-    Alike{"fetch.error.backoff.ms", "500"},       Alike{"fetch.queue.backoff.ms", "1000", 0x02020000},
-    Alike{"isolation.level", "read_uncommitted"},
+// common: CONSUMER
+inline constexpr std::array kCommonConsumer = {
+    CommonProperty{"queued.min.messages", "100000"},
+    CommonProperty{"queued.max.messages.kbytes", "65536"},
+    CommonProperty{"fetch.error.backoff.ms", "500"},
+    CommonProperty{"fetch.queue.backoff.ms", "1000", 0x02020000},
+    CommonProperty{"isolation.level", "read_uncommitted"},
 };
 
 }  // namespace hydra

@@ -5,8 +5,8 @@
 
 #include "common/clock.h"
 #include "common/system_fields.h"
-#include "kafka/record_batch_size.h"
 #include "kafka/config.h"
+#include "kafka/record_batch_size.h"
 
 namespace hydra {
 namespace {

@@ -48,7 +48,7 @@ class KafkaPublisher final : public PublisherTransport {
     bool flush_until(std::int64_t deadline_ns);
 
     WakeFd wake_;
-    Requests requests_;  // librdkafka's threads use these two as long as kafka_ exists
+    RequestCounter requests_;  // librdkafka's threads use these two as long as kafka_ exists
     BrokerConnections connections_;
     KafkaHandle kafka_;
     KafkaQueue queue_;                      // delivery reports and errors

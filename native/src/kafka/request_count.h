@@ -18,7 +18,7 @@ struct ProduceRequests {
 };
 
 // Outlives the client whose requests it counts.
-class Requests {
+class RequestCounter {
   public:
     // Counts the requests of the client that is made from this configuration.
     void count(rd_kafka_conf_t* conf) {
@@ -38,7 +38,7 @@ class Requests {
     static rd_kafka_resp_err_t sent(rd_kafka_t*, int, const char*, std::int32_t, std::int16_t api,
                                     std::int16_t, std::int32_t, std::size_t bytes, void* requests) {
         if (api == kProduce) {
-            auto& it = *static_cast<Requests*>(requests);
+            auto& it = *static_cast<RequestCounter*>(requests);
             it.count_.fetch_add(1, std::memory_order_relaxed);
             it.bytes_.fetch_add(bytes, std::memory_order_relaxed);
         }

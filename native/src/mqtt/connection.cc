@@ -72,8 +72,8 @@ const char* reason_word(int code) {
     }
 }
 
-Session::Session(const std::string& name, const MqttStep& step, Handlers handlers,
-                 std::int64_t answer_within_ns)
+MqttConnection::MqttConnection(const std::string& name, const MqttStep& step, Handlers handlers,
+                               std::int64_t answer_within_ns)
     : handlers_(std::move(handlers)),
       server_("the MQTT server at " + step.host + ":" + std::to_string(step.port)),
       has_tls_(step.tls.has_value()),
@@ -93,22 +93,23 @@ Session::Session(const std::string& name, const MqttStep& step, Handlers handler
     // and ends the connection. So it gets no limit, and the server keeps to its own.
     mosquitto_int_option(mosq, MOSQ_OPT_RECEIVE_MAXIMUM, kNoLimit);
     mosquitto_connect_callback_set(
-        mosq, [](mosquitto*, void* self, int code) { static_cast<Session*>(self)->accepted_ = code; });
-    mosquitto_disconnect_v5_callback_set(mosq, [](mosquitto*, void* self, int code,
-                                                  const mosquitto_property*) {
-        // A code of MQTT 5 is the server's.
-        static_cast<Session*>(self)->lose(rejects(code) ? mosquitto_reason_string(code) : words(code), code);
-    });
+        mosq, [](mosquitto*, void* self, int code) { static_cast<MqttConnection*>(self)->accepted_ = code; });
+    mosquitto_disconnect_v5_callback_set(
+        mosq, [](mosquitto*, void* self, int code, const mosquitto_property*) {
+            // A code of MQTT 5 is the server's.
+            static_cast<MqttConnection*>(self)->lose(
+                rejects(code) ? mosquitto_reason_string(code) : words(code), code);
+        });
     mosquitto_subscribe_callback_set(
         mosq, [](mosquitto*, void* self, int message_id, int count, const int* codes) {
-            static_cast<Session*>(self)->granted_ = {message_id, {codes, codes + count}};
+            static_cast<MqttConnection*>(self)->granted_ = {message_id, {codes, codes + count}};
         });
     mosquitto_unsubscribe_callback_set(mosq, [](mosquitto*, void* self, int message_id) {
-        int& asked = static_cast<Session*>(self)->asked_;
+        int& asked = static_cast<MqttConnection*>(self)->asked_;
         asked = asked == message_id ? -1 : asked;
     });
     mosquitto_message_callback_set(mosq, [](mosquitto*, void* self, const mosquitto_message* message) {
-        auto& it = *static_cast<Session*>(self);
+        auto& it = *static_cast<MqttConnection*>(self);
         it.received_ = true;
         if (it.handlers_.message) {
             it.handlers_.message(message->payload, static_cast<std::size_t>(message->payloadlen));
@@ -116,7 +117,7 @@ Session::Session(const std::string& name, const MqttStep& step, Handlers handler
     });
     mosquitto_publish_v5_callback_set(
         mosq, [](mosquitto*, void* self, int message_id, int code, const mosquitto_property*) {
-            const Handlers& handlers = static_cast<Session*>(self)->handlers_;
+            const Handlers& handlers = static_cast<MqttConnection*>(self)->handlers_;
             if (handlers.answer) {
                 handlers.answer(message_id, code);
             }
@@ -129,7 +130,7 @@ Session::Session(const std::string& name, const MqttStep& step, Handlers handler
     }
 }
 
-Session::~Session() {
+MqttConnection::~MqttConnection() {
     if (lost_.empty()) {
         mosquitto_disconnect(mosq_.get());
         write();
@@ -138,14 +139,14 @@ Session::~Session() {
 }
 
 // Closes the placeholder of a lost connection's socket.
-void Session::let_go() {
+void MqttConnection::let_go() {
     if (!lost_.empty() && fd_ >= 0) {
         close(fd_);
         fd_ = -1;
     }
 }
 
-void Session::connect(const MqttStep& step) {
+void MqttConnection::connect(const MqttStep& step) {
     const Properties properties = step.protocol == "5" ? connect_properties(step) : nullptr;
     const MosquittoAccess access(mosq_.get(), step);
     const std::int64_t began_ns = monotonic_ns();
@@ -174,7 +175,7 @@ void Session::connect(const MqttStep& step) {
 
 // Several threads may connect at once, but libmosquitto prepares OpenSSL without a lock, in its first connect
 // with TLS.
-int Session::dial(const MqttStep& step, const mosquitto_property* properties) {
+int MqttConnection::dial(const MqttStep& step, const mosquitto_property* properties) {
     const auto connect = [&] {
         return mosquitto_connect_bind_v5(mosq_.get(), step.host.c_str(), static_cast<int>(step.port),
                                          static_cast<int>(step.keepalive), nullptr, properties);
@@ -187,7 +188,7 @@ int Session::dial(const MqttStep& step, const mosquitto_property* properties) {
     return code ? *code : connect();
 }
 
-void Session::subscribe(const std::vector<std::string>& filters, std::uint32_t qos) {
+void MqttConnection::subscribe(const std::vector<std::string>& filters, std::uint32_t qos) {
     std::vector<char*> pointers;
     for (const std::string& filter : filters) {
         pointers.push_back(const_cast<char*>(filter.c_str()));  // the library does not write to the filters
@@ -209,8 +210,8 @@ void Session::subscribe(const std::vector<std::string>& filters, std::uint32_t q
     }
 }
 
-int Session::publish(const std::string& topic, const void* payload, std::size_t size, std::uint32_t qos,
-                     bool retain) {
+int MqttConnection::publish(const std::string& topic, const void* payload, std::size_t size,
+                            std::uint32_t qos, bool retain) {
     int id = -1;
     const int code = mosquitto_publish(mosq_.get(), &id, topic.c_str(), static_cast<int>(size), payload,
                                        static_cast<int>(qos), retain);
@@ -225,11 +226,11 @@ int Session::publish(const std::string& topic, const void* payload, std::size_t 
 }
 
 // By ending a subscription that a publisher does not have: libmosquitto sends no ping on request.
-void Session::ask(const std::string& topic) {
+void MqttConnection::ask(const std::string& topic) {
     judge(mosquitto_unsubscribe(mosq_.get(), &asked_, topic.c_str()));
 }
 
-void Session::read_all() {
+void MqttConnection::read_all() {
     constexpr std::uint64_t kPacketsApart = 64;
     std::uint64_t packets = 0;
     do {
@@ -239,7 +240,7 @@ void Session::read_all() {
     } while (read());
 }
 
-bool Session::read() {
+bool MqttConnection::read() {
     // Messages often follow each other: after one, reading finds out whether there is another.
     const bool more = lost_.empty() && (std::exchange(received_, false) || readable());
     // TLS may have decrypted data that the socket no longer has: the library stops if it cannot write an
@@ -251,29 +252,29 @@ bool Session::read() {
     return more && lost_.empty();
 }
 
-void Session::write() {
+void MqttConnection::write() {
     if (lost_.empty() && unsent()) {
         judge(mosquitto_loop_write(mosq_.get(), 1));
     }
 }
 
-void Session::wait(int timeout_ms) const {
+void MqttConnection::wait(int timeout_ms) const {
     pollfd waiting{fd_, static_cast<short>(POLLIN | (unsent() ? POLLOUT : 0)), 0};
     poll(&waiting, lost_.empty() ? 1 : 0, timeout_ms);  // the placeholder is always readable
 }
 
 // mosquitto_loop_read does not report whether data is left. An end of the stream counts: it has to be read.
-bool Session::readable() {
+bool MqttConnection::readable() {
     char byte = 0;
-    const ssize_t there = recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    if (there == 0 && has_tls_ && accepted_ < 0) {
+    const ssize_t count = recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (count == 0 && has_tls_ && accepted_ < 0) {
         lose("the server ended the handshake");  // the library would continue it forever
         return false;
     }
-    return there >= 0 || errno != EAGAIN;
+    return count >= 0 || errno != EAGAIN;
 }
 
-void Session::await(const std::function<bool()>& condition, const char* what) {
+void MqttConnection::await(const std::function<bool()>& condition, const char* what) {
     const std::int64_t deadline_ns = monotonic_ns() + answer_within_ns_;
     while (!condition()) {
         if (!lost_.empty()) {
@@ -292,7 +293,7 @@ void Session::await(const std::function<bool()>& condition, const char* what) {
 }
 
 // The layer at which the server failed, as Python clients name it (hydra/client/tls.py).
-std::string Session::failure(const char* layer, const std::string& why) const {
+std::string MqttConnection::failure(const char* layer, const std::string& why) const {
     if (!local_limit_in(why).empty()) {
         return "no connection with " + server_ + ": this host: " + why;
     }
@@ -300,7 +301,7 @@ std::string Session::failure(const char* layer, const std::string& why) const {
            why;
 }
 
-void Session::keep_alive() {
+void MqttConnection::keep_alive() {
     const std::int64_t now_ns = monotonic_ns();
     if (!lost_.empty() || now_ns < look_at_ns_ || accepted_ < 0) {
         return;
@@ -320,19 +321,19 @@ void Session::keep_alive() {
 }
 
 // A server waits for one and a half times the keepalive, and the library pings after one, if it can.
-void Session::note_silence(std::int64_t now_ns) {
+void MqttConnection::note_silence(std::int64_t now_ns) {
     if (keepalive_ns_ > 0 && now_ns - served_ns_ >= keepalive_ns_ * 3 / 2) {
         late_ns_ = now_ns;
     }
 }
 
-void Session::judge(int code) {
+void MqttConnection::judge(int code) {
     if (code != MOSQ_ERR_SUCCESS && code != MOSQ_ERR_CONN_PENDING) {
         lose(words(code));
     }
 }
 
-void Session::lose(const std::string& why, int code) {
+void MqttConnection::lose(const std::string& why, int code) {
     if (!lost_.empty()) {
         return;
     }

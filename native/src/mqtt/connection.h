@@ -21,7 +21,7 @@ namespace hydra {
 [[nodiscard]] bool rejects(int code);
 [[nodiscard]] const char* reason_word(int code);
 
-class Session {
+class MqttConnection {
   public:
     // Called only from within `read`.
     struct Handlers {
@@ -34,11 +34,11 @@ class Session {
 
     // Connects, and waits until the server accepts. TransportError: it does not, or not in this time (the
     // kernel may wait longer for the TCP connection).
-    Session(const std::string& name, const MqttStep& step, Handlers handlers,
-            std::int64_t answer_within_ns = kAnswerWithinNs);
-    ~Session();
-    Session(const Session&) = delete;
-    Session& operator=(const Session&) = delete;
+    MqttConnection(const std::string& name, const MqttStep& step, Handlers handlers,
+                   std::int64_t answer_within_ns = kAnswerWithinNs);
+    ~MqttConnection();
+    MqttConnection(const MqttConnection&) = delete;
+    MqttConnection& operator=(const MqttConnection&) = delete;
 
     // Returns when the server has accepted the subscriptions. TransportError: it does not.
     void subscribe(const std::vector<std::string>& filters, std::uint32_t qos);

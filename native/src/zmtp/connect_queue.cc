@@ -15,27 +15,27 @@ constexpr std::size_t kMostDialling = 256;
 
 }  // namespace
 
-void Destination::enter(ZmtpConnection& connection) {
+void ConnectQueue::enter(ZmtpConnection& connection) {
     waiting_.push_back(&connection);
     dial_next();
 }
 
-Address Destination::source() {
+Address ConnectQueue::source() {
     return source_for(address_, static_cast<std::uint32_t>(getpid()), dialled_++);
 }
 
-void Destination::leave(const ZmtpConnection& connection) {
+void ConnectQueue::leave(const ZmtpConnection& connection) {
     std::erase(waiting_, &connection);
     std::erase(answered_, &connection);
     subscribe_answered();
 }
 
-void Destination::subscribe(ZmtpConnection& connection) {
+void ConnectQueue::subscribe(ZmtpConnection& connection) {
     answered_.push_back(&connection);
     subscribe_answered();
 }
 
-void Destination::subscribe_answered() {
+void ConnectQueue::subscribe_answered() {
     if (waiting_.empty()) {
         for (ZmtpConnection* const each : std::exchange(answered_, {})) {
             each->subscribe();
@@ -43,13 +43,13 @@ void Destination::subscribe_answered() {
     }
 }
 
-void Destination::settled() {
+void ConnectQueue::settled() {
     --dialling_;
     dial_next();
 }
 
 // A connection that fails at once calls this function again.
-void Destination::dial_next() {
+void ConnectQueue::dial_next() {
     if (busy_) {
         return;
     }

@@ -1,4 +1,4 @@
-// A publisher as the destination of all subscribers of a process: its address, and the order in which they
+// A publisher to which all subscribers of a process connect: its address, and the order in which they
 // connect.
 //
 // Thousands of connections at once overflow the listen queue, and a dropped attempt is repeated only a second
@@ -19,10 +19,10 @@ namespace hydra {
 
 class ZmtpConnection;
 
-class Destination {
+class ConnectQueue {
   public:
     // `tend_at_ns` is when a connection of this process must next be tended.
-    Destination(std::string endpoint, std::int64_t& tend_at_ns)
+    ConnectQueue(std::string endpoint, std::int64_t& tend_at_ns)
         : endpoint_(std::move(endpoint)), address_(address_of(endpoint_)), tend_at_ns_(tend_at_ns) {}
 
     // The connection connects, now or when its turn comes.
