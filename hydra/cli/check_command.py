@@ -171,7 +171,7 @@ def _here(resolved: ResolvedScenario, cluster: ClusterSpec) -> _Found:
 
 def _elsewhere(resolved: ResolvedScenario, cluster: ClusterSpec, agents: Sequence[Agent]) -> _Found:
     """Checks whether every row can be placed on a cluster's agents, and why some cannot."""
-    from hydra.cli.cluster_operations import agent_rows, alike, left_out_line
+    from hydra.cli.agents_and_leftovers import agent_rows, alike, left_out_line
     from hydra.report.table import fitted, tabled
     from hydra.run.placement_preview import placed_line, rows_on
 

@@ -21,7 +21,7 @@ from hydra.analysis.scaling_models import (
     ThroughputPrediction,
     fit,
 )
-from hydra.cli.step_usage import RunUsage, read_run
+from hydra.cli.step_resources import RunUsage, read_run
 from hydra.errors import UsageError
 from hydra.events.value_formatting import counted, number
 from hydra.report.setup_text import setup_line, setup_object

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from hydra.cli.run_command import asked_scenario, with_its_clients
+from hydra.cli.scenario_execution import asked_scenario, with_its_clients
 from hydra.config.cluster import load_cluster
 from hydra.errors import UsageError
 from hydra.model import Scenario

@@ -133,7 +133,7 @@ class NoSettings:
     """The settings of an engine that has none."""
 
 
-CARRIED_OUT: Final = "hydra.cli.handed_over"
+CARRIED_OUT: Final = "hydra.cli.resolved_command"
 """The module that runs a command whose settings another process resolved; its arguments are order and directory."""
 
 

@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 
 from hydra.client import process_group
 from hydra.client.transport import DEAF_ANSWERS_S, DEAF_AT_MOST_S, Kind
-from hydra.kafkatest import batching
+from hydra.kafkatest import record_batch_size
 from hydra.kafkatest.connection_losses import LibrdkafkaLosses
 from hydra.kafkatest.control_messages import PLACES, KafkaConfigure
 from hydra.kafkatest.group_membership import ASK_FOR_S, Membership
@@ -258,25 +258,27 @@ def producer_config(
 ) -> dict[str, str | int | float]:
     """The library's configuration for these settings; ValueError if a property cannot be used."""
     size = kafka.batch_size(message_size, keys)
-    slack = 0 if kafka.batch_bytes else batching.LIBRDKAFKA_SLACK_BYTES
+    slack = 0 if kafka.batch_bytes else record_batch_size.LIBRDKAFKA_SLACK_BYTES
     # If a size in bytes is set, it ends a batch, as in every other implementation.
-    most = batching.LIBRDKAFKA_MOST_MESSAGES if kafka.batch_bytes else kafka.msg_batch
+    most = record_batch_size.LIBRDKAFKA_MOST_MESSAGES if kafka.batch_bytes else kafka.msg_batch
     defaults = {
-        "message.max.bytes": min(batching.request_bytes(size, message_size), batching.LIBRDKAFKA_MOST_BYTES),
-        "queue.buffering.max.messages": batching.queue_messages(kafka.msg_batch),
+        "message.max.bytes": min(
+            record_batch_size.request_bytes(size, message_size), record_batch_size.LIBRDKAFKA_MOST_BYTES
+        ),
+        "queue.buffering.max.messages": record_batch_size.queue_messages(kafka.msg_batch),
     }
     return {
         **common_config(client, kafka, "publisher", defaults),
         "acks": kafka.acks,
         "linger.ms": kafka.linger_ms,
         "compression.type": kafka.compression,
-        "batch.size": min(size + slack, batching.LARGEST_BATCH_BYTES),
-        "batch.num.messages": min(most, batching.LIBRDKAFKA_MOST_MESSAGES),
+        "batch.size": min(size + slack, record_batch_size.LARGEST_BATCH_BYTES),
+        "batch.num.messages": min(most, record_batch_size.LIBRDKAFKA_MOST_MESSAGES),
         "enable.idempotence": "true" if kafka.idempotence else "false",
         "retries": kafka.most_retries,
         "max.in.flight": kafka.max_in_flight,
         "delivery.timeout.ms": kafka.delivery_timeout_ms,
-        "queue.buffering.max.kbytes": batching.queue_bytes(kafka.buffer_memory, message_size) // 1024,
+        "queue.buffering.max.kbytes": record_batch_size.queue_bytes(kafka.buffer_memory, message_size) // 1024,
         "statistics.interval.ms": statistics_every_ms(_partitions(kafka)),
     }
 

@@ -12,8 +12,8 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType  # type: ignore[attr-defined]
 
 from hydra.errors import ServerError, UsageError
-from hydra.kafkatest.batching import batch_bytes, longest_key
 from hydra.kafkatest.librdkafka import code, is_refusal, text
+from hydra.kafkatest.record_batch_size import batch_bytes, longest_key
 from hydra.kafkatest.settings import groups_of, spec_of
 from hydra.kafkatest.step_topic import TopicConfig, topic_config_of
 from hydra.kafkatest.topics import PREFIX, Cluster, Topics, UnreachedError, admin_client, unreachable_broker

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from hydra.errors import UsageError
-from hydra.kafkatest import batching
+from hydra.kafkatest import record_batch_size
 from hydra.kafkatest.control_messages import KafkaConfigure
 from hydra.kafkatest.properties import confluent_config
 from hydra.kafkatest.property_table import PROPERTIES, TABLE
@@ -94,7 +94,7 @@ def producer_config(client: int, kafka: KafkaConfigure, message_size: int) -> di
     # The producer rejects a delivery timeout that is shorter than linger and one request together.
     request_ms = min(REQUEST_TIMEOUT_MS, max(kafka.delivery_timeout_ms - linger_ms, 1))
     config: dict[str, object] = {
-        "max.request.size": max(LEAST_REQUEST_BYTES, batching.request_bytes(size, message_size)),
+        "max.request.size": max(LEAST_REQUEST_BYTES, record_batch_size.request_bytes(size, message_size)),
         "request.timeout.ms": request_ms,
         **_TOLD,
         **java_config(kafka.properties, "publisher"),

@@ -31,7 +31,7 @@ from kafka.structs import OffsetAndMetadata
 from hydra.client import process_group
 from hydra.client.transport import DEAF_ANSWERS_S, DEAF_AT_MOST_S, Kind, read_system
 from hydra.errors import UsageError
-from hydra.kafkatest import batching
+from hydra.kafkatest import record_batch_size
 from hydra.kafkatest.connection_losses import KafkaPythonLosses
 from hydra.kafkatest.control_messages import PLACES, KafkaConfigure
 from hydra.kafkatest.group_membership import ASK_FOR_S, Membership
@@ -163,7 +163,9 @@ class KafkaPythonPublisher(ProducerTransport[Any]):
         self._counting.throttled_ms = 0
         kafka, size = read_system(command.system, KafkaConfigure), command.settings.message_size
         self._batch_bytes = self._built_from["batch_size"]
-        self._most_in_flight = min(self._built_from[QUEUED], batching.queue_bytes(kafka.buffer_memory, size) // size)
+        self._most_in_flight = min(
+            self._built_from[QUEUED], record_batch_size.queue_bytes(kafka.buffer_memory, size) // size
+        )
         return endpoint
 
     def probe(self, message: bytes) -> None:
@@ -315,8 +317,8 @@ def producer_config(client: int, kafka: KafkaConfigure, message_size: int, keys:
     """The library's configuration for these settings; ValueError if a property cannot be used."""
     size = kafka.batch_size(message_size, keys)
     defaults = {
-        "max_request_size": batching.request_bytes(size, message_size),
-        QUEUED: batching.queue_messages(kafka.msg_batch),
+        "max_request_size": record_batch_size.request_bytes(size, message_size),
+        QUEUED: record_batch_size.queue_messages(kafka.msg_batch),
     }
     common = common_config(client, kafka, "publisher", defaults)
     # The library demands that a request's timeout is within that of a delivery.

@@ -32,7 +32,7 @@ from hydra.kafkatest.topics import REACH_TIMEOUT_S, Topics, group_id, topic_part
 from hydra.model import Role, Scenario, ServerFacts, Settings
 from hydra.native.client_command import command
 from hydra.system import Program, Servers, Waiting
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from hydra.system.server_system import ServerSystem
 from hydra.wire.protocol_constants import kind_of
 
@@ -296,7 +296,7 @@ class KafkaSystem(ServerSystem):
 
     def _observed(self) -> BrokerMonitor | None:
         # The supervisor reports the end of an embedded broker.
-        if self._data is None or isinstance(self._own, EmbeddedServer):
+        if self._data is None or isinstance(self._own, LocalServer):
             return None
         return BrokerMonitor(self._data.topics, self._data.names[0])
 

@@ -21,7 +21,7 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, Offset
 
 from hydra.client.tls import ClientTls
 from hydra.errors import ServerError, UsageError
-from hydra.kafkatest.cluster_access import rejection
+from hydra.kafkatest.access_refusals import rejection
 from hydra.kafkatest.librdkafka import Complaint, code, is_refusal, text
 from hydra.kafkatest.properties import confluent_config, kafka_python_arguments, kafka_python_config, trusting
 from hydra.system import Waiting, wait_alone

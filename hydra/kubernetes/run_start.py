@@ -16,11 +16,11 @@ from hydra.engine.controller_address import resolved, route_to
 from hydra.engine.driver_engine import DriverProcess
 from hydra.engine.interface import Engine, Opening
 from hydra.errors import ClusterError, UsageError
-from hydra.kubernetes import api_errors, owner_job
+from hydra.kubernetes import api_errors, keeper_job
 from hydra.kubernetes.api_client import Json, check_context, context_of, require_client
 from hydra.kubernetes.engine import KubernetesEngine
 from hydra.kubernetes.node_listing import ports_of
-from hydra.kubernetes.pod_scripts.owner_pod import digest
+from hydra.kubernetes.pod_scripts.keeper_pod import digest
 from hydra.kubernetes.pods import RunObjects, own_image, source
 from hydra.kubernetes.program_delivery import ProgramDelivery, sources
 from hydra.kubernetes.run_removal import AGAIN, TRIES_S
@@ -156,11 +156,11 @@ class _Beginning:
         door = self._await(lambda m: m["kind"] == "door", ANSWERS_WITHIN_S, "open a port")
         if door["message"]:
             raise ClusterError(f"cannot listen at {address}: {door['message']}", "name another with --advertise")
-        body = owner_job.job(family, source("owner_pod"), f"{address}:{door['port']}", family.image)
-        owner = owner_job.owner(self._made(body))
+        body = keeper_job.job(family, source("keeper_pod"), f"{address}:{door['port']}", family.image)
+        owner = keeper_job.owner(self._made(body))
         self.hello = self._keeper(family, address, owner)
         python = f"{sys.version_info.major}.{sys.version_info.minor}"
-        what, remedy = owner_job.refusal(
+        what, remedy = keeper_job.refusal(
             self.hello,
             version("hydra-scale"),
             digest(str(sources())),
@@ -202,7 +202,7 @@ class _Beginning:
     def _keeper(self, family: RunObjects, address: str, owner: Json) -> Json:
         """Waits for the first message of the run's first Pod (the keeper), and returns it."""
         began, said = time.monotonic(), ""
-        arrival = owner_job.KeeperStartup(family, address, owner["uid"], began)
+        arrival = keeper_job.KeeperStartup(family, address, owner["uid"], began)
         while True:
             message = self._next(0.2) or {}
             match message:

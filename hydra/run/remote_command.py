@@ -31,7 +31,7 @@ class ResolvedCommand:
     """A resolved command, which does not depend on the host that carries it out.
 
     Attributes:
-        kind: the kind of measurement (``cli/handed_over.py``).
+        kind: the kind of measurement (``cli/resolved_command.py``).
         scenarios: the scenarios by name: one, or each side of a comparison; the first part of an experiment.
         replaced: the values that the command replaces in each scenario, by dotted key.
         flags: the flags for the display of results, by name (``options.shown``).

@@ -25,7 +25,7 @@ from hydra.engine.driver_engine import DriverEngine, DriverProcess
 from hydra.engine.interface import Engine, Opening
 from hydra.errors import ClusterError
 from hydra.model import Group, Launch, Role
-from hydra.ssh import supervisor
+from hydra.ssh import host_scripts
 from hydra.ssh.facts import HostFacts, agent_of, data_address, here, host_facts, unusable
 from hydra.ssh.failures import HostFailure, failure, reasons, refusal, supervisor_failure
 from hydra.ssh.hosts import HostEntry, listed
@@ -104,7 +104,7 @@ class _Opening:
         self._hosts = {host.name: host for host in hosts}
         self._run = run
         self._artifact = build(programs)
-        self._script = supervisor.filled(supervisor.SUPERVISOR, digest=self._artifact.digest, python=PYTHON)
+        self._script = host_scripts.filled(host_scripts.SUPERVISOR, digest=self._artifact.digest, python=PYTHON)
         self._facts: dict[str, HostFacts] = {}
         self._forwarded: dict[str, int] = {}
         self._port = 0
@@ -146,7 +146,7 @@ class _Opening:
         return self._hosts[name].via == "ssh"
 
     def _remote(self) -> list[str]:
-        return supervisor.started(self._script, self._run)
+        return host_scripts.started(self._script, self._run)
 
     def _own_address(self) -> str:
         """The address of this machine that most hosts see, if it is one; otherwise one that leads to a host."""

@@ -17,7 +17,7 @@ from hydra.client.tls import AccessError
 from hydra.errors import ServerError, StepError, UsageError
 from hydra.model import ServerFacts, parse_cpus
 from hydra.system import Program, ServerCluster, Servers, System, Waiting, wait_alone
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from hydra.system.server_listener import ServerListeners
 from hydra.system.worker_thread import WorkerThread
 
@@ -285,10 +285,10 @@ class ServerSystem(System):
             self._address = self._own.start()
         self._connect()
 
-    def _embedded(self) -> EmbeddedServer:
+    def _embedded(self) -> LocalServer:
         program, cluster = self._server_program(), self._server_cluster()
         cpus = parse_cpus(self._scenario.server.pin)
-        return EmbeddedServer(program, cluster, unused_folder(self._folder), wait=self._wait, cpus=cpus)
+        return LocalServer(program, cluster, unused_folder(self._folder), wait=self._wait, cpus=cpus)
 
     def _unwatch(self) -> None:
         monitor, self._monitor = self._monitor, None

@@ -28,12 +28,12 @@ CREDENTIALS = f"-----BEGIN NATS USER JWT-----\nx.y.z\n------END NATS USER JWT---
 STANDALONE = {
     # An agent or a Pod runs these files by themselves, without the archive.
     "hydra.client.supervisor",
-    *(f"hydra.kubernetes.pod_scripts.{name}" for name in ("fetch_archive", "job_command", "owner_pod")),
+    *(f"hydra.kubernetes.pod_scripts.{name}" for name in ("fetch_archive", "job_command", "keeper_pod")),
     *(f"hydra.kubernetes.pod_scripts.{name}" for name in ("run_files", "wait_for_files")),
 }
 WITH_ALL_OF_HYDRA = {
     # These run on the controller's machine, or in a Pod whose image has Hydra installed.
-    *("hydra.cli.main", "hydra.cli.handed_over", "hydra.native.build"),
+    *("hydra.cli.main", "hydra.cli.resolved_command", "hydra.native.build"),
     *("hydra.kubernetes.driver", "hydra.mesos.driver", "hydra.ssh.driver", "hydra.serve.page_worker"),
 }
 

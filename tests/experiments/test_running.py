@@ -13,7 +13,7 @@ from unittest.mock import Mock
 import click
 import pytest
 
-from hydra.cli.experiment_command import run_experiment
+from hydra.cli.experiment_execution import run_experiment
 from hydra.config import plugins
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, HydraError, PlacementError, ServerError
 from hydra.measure.column import Column

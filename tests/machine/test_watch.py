@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from hydra.client.kernel_files import read_texts
-from hydra.control.host_looks import HostLooks
+from hydra.control.kernel_text_requests import KernelTextRequests
 from hydra.model import FactChange
 from hydra.run.machine_watch import MachineWatch
 from hydra.run.own_machine import OwnMachine
@@ -52,7 +52,7 @@ class Channel:
         self.too_many = False
         self.asked: list[bool] = []
         """Of each command that was sent: whether it asks for processes."""
-        self.roster: Any = SimpleNamespace(own=OWN, hellos=lambda: [host.hello], looks=HostLooks(OWN))
+        self.roster: Any = SimpleNamespace(own=OWN, hellos=lambda: [host.hello], looks=KernelTextRequests(OWN))
         self.roster.looks.joined(b"far", host.key)
 
     def wait_until(self, condition: Callable[[], bool], timeout_s: float) -> bool:

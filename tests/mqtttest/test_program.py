@@ -15,7 +15,7 @@ from hydra.mqtttest.connection import MqttConnection
 from hydra.mqtttest.program import MosquittoJoin, configuration, version_of
 from hydra.mqtttest.settings import MqttStep
 from hydra.mqtttest.system import access_to, forget, reach
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from tests.mqtttest.ends import Place
 from tests.servers.running import kill
 from tests.suite.waiting import SOON_S, wait_until
@@ -51,7 +51,7 @@ def test_one_that_is_too_old_is_refused(tmp_path: Path, says: str, named: str) -
         version_of(str(script))
 
 
-def test_it_tells_its_version_and_its_end(own_server: EmbeddedServer) -> None:
+def test_it_tells_its_version_and_its_end(own_server: LocalServer) -> None:
     reach(access_to(own_server.address))
     assert own_server.versions["mosquitto"].startswith("2.")
     assert own_server.failure() == ""

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from hydra.wire.messages import Ack, Error, Ready
 from tests.conformance.bench import Bench, StepSettings, step_settings
 from tests.mqtttest.ends import BAD, Listener, Place, rarely
@@ -146,7 +146,7 @@ def test_what_cannot_be_is_an_error_and_not_the_end(publisher: Bench, place: Pla
 
 
 @pytest.mark.tier("all")
-def test_a_server_that_dies_leaves_an_honest_report(publisher: Bench, own_server: EmbeddedServer, server: str) -> None:
+def test_a_server_that_dies_leaves_an_honest_report(publisher: Bench, own_server: LocalServer, server: str) -> None:
     configured(publisher, 1, Place(own_server.address), qos=1)
     window = publisher.start([CLIENT], 1, 1.0)
     publisher.await_end(window, -0.5)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hydra.model import LedgerCounts
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from hydra.wire.compact_encoding import decode_bitmap
 from hydra.wire.messages import Error, Ready
 from tests.conformance.bench import Bench, Window, step_settings
@@ -180,7 +180,7 @@ def test_what_cannot_be_is_an_error_and_not_the_end(subscriber: Bench, place: Pl
 
 
 @pytest.mark.tier("all")
-def test_a_server_that_dies_does_not_hang_the_drain(subscriber: Bench, own_server: EmbeddedServer, server: str) -> None:
+def test_a_server_that_dies_does_not_hang_the_drain(subscriber: Bench, own_server: LocalServer, server: str) -> None:
     place = Place(own_server.address)
     one = Speaker(place, ONE)
     began(subscriber, 1, place, one)

@@ -12,7 +12,7 @@ import pytest
 
 from hydra.natstest.connection import NatsConnection
 from hydra.natstest.settings import NatsAccess
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from hydra.wire.messages import Progress
 from tests.conformance.bench import Bench, step_settings
 from tests.forwarder import TcpForwarder, hang_up
@@ -52,7 +52,7 @@ class DistantForwarder(TcpForwarder):
 @pytest.mark.tier("test")
 @pytest.mark.parametrize("data", ["core", "stream"], indirect=True)
 def test_a_step_with_a_limited_number_of_messages_is_complete(
-    bench: Bench, nats_client: str, server: EmbeddedServer, data: Ends
+    bench: Bench, nats_client: str, server: LocalServer, data: Ends
 ) -> None:
     bench.launch(nats_client, "nats-pub", first_id=CLIENT)
     with DistantForwarder(server.address) as forwarder:
@@ -64,7 +64,7 @@ def test_a_step_with_a_limited_number_of_messages_is_complete(
 
 
 @pytest.mark.tier("test")
-def test_a_late_answer_does_not_end_what_the_connection_reads(server: EmbeddedServer) -> None:
+def test_a_late_answer_does_not_end_what_the_connection_reads(server: LocalServer) -> None:
     connection = NatsConnection("distant")
     with DistantForwarder(server.address) as forwarder, closing(connection):
         connection.open(NatsAccess(servers=[forwarder.address]))

@@ -19,7 +19,7 @@ from hydra.natstest.program import find_server
 from hydra.natstest.settings import NatsAccess
 from hydra.natstest.streams import JetStreams
 from hydra.natstest.system import NatsSystem
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from tests.connections.servers import nats
 from tests.integration.command import refusal
 from tests.suite.waiting import wait_until
@@ -69,7 +69,7 @@ def test_an_existing_subject_or_stream_cannot_be_used_and_the_error_says_so(flag
     assert f"{flag}: Hydra measures with a {flag[2:]} of its own" in refusal("nats-fixed", flag, "orders")
 
 
-def test_a_server_that_rejects_a_run_is_known_before_anything_is_made(server: EmbeddedServer) -> None:
+def test_a_server_that_rejects_a_run_is_known_before_anything_is_made(server: LocalServer) -> None:
     def system(**more: object) -> NatsSystem:
         return NatsSystem(load_scenario("nats-fixed", {"nats.servers": server.address, **more}))
 
@@ -103,7 +103,7 @@ def test_a_server_that_is_gone_is_not_told_as_one_without_jetstream() -> None:
         streams.reach(jetstream=True)
 
 
-def test_named_addresses_that_do_not_answer_are_no_error_while_another_one_does(server: EmbeddedServer) -> None:
+def test_named_addresses_that_do_not_answer_are_no_error_while_another_one_does(server: LocalServer) -> None:
     system = NatsSystem(load_scenario("nats-fixed", {"nats.servers": f"{HOST}:1,{server.address}"}))
     system.check()
     assert [str(warning) for warning in system.warnings()] == [

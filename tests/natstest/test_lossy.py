@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hydra.native.build import find
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from tests.integration.command import Background, background
 from tests.natstest.lossy import LossyProxy, frames
 from tests.suite.waiting import TEST_S
@@ -32,9 +32,7 @@ def test_the_frames_of_a_server_are_told_apart() -> None:
 @pytest.mark.skipif("HYDRA_SOAK_SEEDS" not in os.environ, reason="takes more than a minute: make soak")
 @pytest.mark.timeout(TEST_S)
 @pytest.mark.usefixtures("needs_nats")
-def test_what_is_lost_at_any_rate_is_told_apart_from_what_the_rate_loses(
-    tmp_path: Path, server: EmbeddedServer
-) -> None:
+def test_what_is_lost_at_any_rate_is_told_apart_from_what_the_rate_loses(tmp_path: Path, server: LocalServer) -> None:
     """0.2 % is below the target: the rate that is carried; 2 % is above it at any rate; of one of six it is named."""
     client = "nats-py" if find() is None else "native"
     words = [

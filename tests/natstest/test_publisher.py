@@ -14,7 +14,7 @@ import pytest
 from nats.js.api import DiscardPolicy
 
 from hydra.model import Histogram, PublisherReport
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from hydra.wire.messages import PROBE_EPOCH, Ack, Error, Progress, Ready, Report
 from tests.conformance.bench import Bench, StepSettings, Window, same_answer, step_settings, with_values
 from tests.forwarder import CuttingForwarder
@@ -239,7 +239,7 @@ def test_a_message_that_the_server_does_not_take_is_an_error(publisher: Bench, e
 
 
 @pytest.mark.tier("all")
-def test_a_server_that_dies_leaves_an_honest_report(bench: Bench, own_server: EmbeddedServer) -> None:
+def test_a_server_that_dies_leaves_an_honest_report(bench: Bench, own_server: LocalServer) -> None:
     with Stream(own_server.address) as stream:
         clients = all_launched(bench, stream, STEADY)
         window = bench.start(clients, 1, 1.0)
@@ -261,7 +261,7 @@ def test_a_server_that_dies_leaves_an_honest_report(bench: Bench, own_server: Em
 
 
 @pytest.mark.tier("all")
-def test_a_server_that_reads_nothing_for_seconds_is_waited_for(bench: Bench, own_server: EmbeddedServer) -> None:
+def test_a_server_that_reads_nothing_for_seconds_is_waited_for(bench: Bench, own_server: LocalServer) -> None:
     """As one with a thousand slow consumers."""
     assert own_server.pids is not None
     with Core(own_server.address) as core:

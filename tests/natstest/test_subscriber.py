@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hydra.model import LedgerCounts
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from hydra.wire.data_message import SEQUENCE_LIMIT
 from hydra.wire.messages import PROBE_EPOCH, Ack, Error, Ready, Report
 from tests.conformance.bench import Bench, StepSettings, Window, same_answer, step_settings, with_values
@@ -197,7 +197,7 @@ def test_no_subject_at_all_is_an_error(subscriber: Bench, epoch: int) -> None:
 
 
 @pytest.mark.tier("all")
-def test_a_server_that_dies_does_not_hang_the_drain(bench: Bench, nats_client: str, own_server: EmbeddedServer) -> None:
+def test_a_server_that_dies_does_not_hang_the_drain(bench: Bench, nats_client: str, own_server: LocalServer) -> None:
     subscriber = bench
     bench.launch(nats_client, "nats-sub", first_id=CLIENT)
     with Stream(own_server.address) as stream:

@@ -23,7 +23,7 @@ from hydra.natstest.settings import NatsAccess, NatsEnd, NatsStep, spec_of
 from hydra.natstest.streams import JetStreams, StreamRegistry
 from hydra.natstest.system import NatsSystem
 from hydra.system import wait_alone
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from tests.servers.running import kill
 from tests.suite.waiting import SOON_S, wait_until
 
@@ -35,7 +35,7 @@ def opened(folder: Path, address: str) -> NatsSystem:
 
 
 @pytest.fixture
-def system(server: EmbeddedServer, tmp_path: Path) -> Iterator[NatsSystem]:
+def system(server: LocalServer, tmp_path: Path) -> Iterator[NatsSystem]:
     with closing(opened(tmp_path, server.address)) as it:
         yield it
 
@@ -44,7 +44,7 @@ def step_of(system: NatsSystem, asked: Settings) -> NatsStep:
     return msgspec.convert(system.configure(asked), NatsStep)
 
 
-def names(server: EmbeddedServer) -> list[str]:
+def names(server: LocalServer) -> list[str]:
     """The streams of a server."""
     with closing(JetStreams(NatsAccess(servers=[server.address]))) as asked:
         return list(asked.names())
@@ -63,7 +63,7 @@ def publish(step: NatsStep, count: int) -> None:
     connection.end()
 
 
-def test_core_has_a_subject_and_no_end(system: NatsSystem, server: EmbeddedServer) -> None:
+def test_core_has_a_subject_and_no_end(system: NatsSystem, server: LocalServer) -> None:
     step = step_of(system, settings(system))
     assert (step.servers, step.stream) == ([server.address], "")
     assert system.finish() is None
@@ -72,7 +72,7 @@ def test_core_has_a_subject_and_no_end(system: NatsSystem, server: EmbeddedServe
 
 @pytest.mark.parametrize("storage", ["memory", "file"])
 def test_a_stream_goes_on_from_step_to_step_and_is_deleted(
-    system: NatsSystem, server: EmbeddedServer, storage: str
+    system: NatsSystem, server: LocalServer, storage: str
 ) -> None:
     asked = settings(system, mode="jetstream", storage=storage)
     first = step_of(system, asked)
@@ -99,7 +99,7 @@ def test_a_server_of_our_own_that_died_is_replaced(tmp_path: Path, needs_nats: N
     with closing(NatsSystem(load_scenario("nats-fixed", {"settings.mode": "jetstream"}))) as system:
         system.open("run", tmp_path, wait_alone)
         before = step_of(system, settings(system))
-        assert isinstance(system._own, EmbeddedServer)
+        assert isinstance(system._own, LocalServer)
         kill(system._own)
         wait_until(system.failure, "the end of the server")
         with pytest.raises(StepError):
@@ -113,7 +113,7 @@ def test_a_server_of_our_own_that_died_is_replaced(tmp_path: Path, needs_nats: N
 
 @pytest.mark.parametrize("mode", ["core", "jetstream"])
 def test_a_server_of_the_users_that_died_fails_the_step(
-    own_server: EmbeddedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+    own_server: LocalServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     monkeypatch.setattr(module, "EVERY_S", 0.1)
     monkeypatch.setattr(module, "GONE_AFTER_S", 0.3)
@@ -143,7 +143,7 @@ def test_nobody_at_the_users_address_is_theirs_to_mend() -> None:
         NatsSystem(load_scenario("nats-fixed", {"nats.servers": "127.0.0.1:1"})).check()
 
 
-def test_a_resumed_run_removes_what_its_killed_part_left(server: EmbeddedServer, tmp_path: Path) -> None:
+def test_a_resumed_run_removes_what_its_killed_part_left(server: LocalServer, tmp_path: Path) -> None:
     killed = opened(tmp_path, server.address)
     left = step_of(killed, settings(killed, mode="jetstream")).stream
     system = opened(tmp_path, server.address)
@@ -199,7 +199,7 @@ def test_what_cannot_be_is_refused_by_name(key: str, value: Any, where: str, rem
     assert "\n" not in str(refused.value)
 
 
-def test_a_client_that_requires_tls_sends_nothing_to_a_server_without(server: EmbeddedServer) -> None:
+def test_a_client_that_requires_tls_sends_nothing_to_a_server_without(server: LocalServer) -> None:
     client = CheckedClient()
     client.requires_tls = True
 

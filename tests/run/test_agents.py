@@ -14,7 +14,7 @@ from unittest.mock import Mock
 import pytest
 from click.testing import CliRunner, Result
 
-from hydra.cli.cluster_operations import agent_rows, alike
+from hydra.cli.agents_and_leftovers import agent_rows, alike
 from hydra.cli.main import cli
 from hydra.config import plugins
 from hydra.config.cluster import load_cluster

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.cli.experiment_command import ExperimentRun
+from hydra.cli.experiment_execution import ExperimentRun
 from hydra.cli.experiment_runner import scenario_of
 from hydra.config import plugins
 from hydra.config.cluster import load_cluster

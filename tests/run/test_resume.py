@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.cli.run_command import begun
+from hydra.cli.scenario_execution import begun
 from hydra.config.read_ahead import ahead_limit, kept_limit
 from hydra.config.scenario import resolve
 from hydra.errors import RunDirectoryError

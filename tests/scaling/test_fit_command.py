@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from hydra.cli.main import cli
-from hydra.cli.step_usage import read_run
+from hydra.cli.step_resources import read_run
 from hydra.errors import HydraError, UsageError
 from hydra.measure.figures import figures, merge_histograms
 from hydra.model import (

@@ -14,7 +14,7 @@ import psutil
 
 from hydra.control.controller import Controller
 from hydra.system import ServerCluster
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from hydra.wire.messages import Join, Ping, Progress
 from tests.conformance.bench import Bench
 from tests.suite.waiting import LONG_S, wait_until
@@ -23,7 +23,7 @@ SERVER = 2**31
 HOUSE = Path(__file__).resolve().parents[2]
 
 
-def kill(server: EmbeddedServer) -> None:
+def kill(server: LocalServer) -> None:
     """Ends the server as a power cut would."""
     assert server.pids is not None
     os.kill(server.pids[1], signal.SIGKILL)

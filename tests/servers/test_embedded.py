@@ -16,7 +16,7 @@ import pytest
 from hydra.client.server_interface import free_ports
 from hydra.errors import ServerError
 from hydra.system import wait_alone
-from hydra.system.embedded_server import PORT_ATTEMPTS, EmbeddedServer
+from hydra.system.local_server import PORT_ATTEMPTS, LocalServer
 from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
 from .running import HOUSE, kill
@@ -33,7 +33,7 @@ def gone(pids: tuple[int, int]) -> bool:
 @pytest.mark.tier("test")
 def test_it_is_up_when_it_has_started_and_leaves_nothing(tmp_path: Path) -> None:
     cluster = ToyCluster("hello")
-    server = EmbeddedServer(Toy(), cluster, tmp_path / "toy")
+    server = LocalServer(Toy(), cluster, tmp_path / "toy")
     server.stop()
     with pytest.raises(ServerError, match="the embedded toy is not started"):
         _ = server.address
@@ -51,7 +51,7 @@ def test_it_is_up_when_it_has_started_and_leaves_nothing(tmp_path: Path) -> None
 
 
 def test_its_end_is_a_failure_and_it_can_be_started_again(tmp_path: Path) -> None:
-    with EmbeddedServer(Toy(), ToyCluster(), tmp_path / "toy", warm=False) as server:
+    with LocalServer(Toy(), ToyCluster(), tmp_path / "toy", warm=False) as server:
         kill(server)
         wait_until(lambda: server.failure().startswith("the embedded toy ended: "), "its end")
         server.stop()
@@ -61,7 +61,7 @@ def test_its_end_is_a_failure_and_it_can_be_started_again(tmp_path: Path) -> Non
 
 def test_a_killed_server_returns_at_its_address_and_on_its_cpus(tmp_path: Path) -> None:
     cpu = min(os.sched_getaffinity(0))
-    with EmbeddedServer(Toy(), ToyCluster(), tmp_path / "toy", warm=False, cpus=[cpu]) as server:
+    with LocalServer(Toy(), ToyCluster(), tmp_path / "toy", warm=False, cpus=[cpu]) as server:
         before, address = server.pids, server.address
         server.halt()
         assert not server.is_back()
@@ -76,9 +76,9 @@ def test_a_killed_server_returns_at_its_address_and_on_its_cpus(tmp_path: Path) 
 
 OWNER = """
 import pathlib, sys
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from tests.servers.toy import Toy, ToyCluster
-server = EmbeddedServer(Toy(), ToyCluster(), pathlib.Path(sys.argv[1]), warm=False)
+server = LocalServer(Toy(), ToyCluster(), pathlib.Path(sys.argv[1]), warm=False)
 server.start()
 print(*server.pids, flush=True)
 sys.stdin.read()
@@ -125,7 +125,7 @@ class Slow(ToyCluster):
 
 def test_its_owner_serves_others_while_it_is_asked(tmp_path: Path) -> None:
     cluster = Slow()
-    with EmbeddedServer(Toy(), cluster, tmp_path / "toy", wait=cluster.wait) as server:
+    with LocalServer(Toy(), cluster, tmp_path / "toy", wait=cluster.wait) as server:
         assert cluster.warmed == [server.address]
         cluster.waited.clear()
     assert cluster.waited.is_set()
@@ -143,7 +143,7 @@ def test_one_that_does_not_come_up_is_told_with_its_last_words(
 ) -> None:
     if not answers:
         monkeypatch.setattr(ToyCluster, "up", lambda *_: False)
-    server = EmbeddedServer(Toy(), ToyCluster(word), tmp_path / "toy")
+    server = LocalServer(Toy(), ToyCluster(word), tmp_path / "toy")
     with pytest.raises(ServerError, match=says):
         server.start(timeout_s=SOON_S if answers else 0.2)
     assert not (tmp_path / "toy").exists()
@@ -158,7 +158,7 @@ def test_a_port_that_another_was_quicker_to_bind_is_answered_with_another(tmp_pa
             tried.append(count)
             return [taken.getsockname()[1]] if len(tried) <= tries else free_ports(host, count)
 
-        server = EmbeddedServer(Toy(), ToyCluster(), tmp_path / "toy", ports=ports)
+        server = LocalServer(Toy(), ToyCluster(), tmp_path / "toy", ports=ports)
         try:
             if tries < PORT_ATTEMPTS:
                 assert greeting(server.start())

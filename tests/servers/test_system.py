@@ -14,7 +14,7 @@ import pytest
 from hydra.config.scenario import resolve
 from hydra.errors import ServerError, UsageError
 from hydra.system import server_system as module
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from hydra.system.server_system import ServerSystem, await_return, unused_folder
 
 
@@ -84,7 +84,7 @@ def test_the_check_of_a_silent_server_ends(
 
 def test_a_server_that_was_killed_on_purpose_fails_only_if_its_step_does(tmp_path: Path) -> None:
     system = ServerSystem(Mock(), "")
-    system._own = EmbeddedServer(Mock(), Mock(), tmp_path)
+    system._own = LocalServer(Mock(), Mock(), tmp_path)
     system.kill_server()
     assert system.failure() == ""
     system.abandon_restart()

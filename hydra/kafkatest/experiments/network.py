@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from hydra.kafkatest import batching
+from hydra.kafkatest import record_batch_size
 from hydra.kafkatest.experiments.common import (
     IN,
     INTERFACE_IN,
@@ -239,7 +239,7 @@ def _overhead_pct(records: float | None) -> float | None:
     if not records:
         return None
     # A record's own overhead hardly depends on its position; all records share the header.
-    one = batching.record_bytes(_BYTES, round(records) // 2) + batching.BATCH_HEADER_BYTES / records
+    one = record_batch_size.record_bytes(_BYTES, round(records) // 2) + record_batch_size.BATCH_HEADER_BYTES / records
     return 100 * (one / _BYTES - 1)
 
 

@@ -33,8 +33,8 @@ from hydra.kubernetes.in_cluster.job_objects import (
 from hydra.kubernetes.in_cluster.log_follower import await_begin
 from hydra.kubernetes.in_cluster.run_job import ObjectNotMadeError, RunJob
 from hydra.kubernetes.in_cluster.transfer import refuse_existing
-from hydra.kubernetes.owner_job import owner
-from hydra.kubernetes.pod_scripts.owner_pod import digest
+from hydra.kubernetes.keeper_job import owner
+from hydra.kubernetes.pod_scripts.keeper_pod import digest
 from hydra.kubernetes.pods import RunObjects, own_image
 from hydra.kubernetes.program_delivery import sources
 from hydra.options.flag_types import url_host

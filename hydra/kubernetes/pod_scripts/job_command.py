@@ -140,7 +140,7 @@ def await_orphans(deadline: float) -> None:
 def refusal(order: dict[str, Any]) -> str:
     """Why the image cannot be used; "" if it can."""
     # The script of a run's first Pod, in the same folder, finds out what an image contains.
-    told = runpy.run_path(str(Path(__file__).with_name("owner_pod.py")))["image"]()
+    told = runpy.run_path(str(Path(__file__).with_name("keeper_pod.py")))["image"]()
     version = told["hydra"]
     if not version:
         return f"the image {order['image']} holds no Hydra; build it (Containerfile)"

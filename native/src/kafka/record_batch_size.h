@@ -1,5 +1,5 @@
 // The bytes of a batch of messages in Kafka's record batch format, version 2, and the limits with which
-// librdkafka makes such batches. Pure. See docs/kafka.md. (Python: hydra/kafkatest/batching.py.)
+// librdkafka makes such batches. Pure. See docs/kafka.md. (Python: hydra/kafkatest/record_batch_size.py.)
 #pragma once
 
 #include <cstdint>

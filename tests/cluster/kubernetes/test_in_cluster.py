@@ -25,7 +25,7 @@ from hydra.kubernetes import object_names
 from hydra.kubernetes.in_cluster import job_objects, job_state
 from hydra.kubernetes.in_cluster.job_objects import FILES
 from hydra.kubernetes.in_cluster.job_state import OUTPUT, LogReader
-from hydra.kubernetes.pod_scripts import job_command, owner_pod, run_files, wait_for_files
+from hydra.kubernetes.pod_scripts import job_command, keeper_pod, run_files, wait_for_files
 from hydra.kubernetes.pods import RunObjects
 from hydra.kubernetes.program_delivery import sources
 from hydra.kubernetes.settings import KubernetesSettings
@@ -209,7 +209,7 @@ def test_an_untimely_end_is_explained(ended: Json, said: str) -> None:
 # --- in its containers -----------------------------------------------------------------------------------------------
 
 SAME = {"typed": ["run", "it"], "image": "hydra:1", "terminal": {}}
-HERE = {"version": version("hydra-scale"), "digest": owner_pod.digest(str(sources()))}
+HERE = {"version": version("hydra-scale"), "digest": keeper_pod.digest(str(sources()))}
 
 
 @pytest.fixture

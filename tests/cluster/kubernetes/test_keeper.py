@@ -22,10 +22,10 @@ import hydra
 from hydra.engine.driver_engine import DriverProcess
 from hydra.engine.interface import Opening
 from hydra.errors import ClusterError, UsageError
-from hydra.kubernetes import object_names, owner_job
+from hydra.kubernetes import keeper_job, object_names
 from hydra.kubernetes import run_start as module
 from hydra.kubernetes.keeper_listener import KeeperListener
-from hydra.kubernetes.pod_scripts import owner_pod as inside
+from hydra.kubernetes.pod_scripts import keeper_pod as inside
 from hydra.kubernetes.pods import RunObjects, source
 from hydra.kubernetes.run_removal import TRIES_S
 from hydra.kubernetes.settings import KubernetesSettings
@@ -44,7 +44,7 @@ def family(**settings: Any) -> RunObjects:
 
 
 def job(**settings: Any) -> Json:
-    return owner_job.job(family(**settings), "print('$(HOME)')", "10.0.0.1:7", "hydra:1")
+    return keeper_job.job(family(**settings), "print('$(HOME)')", "10.0.0.1:7", "hydra:1")
 
 
 def test_the_job_is_restricted_and_goes_by_itself() -> None:
@@ -53,7 +53,7 @@ def test_the_job_is_restricted_and_goes_by_itself() -> None:
     assert it["template"]["metadata"]["labels"][object_names.PART] == "keeper"
     spec = it["template"]["spec"]
     assert spec["restartPolicy"] == "Never"
-    assert owner_job.UNREACHABLE == inside.UNREACHABLE
+    assert keeper_job.UNREACHABLE == inside.UNREACHABLE
     assert spec["automountServiceAccountToken"] is False
     assert spec["securityContext"]["runAsNonRoot"] is True
     (container,) = spec["containers"]
@@ -80,7 +80,7 @@ def test_users_fields_reach_the_jobs_pod() -> None:
     ],
 )
 def test_an_image_that_will_not_do_is_told(hello: Json, archive: bool, says: str) -> None:
-    what, remedy = owner_job.refusal(hello, "2.0", "d", "3.11", archive=archive, image="i")
+    what, remedy = keeper_job.refusal(hello, "2.0", "d", "3.11", archive=archive, image="i")
     assert what == says
     assert bool(remedy) == bool(says)
 
@@ -96,7 +96,7 @@ def test_an_image_that_will_not_do_is_told(hello: Json, archive: bool, says: str
     ],
 )
 def test_the_last_words_of_a_keeper(state: Json, says: str | None) -> None:
-    assert owner_job.last_words({"status": {"containerStatuses": [{"name": owner_job.CONTAINER, **state}]}}) == says
+    assert keeper_job.last_words({"status": {"containerStatuses": [{"name": keeper_job.CONTAINER, **state}]}}) == says
 
 
 def test_the_digest_is_of_the_sources_wherever_they_are(tmp_path: Path) -> None:
@@ -116,14 +116,14 @@ def test_the_digest_is_of_the_sources_wherever_they_are(tmp_path: Path) -> None:
 
 def keepers_pod(uid: str = "u1", node: str = "n1", **status: Any) -> Json:
     return {
-        "metadata": {"name": "k", "labels": {owner_job.UID: uid}},
-        "spec": {"nodeName": node, "containers": [{"name": owner_job.CONTAINER}]},
+        "metadata": {"name": "k", "labels": {keeper_job.UID: uid}},
+        "spec": {"nodeName": node, "containers": [{"name": keeper_job.CONTAINER}]},
         "status": status,
     }
 
 
 def container(**state: Any) -> Json:
-    return {"containerStatuses": [{"name": owner_job.CONTAINER, "image": "hydra:1", "state": state}]}
+    return {"containerStatuses": [{"name": keeper_job.CONTAINER, "image": "hydra:1", "state": state}]}
 
 
 CREATING = container(waiting={"reason": "ContainerCreating"})
@@ -131,9 +131,9 @@ PULLING = {"conditions": [{"type": "PodReadyToStartContainers", "status": "True"
 RUNNING = container(running={})
 
 
-def arrival(pod: Json | None, *, began: float = 100.0) -> owner_job.KeeperStartup:
+def arrival(pod: Json | None, *, began: float = 100.0) -> keeper_job.KeeperStartup:
     """A keeper that is waited for, of which this Pod was seen."""
-    it = owner_job.KeeperStartup(family(), "10.0.0.1", "u1", began)
+    it = keeper_job.KeeperStartup(family(), "10.0.0.1", "u1", began)
     if pod is not None:
         it.see(pod)
     return it
@@ -186,7 +186,7 @@ def test_it_has_a_limit_of_cpus_where_groups_have_one(ratio: float, limits: Json
 
 def test_a_job_that_makes_no_pod_is_asked_for_the_reason_once() -> None:
     it = arrival(None)
-    late = 100.0 + owner_job.MADE_WITHIN_S
+    late = 100.0 + keeper_job.MADE_WITHIN_S
     assert [it.asks(now) for now in (100.0, late, late)] == [False, True, False]
     it.told([])
     assert it.failure(late) == ("", "")
@@ -231,7 +231,7 @@ def end_of(process: subprocess.Popen[str]) -> tuple[int, str]:
 @contextmanager
 def started(port: int, **times: float) -> Iterator[subprocess.Popen[str]]:
     """The script as a Pod runs it, with other times than its own."""
-    text = source("owner_pod")
+    text = source("keeper_pod")
     for name, value in times.items():
         before = f"{name} = {getattr(inside, name)}\n"
         assert before in text

@@ -15,7 +15,7 @@ from hydra.errors import ClusterError, PlacementError
 from hydra.kubernetes import node_inventory as module
 from hydra.kubernetes import object_names
 from hydra.kubernetes.engine import KubernetesEngine
-from hydra.kubernetes.owner_job import owner
+from hydra.kubernetes.keeper_job import owner
 from hydra.kubernetes.program_delivery import ProgramDelivery
 from hydra.model import Constraint
 from hydra.system import wait_alone

@@ -26,7 +26,7 @@ class _Question:
     answers: dict[HostKey, KernelTexts] = field(default_factory=dict)
 
 
-class HostLooks:
+class KernelTextRequests:
     """Asks one relay or server of every host but the controller's own, another one after each 2 s without an answer.
 
     The one that answered is asked the next time, too: another container of the host sees other processes and limits.

@@ -8,11 +8,11 @@ import nbformat
 import pytest
 
 from hydra.errors import HydraError
-from hydra.jupyter import sweep
+from hydra.jupyter import notebook_run
 from hydra.store.database import RunStore
 from tests.jupyter.kernel import execute
 
-NOTEBOOK = Path(sweep.__file__).with_name("sweep.ipynb")
+NOTEBOOK = Path(notebook_run.__file__).with_name("sweep.ipynb")
 
 
 @pytest.mark.tier("all")
@@ -35,12 +35,12 @@ def test_the_notebook_runs_a_sweep_and_plots_it(tmp_path: Path) -> None:
 @pytest.mark.tier("all")
 def test_a_sweep_that_cannot_run_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(HydraError, match="hydra zmqfixed ended with exit code 2"):
-        sweep.start("zmqfixed", tmp_path / "run", clients="many")
+        notebook_run.start("zmqfixed", tmp_path / "run", clients="many")
     assert "'many' is not a list of whole numbers" in capsys.readouterr().out
 
 
 def test_flags_become_words() -> None:
-    words = sweep.command(
+    words = notebook_run.command(
         "zmqfixed", Path("out"), {"clients": [1, 2], "message_size": 64, "nodrop": True, "rate": None}
     )
     assert words == ["zmqfixed", "--out", "out", "--clients", "1,2", "--message-size", "64", "--nodrop"]
@@ -57,6 +57,6 @@ def test_the_notebook_is_valid_empty_and_thin() -> None:
 
 def test_a_sweep_without_a_name_says_what_to_set(tmp_path: Path) -> None:
     with pytest.raises(HydraError, match="no sweep is named") as error:
-        sweep.start("", tmp_path / "run")
+        notebook_run.start("", tmp_path / "run")
     assert "SCENARIO" in error.value.remedy
     assert not (tmp_path / "run").exists()

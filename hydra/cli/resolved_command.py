@@ -1,4 +1,4 @@
-"""Executes a command that was resolved on another machine: ``python3 -m hydra.cli.handed_over ORDER OUT``."""
+"""Executes a command that was resolved on another machine: ``python3 -m hydra.cli.resolved_command ORDER OUT``."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hydra.options import PATH, Command
 @click.command(cls=Command)
 @click.argument("order", type=PATH)
 @click.argument("out", type=PATH)
-def handed_over(order: Path, out: Path) -> None:
+def run_resolved(order: Path, out: Path) -> None:
     """Execute the command in the file ORDER and write its results into the directory OUT."""
-    from hydra.cli.experiment_command import ExperimentRun
+    from hydra.cli.experiment_execution import ExperimentRun
     from hydra.cli.interleaved_runs import InterleavedRuns
     from hydra.cli.measurement import Measurement, ScenarioRun, SloStep, carry_out
     from hydra.run.remote_command import received
@@ -31,4 +31,4 @@ def handed_over(order: Path, out: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(handed_over)
+    main(run_resolved)

@@ -31,7 +31,7 @@ _TAKEN: Final = "in use"
 
 
 @dataclass(eq=False)
-class EmbeddedServer:
+class LocalServer:
     """A single server, whose data is deleted when it ends. See :class:`hydra.system.Servers`.
 
     A supervisor process runs the server: if the owner ends, even by SIGKILL, the server ends and its folder is deleted

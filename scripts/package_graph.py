@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the table and the picture of the packages in ``docs/architecture.md`` anew, from ``hydra/`` itself.
 
-The table has each package's sentence and its floor: the length of the longest chain of packages that it uses. In the
+The table has each package's sentence and its layer: the length of the longest chain of packages that it uses. In the
 picture systems and engines, which have a ``spec.py``, are drawn as one. An arrow says that one package uses the other;
 what follows from other arrows is left out, and so is the model, which every package uses.
 """
@@ -25,13 +25,13 @@ Graph = Mapping[str, set[str]]
 """The packages that each package uses."""
 
 
-def packages(house: Path) -> dict[str, set[str]]:
-    """The packages of a house and what each of them uses; ``amounts.py`` and ``errors.py`` belong to the model."""
+def packages(root: Path) -> dict[str, set[str]]:
+    """The packages below a folder and what each of them uses; ``amounts.py`` and ``errors.py`` belong to the model."""
     uses: dict[str, set[str]] = {}
-    for path in sorted(house.rglob("*.py")):
-        package = _home(path.relative_to(house).parts[0].removesuffix(".py"))
+    for path in sorted(root.rglob("*.py")):
+        package = _home(path.relative_to(root).parts[0].removesuffix(".py"))
         if package != "__init__":
-            used = map(_home, _used(ast.parse(path.read_text(encoding="utf-8")), house.name))
+            used = map(_home, _used(ast.parse(path.read_text(encoding="utf-8")), root.name))
             uses.setdefault(package, set()).update(used)
     return {package: (used & uses.keys()) - {package} for package, used in uses.items()}
 
@@ -40,9 +40,9 @@ def _home(name: str) -> str:
     return "model" if name in MODEL else name
 
 
-def drawn(graph: Graph, house: Path) -> dict[str, set[str]]:
+def drawn(graph: Graph, root: Path) -> dict[str, set[str]]:
     """The graph without the model, systems and engines as one."""
-    one = {spec.parent.name: PLUGGED for spec in house.glob("*/spec.py")}
+    one = {spec.parent.name: PLUGGED for spec in root.glob("*/spec.py")}
     uses: dict[str, set[str]] = {}
     for package in graph.keys() - {"model"}:
         name = one.get(package, package)
@@ -50,22 +50,22 @@ def drawn(graph: Graph, house: Path) -> dict[str, set[str]]:
     return {name: used - {name} for name, used in uses.items()}
 
 
-def table(graph: Graph, house: Path) -> str:
-    """The packages with their floors and sentences, the highest first."""
+def table(graph: Graph, root: Path) -> str:
+    """The packages with their layers and sentences, the highest first."""
 
     @cache
-    def floor(package: str) -> int:
-        return 1 + max(map(floor, graph[package]), default=0)
+    def layer(package: str) -> int:
+        return 1 + max(map(layer, graph[package]), default=0)
 
-    lines = ["| floor | package | |", "|---|---|---|"]
-    for package in sorted(graph, key=lambda name: (-floor(name), name)):
-        text = ast.get_docstring(ast.parse((house / package / "__init__.py").read_text(encoding="utf-8"))) or ""
+    lines = ["| layer | package | |", "|---|---|---|"]
+    for package in sorted(graph, key=lambda name: (-layer(name), name)):
+        text = ast.get_docstring(ast.parse((root / package / "__init__.py").read_text(encoding="utf-8"))) or ""
         sentence = " ".join(text.split("\n\n")[0].replace("``", "`").split())
-        lines.append(f"| {floor(package)} | `{package}` | {sentence} |")
+        lines.append(f"| {layer(package)} | `{package}` | {sentence} |")
     return "\n".join([*lines, ""])
 
 
-def _used(tree: ast.AST, house: str) -> Iterator[str]:
+def _used(tree: ast.AST, root: str) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -73,7 +73,7 @@ def _used(tree: ast.AST, house: str) -> Iterator[str]:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         else:
             continue
-        yield from (name.split(".")[1] for name in names if name.startswith(f"{house}."))
+        yield from (name.split(".")[1] for name in names if name.startswith(f"{root}."))
 
 
 def reduced(graph: Graph) -> dict[str, set[str]]:
@@ -112,9 +112,9 @@ def renewed(page: str) -> str:
     Raises:
         ValueError: it has no place for one of them, or several.
     """
-    house = ROOT / "hydra"
-    graph = packages(house)
-    for part, text in ((_TABLE, table(graph, house)), (_PICTURE, picture(drawn(graph, house)))):
+    root = ROOT / "hydra"
+    graph = packages(root)
+    for part, text in ((_TABLE, table(graph, root)), (_PICTURE, picture(drawn(graph, root)))):
         if len(part.findall(page)) != 1:
             raise ValueError(f"the page must have one place for {part.pattern}")
         page = part.sub(lambda found, text=text: found[1] + text + found[2], page)  # type: ignore[misc]

@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hydra.ssh import supervisor
+from hydra.ssh import host_scripts
 from tests.ssh.daemons import left_in
 from tests.suite.waiting import SOON_S, wait_until
 
@@ -56,8 +56,8 @@ class Supervised:
         (kept / "complete").touch()
         (kept / "hydra-run").write_text(RUNNER)
         (kept / "hydra-run").chmod(0o755)
-        script = supervisor.filled(supervisor.SUPERVISOR, digest="abc", python="python3.11")
-        words = [shell if word == "/bin/sh" else word for word in supervisor.started(script, self.run)]
+        script = host_scripts.filled(host_scripts.SUPERVISOR, digest="abc", python="python3.11")
+        words = [shell if word == "/bin/sh" else word for word in host_scripts.started(script, self.run)]
         self.process = psutil.Popen(
             [*self._user, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self._around
         )
@@ -68,12 +68,12 @@ class Supervised:
         assert found["kind"] == "hello"
 
     def say(self, *words: str) -> None:
-        self.process.stdin.write(supervisor.line(*words))
+        self.process.stdin.write(host_scripts.line(*words))
         self.process.stdin.flush()
 
     def hear(self) -> dict[str, str]:
         self.process.stdin.flush()
-        found = supervisor.reply(self.process.stdout.readline().decode().rstrip("\n"))
+        found = host_scripts.reply(self.process.stdout.readline().decode().rstrip("\n"))
         assert found is not None
         return found
 
@@ -182,7 +182,7 @@ def test_an_archive_arrives_in_pieces_with_pings_between_them(supervised: Superv
         archive.addfile(member, io.BytesIO(data))
     for begin in range(0, len(packed.getvalue()), 300_000):
         piece = packed.getvalue()[begin : begin + 300_000]
-        supervised.process.stdin.write(supervisor.line("archive", str(len(piece))) + piece)
+        supervised.process.stdin.write(host_scripts.line("archive", str(len(piece))) + piece)
         supervised.say("ping")
     supervised.say("unpack")
     assert supervised.hear()["kind"] == "stored"
@@ -193,7 +193,7 @@ def test_an_archive_arrives_in_pieces_with_pings_between_them(supervised: Superv
 def test_what_does_not_fit_ends_the_supervisor_and_is_not_evaluated(supervised: Supervised) -> None:
     (work,) = supervised.tmp.glob("hydra-run-*")
     (work / "archive").mkdir()  # nothing can be appended to it
-    supervised.process.stdin.write(supervisor.line("archive", "10") + b"`exit 9`\n" * 2)
+    supervised.process.stdin.write(host_scripts.line("archive", "10") + b"`exit 9`\n" * 2)
     assert supervised.hear()["kind"] == "refused"
     assert supervised.process.wait(SOON_S) == 0
     assert supervised.left() == []
@@ -205,7 +205,7 @@ def test_a_name_is_that_of_several_runs_and_the_digits_are_of_one(tmp_path: Path
     one, two = (psutil.Popen(["sleep", "1000"], env={**around, "HYDRA_RUN": f"{name}/{digits}"}) for digits in "12")
     try:
         for run, ended in ((f"{name}/3", set()), (f"{name}/1", {one}), (name, {two})):
-            script = supervisor.filled(supervisor.KILLED, run=run)
+            script = host_scripts.filled(host_scripts.KILLED, run=run)
             done = subprocess.run(["sh", "-c", script], env=around, capture_output=True, text=True, check=True)
             pids = {line.split("\t")[1] for line in done.stdout.splitlines()[:-1]}  # a dying one may be found twice
             assert pids == {str(each.pid) for each in ended}
@@ -223,7 +223,7 @@ def test_a_copy_behind_a_link_is_not_used(tmp_path: Path) -> None:
     for name in ("complete", "hydra-run"):
         (tmp_path / "theirs/abc" / name).touch(0o755)
     (tmp_path / f"hydra-{os.getuid()}").symlink_to(tmp_path / "theirs")
-    script = supervisor.filled(supervisor.ASKED, digest="abc", python="python3.11")
+    script = host_scripts.filled(host_scripts.ASKED, digest="abc", python="python3.11")
     around = {**os.environ, "TMPDIR": str(tmp_path)}
     done = subprocess.run(["sh", "-c", script], env=around, capture_output=True, text=True, check=True)
     assert "fact\tarchive\t\n" in done.stdout
@@ -249,7 +249,7 @@ def test_nothing_is_left_however_it_ends(supervised: Supervised, end: str) -> No
             for process in [*supervised.process.children(), supervised.process]:  # a watcher that lives ends the group
                 if process.name() != "setsid":
                     process.kill()
-            ended = supervised.asked(supervisor.filled(supervisor.KILLED, run=supervised.run))
+            ended = supervised.asked(host_scripts.filled(host_scripts.KILLED, run=supervised.run))
             assert {kind for kind, *_ in ended} == {"process", "folder", "hello"}
     if end in ("end", "stdin"):
         assert supervised.process.wait(SOON_S) == 0
@@ -298,9 +298,9 @@ def test_what_a_batch_system_has_left_is_removed_by_the_next_supervisor(supervis
 def test_files_are_read_by_patterns_and_no_name_of_a_file_is_a_command(tmp_path: Path, shell: str) -> None:
     odd = tmp_path / "a b;`touch there`$(touch there)'"
     odd.write_text("one\n\ttwo\n")
-    script = supervisor.reading([[str(odd), f"{tmp_path}/none*"], [f"{tmp_path}/[a-c]*"]])
+    script = host_scripts.reading([[str(odd), f"{tmp_path}/none*"], [f"{tmp_path}/[a-c]*"]])
     done = subprocess.run([shell, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
-    *lines, hello = map(supervisor.reply, done.stdout.splitlines())
+    *lines, hello = map(host_scripts.reply, done.stdout.splitlines())
     assert lines == [
         {"kind": "text", "reading": reading, "path": str(odd), "line": line}
         for reading in ("0", "1")
@@ -313,9 +313,9 @@ def test_files_are_read_by_patterns_and_no_name_of_a_file_is_a_command(tmp_path:
 def test_a_run_is_listed_and_ended_by_its_name_only(supervised: Supervised) -> None:
     supervised.say("start", "g", "1", "MY_HYDRA_RUN=another", "sleep", "1000")
     supervised.hear()
-    listed = supervised.asked(supervisor.LISTED)
+    listed = supervised.asked(host_scripts.LISTED)
     assert {kind for kind, *rest in listed if supervised.run in rest} == {"process", "folder"}
-    assert supervised.asked(supervisor.filled(supervisor.KILLED, run="another")) == [["hello"]]
+    assert supervised.asked(host_scripts.filled(host_scripts.KILLED, run="another")) == [["hello"]]
     assert supervised.process.is_running()
 
 
@@ -329,9 +329,9 @@ def test_a_run_of_another_user_with_the_same_name_is_not_seen() -> None:
         ):
             mine.say("start", "g", "0", "sleep", "1000")
             mine.hear()
-            assert sum(kind == "folder" for kind, *_ in theirs.asked(supervisor.LISTED)) == 1
-            mine.asked(supervisor.filled(supervisor.KILLED, run=mine.run))
+            assert sum(kind == "folder" for kind, *_ in theirs.asked(host_scripts.LISTED)) == 1
+            mine.asked(host_scripts.filled(host_scripts.KILLED, run=mine.run))
             mine.process.wait(SOON_S)
-            assert mine.run not in str(mine.asked(supervisor.LISTED))
+            assert mine.run not in str(mine.asked(host_scripts.LISTED))
             theirs.say("start", "g", "0", "true")
             assert [theirs.hear()["kind"] for _ in range(2)] == ["started", "ended"]

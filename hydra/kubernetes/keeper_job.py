@@ -1,4 +1,4 @@
-"""The keeper's Job, which owns all objects of a run; its Pod runs ``pod_scripts/owner_pod.py``. Pure."""
+"""The keeper's Job, which owns all objects of a run; its Pod runs ``pod_scripts/keeper_pod.py``. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CPU_LIMIT: Final = {"cpu": "100m"}
 _ATTEMPTS: Final = 20
 CONTAINER: Final = "keeper"
 UNREACHABLE: Final = 3
-"""The exit code of ``pod_scripts/owner_pod.py`` if it never reached the controller."""
+"""The exit code of ``pod_scripts/keeper_pod.py`` if it never reached the controller."""
 UID: Final = "batch.kubernetes.io/controller-uid"
 """The label of a Pod with its Job's uid, which the API server chooses when it creates the Job."""
 _ENDS: Final = (
@@ -43,7 +43,7 @@ def job(family: RunObjects, source: str, door: str, image: str) -> Json:
 
     Args:
         family: what the run's objects have in common; its owner is not known yet.
-        source: the source of ``pod_scripts/owner_pod.py``.
+        source: the source of ``pod_scripts/keeper_pod.py``.
         door: HOST:PORT to which the keeper connects.
         image: the image of its container.
     """

@@ -50,7 +50,7 @@ def agents(
     config: Path | None, master: str | None, scenario: str | None, as_json: bool, whole: bool, **flags: Any
 ) -> None:
     """List a cluster's agents and their free resources."""
-    from hydra.cli.cluster_operations import list_agents
+    from hydra.cli.agents_and_leftovers import list_agents
 
     list_agents(config, master, flags, scenario, as_json=as_json, whole=whole)
 
@@ -63,7 +63,7 @@ def agents(
 @json_flag
 def ps(config: Path | None, master: str | None, as_json: bool, **flags: Any) -> None:
     """List the runs that have something on a cluster."""
-    from hydra.cli.cluster_operations import list_leftovers
+    from hydra.cli.agents_and_leftovers import list_leftovers
 
     list_leftovers(config, master, flags, as_json=as_json)
 
@@ -74,7 +74,7 @@ def ps(config: Path | None, master: str | None, as_json: bool, **flags: Any) -> 
 @cluster_flag
 def kill(run: str, config: Path | None, master: str | None, **flags: Any) -> None:
     """End and delete what RUN has left on a cluster."""
-    from hydra.cli.cluster_operations import end_leftovers
+    from hydra.cli.agents_and_leftovers import end_leftovers
 
     end_leftovers(run, config, master, flags)
 
