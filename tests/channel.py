@@ -126,7 +126,7 @@ class Channel(System):
 
     # --- a controller ----------------------------------------------------------------------------------------------
 
-    def tell(self, ids: BitMap, message: wire.FromController) -> None:
+    def send_to(self, ids: BitMap, message: wire.FromController) -> None:
         for client in ids:
             self.told_at.append((self.now_ns, client, message))
             if not self._lost(client, message):

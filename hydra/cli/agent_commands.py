@@ -81,8 +81,8 @@ def kill(run: str, config: Path | None, master: str | None, **flags: Any) -> Non
 
 def _elsewhere_flags(command: _F) -> _F:
     """The flags of all systems that name servers of the user's own."""
-    theirs: list[Callable[[_F], _F]] = [flag for spec in systems().values() for flag in spec.elsewhere]
-    return grouped(SYSTEM, *theirs)(command)
+    flags: list[Callable[[_F], _F]] = [flag for spec in systems().values() for flag in spec.elsewhere]
+    return grouped(SYSTEM, *flags)(command)
 
 
 @late_command(

@@ -123,11 +123,11 @@ def left_out_line(attributes: Mapping[str, str | None]) -> str:
     """The line that lists the attributes left out of the table, and the flag that shows them."""
     same = ", ".join(f"{name}:{value}" for name, value in attributes.items() if value is not None)
     names = ", ".join(name for name, value in attributes.items() if value is None)
-    told = (
+    sentences = (
         f"The same on all agents: {same}." if same else "",
         f"Equal to the name of each agent: {names}." if names else "",
     )
-    return " ".join((*filter(None, told), "hydra agents --all shows these attributes in the table, too."))
+    return " ".join((*filter(None, sentences), "hydra agents --all shows these attributes in the table, too."))
 
 
 def _declared(file: str, machine: MachineResources) -> str:

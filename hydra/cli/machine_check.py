@@ -115,5 +115,5 @@ def _reading(texts: Texts) -> MachineReading:
     processes = processes_of(texts)
     uptime_s, *_ = texts.get(_UPTIME, "0").split()
     reader = texts.get(_READER, "").rpartition(") ")[2].split()
-    ours = frozenset(descendants(processes, map(int, reader[1:2])))
-    return MachineReading(int(float(uptime_s) * 1e9), texts, processes, ours)
+    own = frozenset(descendants(processes, map(int, reader[1:2])))
+    return MachineReading(int(float(uptime_s) * 1e9), texts, processes, own)

@@ -38,16 +38,16 @@ def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Ma
         if compared is not None:
             sides = sides_of_setting(compared, scenario, replaced, context)
         run_interleaved(sides, replaced, flags, resumed)
-    resolved = asked_scenario(scenario, replaced, flags)
+    resolved = named_scenario(scenario, replaced, flags)
     engine = choose(flags["master"], flags["config"], flags)
-    resolved, replaced, remark = with_its_clients(scenario, resolved, replaced, engine, flags)
+    resolved, replaced, note = with_its_clients(scenario, resolved, replaced, engine, flags)
     # The imports below are slow: errors that were found so far do not wait for them.
     from hydra.cli.measurement import ScenarioRun, carry_out
     from hydra.run.remote_command import ResolvedCommand
 
     run = ScenarioRun(ResolvedCommand("run", {"": resolved}, replaced, shown(flags)))
     out = target_folder(resolved.scenario.name, flags)
-    carry_out(run, engine, load_cluster(flags["config"]), out, resumed=resumed is not None, remark=remark)
+    carry_out(run, engine, load_cluster(flags["config"]), out, resumed=resumed is not None, note=note)
 
 
 def with_its_clients(
@@ -92,7 +92,7 @@ def begun(folder: Path) -> str:
     return found or name
 
 
-def asked_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> ResolvedScenario:
+def named_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> ResolvedScenario:
     """The scenario that the command names, or that of the run it resumes."""
     resumed = resumed_folder(flags)
     if resumed is None:

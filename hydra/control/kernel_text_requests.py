@@ -17,12 +17,12 @@ _AGAIN_NS: Final = round(RESEND_EVERY_S * 1e9)
 class _Question:
     """A command to hosts, and their answers.
 
-    ``due_ns`` has the time of the next command to each host without an answer; ``asked`` has the hosts that got one.
+    ``due_ns`` has the time of the next command to each host without an answer; ``hosts`` has the hosts that got one.
     """
 
     look: Look
     due_ns: dict[HostKey, int]
-    asked: set[HostKey] = field(default_factory=set)
+    hosts: set[HostKey] = field(default_factory=set)
     answers: dict[HostKey, KernelTexts] = field(default_factory=dict)
 
 
@@ -41,7 +41,7 @@ class KernelTextRequests:
         self._sources: dict[HostKey, list[bytes]] = {}
         self._host_of: dict[bytes, HostKey] = {}
         self._questions: dict[int, _Question] = {}
-        self._asked = 0
+        self._count = 0
 
     def joined(self, identity: bytes, host: HostKey) -> None:
         """Adds a relay or server after its hello."""
@@ -61,10 +61,10 @@ class KernelTextRequests:
 
     def ask(self, hosts: Iterable[HostKey], patterns: Sequence[str], most_bytes: int, now_ns: int) -> int:
         """Has these files read on these hosts; returns the number of the question."""
-        self._asked += 1
-        look = Look(number=self._asked, patterns=list(patterns), most_bytes=most_bytes)
-        self._questions[self._asked] = _Question(look, dict.fromkeys(hosts, now_ns))
-        return self._asked
+        self._count += 1
+        look = Look(number=self._count, patterns=list(patterns), most_bytes=most_bytes)
+        self._questions[self._count] = _Question(look, dict.fromkeys(hosts, now_ns))
+        return self._count
 
     def due(self, now_ns: int) -> list[tuple[bytes, Look]]:
         """The commands to send now, with the identity of each receiver."""
@@ -73,9 +73,9 @@ class KernelTextRequests:
             for host, due_ns in question.due_ns.items():
                 sources = self._sources[host]
                 if now_ns >= due_ns and sources:
-                    if host in question.asked:
+                    if host in question.hosts:
                         sources.append(sources.pop(0))
-                    question.asked.add(host)
+                    question.hosts.add(host)
                     question.due_ns[host] = now_ns + _AGAIN_NS
                     messages.append((sources[0], question.look))
         return messages

@@ -286,9 +286,9 @@ class Roster:
             self.refused["unexpected_hello"] += 1
         if arrivals.doubtful:
             self.refused["duplicate_hello"] += 1
-        self._present -= BitMap().union(*(BitMap(exit_.ids) for exit_ in arrivals.gone))
+        self._present -= BitMap().union(*(BitMap(exit_.ids) for exit_ in arrivals.ended))
         self._present |= connection.present
-        self._exits += arrivals.gone
+        self._exits += arrivals.ended
         return PeerWelcome(arrivals.welcome or None, dismissed)
 
     def _drop(self, connection: RelayConnection | None) -> None:

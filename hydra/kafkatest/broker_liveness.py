@@ -12,7 +12,7 @@ from typing import Final
 
 from confluent_kafka import KafkaException
 
-from hydra.client.server_interface import may_be_there
+from hydra.client.server_interface import may_listen
 from hydra.kafkatest.nodes import host_and_port
 from hydra.kafkatest.topics import Topics
 from hydra.system.worker_thread import WorkerThread
@@ -87,5 +87,5 @@ class BrokerMonitor:
                 leaders = self._topics.leaders(self._topic, ANSWER_WITHIN_S)
                 answered = dict.fromkeys(leaders, True)
             except (KafkaException, TimeoutError):
-                answered = {leader: may_be_there(*host_and_port(leader), ANSWER_WITHIN_S) for leader in leaders}
+                answered = {leader: may_listen(*host_and_port(leader), ANSWER_WITHIN_S) for leader in leaders}
             self._silence.note(answered, time.monotonic())

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from hydra.client.server_interface import may_be_there
+from hydra.client.server_interface import may_listen
 from hydra.client.tls import AccessError
 from hydra.errors import ServerError, StepError, UsageError
 from hydra.events.warnings import AddressesSilent, AdvertisedSilent, CleanupFailed, EarlierCleanup
@@ -413,7 +413,7 @@ class ServerMonitor:
     def _run(self) -> None:
         heard = time.monotonic()
         while not self._closed.wait(EVERY_S):
-            if any(may_be_there(*address, _ANSWER_WITHIN_S) for address in self._addresses):
+            if any(may_listen(*address, _ANSWER_WITHIN_S) for address in self._addresses):
                 heard = time.monotonic()
             elif time.monotonic() - heard >= GONE_AFTER_S:
                 self._gone = f"NATS at {','.join(self._servers)} does not answer any more"

@@ -87,7 +87,7 @@ class CommandExchange:
 
     def _tell(self, shares: Shares, clients: BitMap) -> None:
         for ids, command in shares:
-            self._run.controller.tell(ids & clients, command)
+            self._run.controller.send_to(ids & clients, command)
 
     def require(
         self,

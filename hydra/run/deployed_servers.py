@@ -210,7 +210,7 @@ class DeployedServers:
                 if time.monotonic() >= due_s:
                     due_s = time.monotonic() + RESEND_EVERY_S
                     for client, command in self._joins.items():
-                        self._run.controller.tell(BitMap([client]), command)
+                        self._run.controller.send_to(BitMap([client]), command)
                 return answers()
 
             self._starting.doing = "not yet one cluster" if len(endpoints) > 1 else "no answer yet"
@@ -348,4 +348,4 @@ class _Restart:
 
     def _tell(self, command: Join | Halt) -> None:
         self._due_s = time.monotonic() + RESEND_EVERY_S
-        self._controller.tell(BitMap([self._server]), command)
+        self._controller.send_to(BitMap([self._server]), command)

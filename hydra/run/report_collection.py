@@ -93,7 +93,7 @@ class ReportCollector:
         stop = Stop(epoch=self._run.epoch, number=answers.next_number(), stop_at_ns=self._window[1])
         publishers = BitMap(deployment.publishers)
         live = BitMap(range(0) if self._step.stored else deployment.subscribers)
-        self._run.controller.tell(live, stop)
+        self._run.controller.send_to(live, stop)
         # A publisher that stopped early has reported an error, and still reports what it sent.
         timeout_s = FLUSH_AT_MOST_S + _REPORT_MARGIN_S
         missing = self._asker.ask(

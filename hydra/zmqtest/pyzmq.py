@@ -222,7 +222,7 @@ class ZmqSubscriber(SubscriberTransport):
     def receive(self, timeout_s: float, limit: int) -> Sequence[bytes]:
         """Receives one batch until the socket is empty; returns early if the control channel has a message."""
         socket = self._socket
-        if socket is None or (self._emptied and not self._control.wait_beside(socket, timeout_s)):
+        if socket is None or (self._emptied and not self._control.wait_with(socket, timeout_s)):
             return ()
         messages: list[bytes] = []
         self._emptied = True

@@ -27,18 +27,18 @@ def configured(*clients: int, answered: Iterable[int] = ()) -> CommandReplies:
 def test_who_was_told_the_same_and_has_answered_is_not_told_again() -> None:
     commands = CommandReplies("subscriber")
     given = commands.give(configure(), [1, 2, 3], 0)
-    assert (given.tell, given.new, given.answered) == ([1, 2, 3], [1, 2, 3], [])
+    assert (given.recipients, given.fresh, given.answered) == ([1, 2, 3], [1, 2, 3], [])
     commands.answered(Configure, 1, [2])
     given = commands.give(configure(ids=(1, 2)), [1, 2], 5)
-    assert (given.tell, given.new, given.answered) == ([1], [], [2])
+    assert (given.recipients, given.fresh, given.answered) == ([1], [], [2])
     given = commands.give(configure(), [4], 5)
-    assert (given.tell, given.new) == ([4], [4])
+    assert (given.recipients, given.fresh) == ([4], [4])
 
 
 def test_another_command_of_the_same_kind_makes_the_answers_void() -> None:
     commands = configured(1, 2, answered=[1, 2])
     given = commands.give(configure(number=5), [1], 0)
-    assert (given.tell, given.new, given.answered) == ([1], [1], [])
+    assert (given.recipients, given.fresh, given.answered) == ([1], [1], [])
     assert commands.waits(Configure, 1)
     assert not commands.waits(Configure, 2)
     # A late answer to the first one is none to the second.
@@ -46,7 +46,7 @@ def test_another_command_of_the_same_kind_makes_the_answers_void() -> None:
     assert commands.waits(Configure, 1)
     # And so does the first one, said anew to the one that has been told another since.
     given = commands.give(configure(), [1, 2], 0)
-    assert (given.new, given.answered) == ([1], [2])
+    assert (given.fresh, given.answered) == ([1], [2])
 
 
 def test_what_is_not_answered_is_said_again_every_2_s() -> None:
@@ -57,11 +57,11 @@ def test_what_is_not_answered_is_said_again_every_2_s() -> None:
     commands.answered(Configure, 1, [1])
     due_ns = 100 + RESEND_EVERY_NS
     assert commands.next_ns() == due_ns
-    assert commands.again(due_ns - 1) == []
-    assert commands.again(due_ns) == [(configure(), [2, 3])]
-    assert commands.again(due_ns + 100) == [(start(), [3])]
+    assert commands.resends(due_ns - 1) == []
+    assert commands.resends(due_ns) == [(configure(), [2, 3])]
+    assert commands.resends(due_ns + 100) == [(start(), [3])]
     commands.left([3])
-    assert commands.again(due_ns + RESEND_EVERY_NS) == [(configure(), [2])]
+    assert commands.resends(due_ns + RESEND_EVERY_NS) == [(configure(), [2])]
     commands.answered(Configure, 1, [2])
     assert commands.next_ns() is None
 
@@ -93,11 +93,11 @@ def test_another_epoch() -> None:
     commands.give(configure(5), [1], 0)
     for other in (start(4), configure(4), start(6)):
         given = commands.give(other, [1], 0)
-        assert (given.tell, given.new, given.answered) == ([1], [], [])
+        assert (given.recipients, given.fresh, given.answered) == ([1], [], [])
     assert commands.epoch == 5
-    assert commands.again(RESEND_EVERY_NS) == [(configure(5), [1])]
+    assert commands.resends(RESEND_EVERY_NS) == [(configure(5), [1])]
     commands.give(configure(6), [1], 0)
-    assert (commands.epoch, commands.again(RESEND_EVERY_NS)) == (6, [(configure(6), [1])])
+    assert (commands.epoch, commands.resends(RESEND_EVERY_NS)) == (6, [(configure(6), [1])])
 
 
 def test_whoever_replaces_a_client_has_been_told_nothing() -> None:
@@ -115,8 +115,8 @@ def test_what_a_client_does_not_heed_is_told_and_not_said_again() -> None:
     commands.give(configure(), [1], 0)
     commands.answered(Configure, 1, [1])
     for command in (stop, finish):
-        assert commands.give(command, [1], 0).tell == [1]
-    assert commands.give(start(), [2], 0).tell == [2]
+        assert commands.give(command, [1], 0).recipients == [1]
+    assert commands.give(start(), [2], 0).recipients == [2]
     assert commands.next_ns() is None
     commands.give(start(), [1], 0)
     assert commands.give(stop, [1], 0).new == [1]

@@ -299,7 +299,7 @@ class Bench:
     def rest(self, epoch: int) -> None:
         """Ends whatever everybody does, by the configuration of an epoch in which there is nothing to do."""
         ids = [client for hello in self.peer.said(wire.Hello) for client in hello.ids]
-        self.peer.tell(
+        self.peer.send_to(
             ids, wire.Configure(epoch=epoch, number=1, settings=StepSettings().shared, publishers=[], probe=False)
         )
         # Without a topic, say, it is an error, and as good. Who has ended says nothing.

@@ -173,7 +173,7 @@ class ControlPeer:
 
     # --- what they are told ----------------------------------------------------------------------------------------
 
-    def tell(self, ids: Iterable[int], message: wire.FromController) -> None:
+    def send_to(self, ids: Iterable[int], message: wire.FromController) -> None:
         """Sends a command to these clients, through the latest relays of their groups."""
         if isinstance(message, Command):
             self._told.append(message)
@@ -192,7 +192,7 @@ class ControlPeer:
         if message in self._told:
             numbers = [told.number for told in self._told if told.epoch == message.epoch]
             message = msgspec.structs.replace(message, number=max(_LAST_OF_ITS_KIND, *numbers) + 1)
-        self.tell(ids, message)
+        self.send_to(ids, message)
 
     def tell_raw(self, ids: Iterable[int], *frames: bytes) -> None:
         """Sends exactly these frames as one ZeroMQ message to the relays of these clients."""

@@ -435,7 +435,7 @@ def test_the_others_live_on_when_one_is_not_replaced(bench: Bench, zmq_client: s
     bench.peer.tell_relay("g", Evict(ids=[1]))
     assert without_seq(bench.peer.heard(ChildExit, [1], times=2)) == without_seq(exit_)
     assert not bench.peer.said(ChildExit, 2)
-    bench.peer.tell([2], Quit())
+    bench.peer.send_to([2], Quit())
     assert bench.await_gone(program) == 0
 
 

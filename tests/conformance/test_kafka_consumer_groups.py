@@ -135,7 +135,7 @@ def test_a_member_that_leaves_hands_over_what_it_has_read(three: Bench, wide_log
     joined(three, 1, wide_log, everybody)
     wide_log.write(1, range(400), publisher=PUBLISHER)
     read(three, 1, everybody, 400)
-    three.peer.tell([THIRD], Quit())
+    three.peer.send_to([THIRD], Quit())
     assert three.await_gone(three.groups[-1]) == 0
     wide_log.write(1, range(400, 800), publisher=PUBLISHER)
     told = reports(three, 1, wide_log, [FIRST, SECOND], 800)

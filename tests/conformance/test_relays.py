@@ -53,13 +53,13 @@ def acked(bench: Bench, command: str, epoch: int = 1) -> list[list[int]]:
 
 def obeyed(bench: Bench, ids: list[int], command: wire.Configure | wire.Start | wire.Stop, times: int = 1) -> None:
     """Tells clients a command of epoch 1, and waits until they have said ``times`` that they obeyed such a one."""
-    bench.peer.tell(ids, command)
+    bench.peer.send_to(ids, command)
     bench.peer.heard(wire.Ack, ids, epoch=1, command=type(command).__name__.lower(), times=times)
 
 
 def finished(bench: Bench, ids: list[int], finish: wire.Finish = FINISH) -> None:
     """Tells clients the end of epoch 1, and waits for their reports."""
-    bench.peer.tell(ids, finish)
+    bench.peer.send_to(ids, finish)
     bench.peer.heard(wire.Report, ids, epoch=1)
 
 
@@ -168,7 +168,7 @@ def test_answers_of_all_are_one_message(eight: Bench) -> None:
 def test_one_that_does_not_answer_holds_nobody_up_and_is_asked_again_alone(eight: Bench) -> None:
     with stopped(eight, 3):
         for times in (1, 2):
-            eight.peer.tell([1, 2, 3, 4], PLAIN)
+            eight.peer.send_to([1, 2, 3, 4], PLAIN)
             eight.peer.heard(wire.Ack, [1, 2, 4], epoch=1, command="configure", times=times)
         assert not eight.peer.said(wire.Ack, 3, epoch=1)
     eight.peer.heard(wire.Ack, [3], epoch=1, command="configure")
@@ -188,7 +188,7 @@ def test_who_reports_later_is_in_a_batch_of_its_own(eight: Bench) -> None:
     ids = [1, 2, 3, 4]
     started(eight, ids)
     with stopped(eight, 2):
-        eight.peer.tell(ids, FINISH)
+        eight.peer.send_to(ids, FINISH)
         eight.peer.heard(wire.Report, [1, 3, 4], epoch=1)
         assert not eight.peer.said(wire.Report, 2)
     eight.peer.heard(wire.Report, [2], epoch=1)
@@ -197,7 +197,7 @@ def test_who_reports_later_is_in_a_batch_of_its_own(eight: Bench) -> None:
     rows = subscriber_table.decode(first[0][0].ids, first[0][0].columns, first[0][1])
     assert (rows.ids.tolist(), rows.latency_count.tolist()) == ([1, 3, 4], [0, 0, 0])
     # Said again, they are the same to the last byte.
-    eight.peer.tell(ids, FINISH)
+    eight.peer.send_to(ids, FINISH)
     eight.peer.wait(lambda: len(eight.peer.payloads) == 4, "both of them again")
     again = eight.peer.payloads[2:]
     assert [(without_seq(head), payload) for head, payload in again] == [(without_seq(h), p) for h, p in first]
@@ -236,7 +236,7 @@ def test_a_command_that_was_not_answered_is_said_again_by_the_relay(eight: Bench
     eight.hears_why_not(1, 1)
     eight.tell_start([1], 1, Window(2**62, 2**62 + 1, 0))
     eight.peer.stays(lambda: not eight.peer.said(wire.Ack, command="start"), "an answer of one that is not configured")
-    eight.peer.tell([1], PLAIN)
+    eight.peer.send_to([1], PLAIN)
     eight.peer.heard(wire.Ack, [1], epoch=1, command="start")
 
 
@@ -250,10 +250,10 @@ def test_a_relay_repeats_answers_without_asking(eight: Bench) -> None:
     with stopped(eight, *ids):
         for command in (PLAIN, start, end):
             obeyed(eight, ids, command, times=2)
-        eight.peer.tell([2], FINISH)
+        eight.peer.send_to([2], FINISH)
         eight.peer.heard(wire.Batch, ids, epoch=1, times=2)
         # It is another stop, which only they can answer.
-        eight.peer.tell([1], wire.Stop(epoch=1, number=5, stop_at_ns=window.stop_ns - 1))
+        eight.peer.send_to([1], wire.Stop(epoch=1, number=5, stop_at_ns=window.stop_ns - 1))
         eight.peer.stays(lambda: len(eight.peer.said(wire.Ack, 1, command="stop")) == 2, "an answer to another stop")
     eight.peer.heard(wire.Ack, [1], epoch=1, command="stop", times=3)
     eight.peer.stays(lambda: len(eight.peer.said(wire.Ack, 2, command="stop")) == 2, "an answer that nobody asked for")
@@ -261,7 +261,7 @@ def test_a_relay_repeats_answers_without_asking(eight: Bench) -> None:
 
 def test_a_relay_repeats_a_publishers_answers_without_asking(publisher: Bench) -> None:
     configure = msgspec.structs.replace(PLAIN, probe=True, system={"sndhwm": 0})
-    publisher.peer.tell([CLIENT], configure)
+    publisher.peer.send_to([CLIENT], configure)
     endpoint = publisher.peer.heard(wire.Ready, [CLIENT], epoch=1).endpoint
     Listener(publisher.peer, endpoint).await_probe(1)
     window, _ = publisher.publish(CLIENT, 1, 0.05)
@@ -270,17 +270,17 @@ def test_a_relay_repeats_a_publishers_answers_without_asking(publisher: Bench) -
     with stopped(publisher, CLIENT):
         obeyed(publisher, [CLIENT], configure, times=2)
         assert publisher.peer.heard(wire.Ready, [CLIENT], epoch=1, times=2).endpoint == endpoint
-        publisher.peer.tell([CLIENT], end)
+        publisher.peer.send_to([CLIENT], end)
         assert without_seq(publisher.peer.heard(wire.Report, [CLIENT], epoch=1, times=2)) == without_seq(first)
     assert not publisher.peer.said(wire.Ack, command="stop")
 
 
 def test_a_relay_repeats_errors_without_asking(eight: Bench) -> None:
     impossible = msgspec.structs.replace(PLAIN, system={"rcvhmw": 5})
-    eight.peer.tell([1, 2], impossible)
+    eight.peer.send_to([1, 2], impossible)
     eight.peer.heard(wire.Error, [1, 2], epoch=1)
     with stopped(eight, 1):
-        eight.peer.tell([1], impossible)
+        eight.peer.send_to([1], impossible)
         again = eight.peer.heard(wire.Error, [1], epoch=1, times=2)
     assert again.message == eight.peer.said(wire.Error)[0].message
     assert again.ids == [1]
@@ -290,8 +290,8 @@ def test_the_next_epoch_makes_a_relay_forget_the_last(eight: Bench) -> None:
     started(eight, [1])
     finished(eight, [1])
     eight.configure_subscribers([1], 2, DEEP, probe=False)
-    eight.peer.tell([1], FINISH)
-    eight.peer.tell([1], PLAIN)
+    eight.peer.send_to([1], FINISH)
+    eight.peer.send_to([1], PLAIN)
     eight.peer.sync([1])
     assert len(eight.peer.payloads) == 1
     assert len(acked(eight, "configure", 1)) == 1
@@ -300,7 +300,7 @@ def test_the_next_epoch_makes_a_relay_forget_the_last(eight: Bench) -> None:
 @pytest.mark.tier("all")
 def test_a_replacement_gets_nothing_of_what_its_predecessor_was_told(eight: Bench) -> None:
     with stopped(eight, 2):
-        eight.peer.tell([1, 2], PLAIN)
+        eight.peer.send_to([1, 2], PLAIN)
         eight.peer.heard(wire.Ack, [1], epoch=1, command="configure")
         os.kill(eight.peer.process(2).pid, signal.SIGKILL)
     eight.peer.heard(wire.ChildExit, [2])
@@ -313,7 +313,7 @@ def test_a_replacement_gets_nothing_of_what_its_predecessor_was_told(eight: Benc
 def test_reports_of_those_that_live_do_not_wait_for_the_dead(eight: Bench) -> None:
     started(eight, [1, 2, 3])
     with stopped(eight, 2):
-        eight.peer.tell([1, 2, 3], FINISH)
+        eight.peer.send_to([1, 2, 3], FINISH)
         os.kill(eight.peer.process(2).pid, signal.SIGKILL)
     eight.peer.heard(wire.ChildExit, [2])
     eight.peer.heard(wire.Report, [1, 3], epoch=1)
@@ -323,7 +323,7 @@ def test_reports_of_those_that_live_do_not_wait_for_the_dead(eight: Bench) -> No
 
 def test_an_answer_that_comes_late_is_none_to_the_next_command(eight: Bench) -> None:
     with stopped(eight, 1):
-        eight.peer.tell([1], PLAIN)
+        eight.peer.send_to([1], PLAIN)
         eight.peer.tell_anew([1], PLAIN)
         eight.peer.relays_in_sync([1])
     eight.peer.heard(wire.Ack, [1], epoch=1, command="configure")

@@ -70,7 +70,7 @@ def test_an_older_epoch_is_ignored(publisher: Bench) -> None:
     endpoint = publisher.configure_publisher(CLIENT, 5, DEEP)
     publisher.tell_configure([CLIENT], 4, with_values(DEEP, sndhwm=5))
     publisher.tell_start([CLIENT], 4, Window(time.time_ns(), time.time_ns() + 10**9, 0))
-    publisher.peer.tell([CLIENT], Stop(epoch=4, number=3, stop_at_ns=1))
+    publisher.peer.send_to([CLIENT], Stop(epoch=4, number=3, stop_at_ns=1))
     publisher.peer.sync([CLIENT])
     assert not [m for m in publisher.peer.log if getattr(m, "epoch", None) == 4]
     Listener(publisher.peer, endpoint).await_probe(5)
@@ -79,11 +79,11 @@ def test_an_older_epoch_is_ignored(publisher: Bench) -> None:
 def test_commands_before_their_configure_are_ignored(bench: Bench, zmq_client: str) -> None:
     bench.launch(zmq_client, "zmq-pub", first_id=CLIENT)
     bench.tell_start([CLIENT], 1, Window(time.time_ns(), time.time_ns() + 10**9, 0))
-    bench.peer.tell([CLIENT], Stop(epoch=1, number=3, stop_at_ns=1))
+    bench.peer.send_to([CLIENT], Stop(epoch=1, number=3, stop_at_ns=1))
     bench.peer.sync([CLIENT])
     assert not bench.peer.said(Error)
     bench.configure_publisher(CLIENT, 1, DEEP)
-    bench.peer.tell([CLIENT], Stop(epoch=1, number=3, stop_at_ns=1))
+    bench.peer.send_to([CLIENT], Stop(epoch=1, number=3, stop_at_ns=1))
     bench.peer.sync([CLIENT])
     assert not bench.peer.said(Report)
 

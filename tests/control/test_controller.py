@@ -114,7 +114,7 @@ def next_beside_pings(relay: Peer, controller: Controller) -> wire.FromControlle
 def serves(controller: Controller, peers: Peers) -> Peer:
     """A good relay says hello, is welcomed, told something and heard."""
     good = relay_of(controller, peers, [9], group="other")
-    controller.tell([9], wire.Quit())
+    controller.send_to([9], wire.Quit())
     assert good.next(controller) == wire.Quit()
     return good
 
@@ -148,7 +148,7 @@ def test_a_command_that_clients_would_ignore_is_not_sent(controller: Controller,
         epoch=1, number=4, publishers=[], drain_max_s=1.0, system={"offsets": dict.fromkeys(range(30_000), 2**62)}
     )
     with pytest.raises(StepError, match=f"longer than the {wire.MAX_MESSAGE_BYTES} bytes that clients accept"):
-        controller.tell([9], many)
+        controller.send_to([9], many)
 
 
 @pytest.mark.parametrize(
@@ -253,18 +253,18 @@ def test_what_takes_long_to_read_is_read_in_parts(
 def test_a_relay_is_told_which_of_its_clients_are_meant(controller: Controller, peers: Peers) -> None:
     many, one = relay_of(controller, peers), relay_of(controller, peers, [4], group="h")
     command = wire.Configure(epoch=1, number=1, settings=SharedSettings(burst=100), publishers=[], probe=False)
-    controller.tell([1, 2, 4], command)
+    controller.send_to([1, 2, 4], command)
     assert many.next(controller).ids == [1, 2]
     assert one.next(controller).ids == []
-    controller.tell(BitMap([1, 2, 3]), command)
+    controller.send_to(BitMap([1, 2, 3]), command)
     assert many.next(controller).ids == []
-    controller.tell([9], command)
+    controller.send_to([9], command)
     assert not one.socket.poll(0)
 
 
 def test_who_has_not_joined_yet_is_told_nothing_but_to_quit(controller: Controller, peers: Peers) -> None:
     relay = relay_of(controller, peers, come=1)
-    controller.tell([1, 2], wire.Ping(time_ns=5))
+    controller.send_to([1, 2], wire.Ping(time_ns=5))
     assert relay.next(controller) == wire.Ping(ids=[1], time_ns=5)
     controller.quit([1, 2])
     assert relay.next(controller) == wire.Quit(ids=[1, 2])
@@ -285,7 +285,7 @@ def test_what_cannot_be_delivered_is_counted_and_harms_nobody(controller: Contro
     gone.close()
 
     def undeliverable() -> bool:
-        controller.tell([1], wire.Quit())
+        controller.send_to([1], wire.Quit())
         return controller.undeliverable > 0
 
     serve_until(controller, undeliverable, "a command that cannot be delivered")
@@ -369,7 +369,7 @@ def test_a_python_relays_end_and_the_controller_understand_each_other(controller
     with contextlib.closing(ControlClient(curve_security.credentials(controller.environment), identity)) as relay:
         serve_until(controller, controller.roster.relays, "hello")
         assert relay.receive(SOON_S) == welcome()
-        assert not relay.gone()
+        assert not relay.end_reason()
         relay.send(joined([1, 2]))
         serve_until(controller, lambda: controller.roster.present() == BitMap([1, 2]), "both")
         assert relay.receive(SOON_S) == welcome(1, 2)
@@ -380,7 +380,7 @@ def test_a_python_relays_end_and_the_controller_understand_each_other(controller
         head, payload = batch([1, 2], 1)
         relay.send(wire.decode_from_client(head), payload)
         serve_until(controller, lambda: controller.roster.answers.subscriber_reports.ids, "reports")
-        controller.tell([1], wire.Quit())
+        controller.send_to([1], wire.Quit())
         assert relay.receive(SOON_S) == wire.Quit(ids=[1])
         assert not controller.refused()
 

@@ -206,7 +206,7 @@ def test_what_is_repeated_while_it_is_obeyed_is_obeyed_once(bench: Bench, progra
             epoch=1, number=1, settings=DEEP.shared, publishers=[], probe=True, system=dict(DEEP.system)
         )
         for _ in range(3):
-            bench.peer.tell([1], command)
+            bench.peer.send_to([1], command)
         bench.peer.heard(Error, [1], epoch=1)
     bench.peer.stays(lambda: len(bench.peer.said(Error, 1)) == 1, "another try", 2.5)
     # Told something else after the answer, it tries again.

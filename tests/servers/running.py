@@ -80,5 +80,5 @@ def started(
 def join(controller: Controller, cluster: ServerCluster, endpoint: str) -> None:
     """Makes it a cluster of one, and waits until that is up."""
     (told,) = cluster.join([endpoint])
-    controller.tell([SERVER], Join(system=told))
+    controller.send_to([SERVER], Join(system=told))
     served(controller, lambda: cluster.up(endpoint), "its server")

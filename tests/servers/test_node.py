@@ -52,7 +52,7 @@ def test_a_server_that_cannot_be_says_why(
     controller: Controller, tmp_path: Path, told: dict[str, str], error: str
 ) -> None:
     with started(controller, tmp_path) as (process, _):
-        controller.tell([SERVER], Join(system=told))
+        controller.send_to([SERVER], Join(system=told))
         errors = controller.roster.answers.errors
         served(controller, lambda: SERVER in errors, "its error")
         assert errors[SERVER] == error
@@ -104,19 +104,19 @@ def test_a_server_that_is_halted_keeps_its_data_until_it_starts_again(
         join(controller, cluster, endpoint)
         (tmp_path / "server" / "kept").touch()
         for number in (1, 2):  # the second one changes nothing
-            controller.tell([SERVER], Halt(epoch=0, number=number, start=1))
+            controller.send_to([SERVER], Halt(epoch=0, number=number, start=1))
             served(controller, partial(acknowledged, controller, number), "its end")
             assert not cluster.up(endpoint)
-        controller.tell([SERVER], Join(system={"word": "ignored"}, start=1))
-        controller.tell([SERVER], Join(system={"word": "hello"}, start=2))
+        controller.send_to([SERVER], Join(system={"word": "ignored"}, start=1))
+        controller.send_to([SERVER], Join(system={"word": "hello"}, start=2))
         served(controller, lambda: cluster.up(endpoint), "its return")
         last = Look(number=7, patterns=[], most_bytes=1)
         for late in (Halt(epoch=0, number=3, start=1), Join(system={"word": "ignored"}, start=2), last):
-            controller.tell([SERVER], late)
+            controller.send_to([SERVER], late)
         served(controller, lambda: read == [7], "the answer to what followed them")
         assert cluster.up(endpoint)
         assert (tmp_path / "server" / "kept").exists()
-        controller.tell([SERVER], Halt(epoch=0, number=4, start=2))
+        controller.send_to([SERVER], Halt(epoch=0, number=4, start=2))
         served(controller, lambda: SERVER in answers.acked(4), "its second end")
         assert SERVER not in answers.acked(3)
         assert SERVER not in answers.errors
