@@ -60,8 +60,8 @@ class KafkaCluster:
         if self._authority:
             tls = self._authority.server(endpoints[number - 1])
             join = msgspec.structs.replace(join, tls=tls, ca=self._authority.client.ca)
-        told: dict[str, Any] = msgspec.to_builtins(join)
-        return told
+        message: dict[str, Any] = msgspec.to_builtins(join)
+        return message
 
     def address(self, endpoints: Sequence[str]) -> str:
         """``host:port`` of every broker, separated by commas."""

@@ -19,7 +19,7 @@ from hydra.system.worker_thread import WorkerThread
 
 EVERY_S: Final = 1.0
 ANSWER_WITHIN_S: Final = 1.5
-GONE_AFTER_S: Final = 6.0
+SILENT_AFTER_S: Final = 6.0
 """How long a dead broker is silent: longer than a new leader takes after an orderly shutdown, with replicas."""
 
 
@@ -42,8 +42,8 @@ class Silence:
         self._silent_since = {who: self._heard[who] for who, here in answered.items() if not here}
 
     def gone(self, now: float, excused: str = "") -> str:
-        """The leaders that have been silent for ``GONE_AFTER_S``, except ``excused``, separated by commas."""
-        silent = (who for who, since in self._silent_since.items() if now - since >= GONE_AFTER_S and who != excused)
+        """The leaders that have been silent for ``SILENT_AFTER_S``, except ``excused``, separated by commas."""
+        silent = (who for who, since in self._silent_since.items() if now - since >= SILENT_AFTER_S and who != excused)
         return ", ".join(sorted(silent))
 
 
@@ -68,8 +68,8 @@ class BrokerMonitor:
         """A message if a leader is dead, otherwise ""; returns at once. Raises the error of the watching thread."""
         if self._watching.done():
             self._watching.result()
-        gone = self._silence.gone(time.monotonic(), self._excused)
-        return f"the Kafka broker at {gone} does not answer" if gone else ""
+        silent = self._silence.gone(time.monotonic(), self._excused)
+        return f"the Kafka broker at {silent} does not answer" if silent else ""
 
     def excuse(self, address: str) -> None:
         """Stops reporting the broker at ``host:port``, which was killed on purpose."""

@@ -246,10 +246,10 @@ class ConfluentPublisher(ProducerTransport[Producer]):
         if self._failed:
             failed, self._failed = self._failed, []
             headers = unpack_batch([value for value, _ in failed])
-            ours = headers["epoch"] == self._epoch
-            self._ledger.fail(headers["sequence"][ours])
-            for (_, error), is_ours in zip(failed, ours.tolist(), strict=True):
-                if is_ours:
+            of_epoch = headers["epoch"] == self._epoch
+            self._ledger.fail(headers["sequence"][of_epoch])
+            for (_, error), of_step in zip(failed, of_epoch.tolist(), strict=True):
+                if of_step:
                     self._refused.add(reason(error.code(), throttled=self._longest_throttle_ms > 0), error.str())
 
 
@@ -365,9 +365,9 @@ class ConfluentSubscriber(ConsumerTransport[Consumer]):
 
     # --- as a member of a group --------------------------------------------------------------------------------------
 
-    def _join(self, command: Configure, kafka: KafkaConfigure, *, anew: bool) -> None:
+    def _join(self, command: Configure, kafka: KafkaConfigure, *, is_new: bool) -> None:
         self._failure = None
-        super()._join(command, kafka, anew=anew)
+        super()._join(command, kafka, is_new=is_new)
 
     def _seek(self, positions: Mapping[int, int]) -> None:
         self._early = []
@@ -391,8 +391,8 @@ class ConfluentSubscriber(ConsumerTransport[Consumer]):
         }
 
     def _on_assign(self, member: Membership, consumer: Consumer, partitions: Sequence[TopicPartition]) -> None:
-        ours = [tp.partition for tp in partitions if tp.topic == self._topic]
-        offsets = member.given(ours, self._asked(consumer, ours))
+        assigned = [tp.partition for tp in partitions if tp.topic == self._topic]
+        offsets = member.given(assigned, self._committed(consumer, assigned))
         consumer.assign([TopicPartition(self._topic, p, offset) for p, offset in offsets.items()])
 
     def _on_revoke(self, member: Membership, consumer: Consumer, _: Sequence[TopicPartition]) -> None:
@@ -407,9 +407,9 @@ class ConfluentSubscriber(ConsumerTransport[Consumer]):
 
     def _commit(self, offsets: Mapping[int, int], consumer: Consumer | None = None) -> None:
         if offsets:
-            told = [TopicPartition(self._topic, p, offset) for p, offset in offsets.items()]
+            commits = [TopicPartition(self._topic, p, offset) for p, offset in offsets.items()]
             try:
-                (consumer or self._opened()).commit(offsets=told, asynchronous=True)
+                (consumer or self._opened()).commit(offsets=commits, asynchronous=True)
             except KafkaException:
                 self._on_commit(None, [])
 
@@ -419,15 +419,15 @@ class ConfluentSubscriber(ConsumerTransport[Consumer]):
             self._member.refused()
 
     def _committed(self, partitions: list[int]) -> dict[int, int]:
-        return self._asked(self._opened(), partitions)
+        return self._committed(self._opened(), partitions)
 
-    def _asked(self, consumer: Consumer, partitions: Sequence[int]) -> dict[int, int]:
+    def _committed(self, consumer: Consumer, partitions: Sequence[int]) -> dict[int, int]:
         """The group's offsets; none if the group does not return them, as messages read twice are counted."""
         if not partitions:
             return {}
-        asked = [TopicPartition(self._topic, p) for p in partitions]
+        queries = [TopicPartition(self._topic, p) for p in partitions]
         with contextlib.suppress(KafkaException):
-            return {tp.partition: tp.offset for tp in consumer.committed(asked, ASK_FOR_S) if tp.offset >= 0}
+            return {tp.partition: tp.offset for tp in consumer.committed(queries, ASK_FOR_S) if tp.offset >= 0}
         return {}
 
     # --- what goes wrong ---------------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ def batch_bytes(msg_batch: int, message_size: int, key_bytes: int = NO_KEY) -> i
 
 def queue_messages(msg_batch: int) -> int:
     """The most messages that wait in a producer: four batches, or the default of ``queue.buffering.max.messages``."""
-    return min(max(int(PROPERTIES["queue.buffering.max.messages"].told), 4 * msg_batch), LIBRDKAFKA_MOST_QUEUED)
+    return min(max(int(PROPERTIES["queue.buffering.max.messages"].value), 4 * msg_batch), LIBRDKAFKA_MOST_QUEUED)
 
 
 def queue_bytes(buffer_memory: int, message_size: int) -> int:

@@ -157,8 +157,10 @@ class KafkaSystem(ServerSystem):
             return ask(named(self._spec.metrics))
         endpoints = self._own.endpoints()
         # One directly after the other, so both have counts of nearly the same time.
-        told, seen = ask(exporters(endpoints)), of_interfaces(endpoints)
-        return {name: {**told.get(name, {}), **seen.get(name, {})} for name in sorted(told.keys() | seen.keys())}
+        exported, seen = ask(exporters(endpoints)), of_interfaces(endpoints)
+        return {
+            name: {**exported.get(name, {}), **seen.get(name, {})} for name in sorted(exported.keys() | seen.keys())
+        }
 
     def _group(self, settings: Settings) -> str:
         """The id of a step's group; an exact id from the user must be free when the run first uses it."""
@@ -195,8 +197,8 @@ class KafkaSystem(ServerSystem):
 
     def _end_offsets(self) -> dict[int, int]:
         killed = self._kill is not None and self._kill.killed
-        patience_s = LEADERS_MOVE_WITHIN_S if killed or self._returned else None
-        return self._asked(lambda: self._opened().end_offsets(patience_s, returned=self._returned))
+        limit_s = LEADERS_MOVE_WITHIN_S if killed or self._returned else None
+        return self._asked(lambda: self._opened().end_offsets(limit_s, returned=self._returned))
 
     def _opened(self) -> DataTopic:
         if self._data is None:

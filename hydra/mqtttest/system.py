@@ -48,14 +48,14 @@ class SingleServer:
         authority: the CA of the server's certificate; None: it uses no TLS.
     """
 
-    def __init__(self, told: MosquittoJoin, authority: RunAuthority | None = None) -> None:
-        self._told = told
+    def __init__(self, join: MosquittoJoin, authority: RunAuthority | None = None) -> None:
+        self._join = join
         self._authority = authority
 
     def join(self, endpoints: Sequence[str]) -> list[dict[str, Any] | None]:
         """The limits for each server, and its certificate."""
         certificates = [self._authority.server(each) if self._authority else None for each in endpoints]
-        return [msgspec.to_builtins(msgspec.structs.replace(self._told, tls=tls)) for tls in certificates]
+        return [msgspec.to_builtins(msgspec.structs.replace(self._join, tls=tls)) for tls in certificates]
 
     def address(self, endpoints: Sequence[str]) -> str:
         """The endpoint of the only server."""
@@ -158,8 +158,8 @@ class MqttSystem(ServerSystem):
 
     def __init__(self, scenario: Scenario, *, deploy: bool = False, is_local: bool = True) -> None:
         self._spec = spec_of(scenario)
-        theirs = address(self._spec)
-        where = theirs.endpoint if theirs else ""
+        server = address(self._spec)
+        where = server.endpoint if server else ""
         super().__init__(scenario, where, deploy=deploy, is_local=is_local, tls=self._spec.tls)
         self._retained = False
 

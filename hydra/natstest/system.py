@@ -124,7 +124,7 @@ def greeting(server: str) -> dict[str, Any]:
 
 
 EVERY_S: Final = 1.0
-GONE_AFTER_S: Final = 3.0
+SILENT_AFTER_S: Final = 3.0
 _ANSWER_WITHIN_S: Final = 1.0
 _LONGEST_PART: Final = 100
 """The maximum number of characters of a run's name in the names of its streams."""
@@ -145,8 +145,8 @@ class NatsSystem(ServerSystem):
 
     def __init__(self, scenario: Scenario, *, deploy: bool = False, is_local: bool = True) -> None:
         self._spec = spec_of(scenario)
-        theirs = ",".join(each.endpoint for each in addresses(self._spec))
-        super().__init__(scenario, theirs, deploy=deploy, is_local=is_local, tls=self._spec.tls)
+        users = ",".join(each.endpoint for each in addresses(self._spec))
+        super().__init__(scenario, users, deploy=deploy, is_local=is_local, tls=self._spec.tls)
         self._reached: NatsAccess | None = None  # how the user's servers let clients in
         self._streams: JetStreams | None = None
         self._registry: StreamRegistry | None = None  # of the streams on the user's servers
@@ -176,10 +176,10 @@ class NatsSystem(ServerSystem):
                 stream, subject = f"{stream}-topics", f"{subject}-topics"
             first = self._first(stream, f"{subject}.*" if settings.topics > 1 else subject, own.storage)
         self._stream = stream
-        told = {name: value for name, value in settings.system.items() if name not in _OF_STREAMS}
+        step = {name: value for name, value in settings.system.items() if name not in _OF_STREAMS}
         where = {"servers": self._access.servers, "subject": subject, "stream": stream, "first": first}
         access = {"login": self._access.login, "tls": self._access.tls}
-        return {**told, **where, **{name: msgspec.to_builtins(each) for name, each in access.items() if each}}
+        return {**step, **where, **{name: msgspec.to_builtins(each) for name, each in access.items() if each}}
 
     def _first(self, stream: str, subject: str, storage: str) -> int:
         """The sequence of the stream's next message; the stream is made if it does not exist yet."""
@@ -371,7 +371,7 @@ class NatsSystem(ServerSystem):
         if streams is None:
             return
         with contextlib.closing(streams):
-            for stream in streams.ours if self._theirs else ():
+            for stream in streams.created if self._theirs else ():
                 try:
                     streams.delete(stream)
                 except ServerError:
@@ -393,7 +393,7 @@ class ServerMonitor:
     def __init__(self, servers: Sequence[str]) -> None:
         self._servers = tuple(servers)
         self._addresses = [host_and_port(server) for server in servers]
-        self._gone = ""
+        self._failure = ""
         self._closed = threading.Event()
         self._thread = WorkerThread()
         self._thread.submit(self._run)
@@ -403,7 +403,7 @@ class ServerMonitor:
 
         The text stays when servers are back, because data may be lost.
         """
-        return self._gone
+        return self._failure
 
     def close(self) -> None:
         """Ends the monitor; the thread ends soon by itself."""
@@ -415,6 +415,6 @@ class ServerMonitor:
         while not self._closed.wait(EVERY_S):
             if any(may_listen(*address, _ANSWER_WITHIN_S) for address in self._addresses):
                 heard = time.monotonic()
-            elif time.monotonic() - heard >= GONE_AFTER_S:
-                self._gone = f"NATS at {','.join(self._servers)} does not answer any more"
+            elif time.monotonic() - heard >= SILENT_AFTER_S:
+                self._failure = f"NATS at {','.join(self._servers)} does not answer any more"
                 return

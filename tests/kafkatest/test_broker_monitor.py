@@ -9,7 +9,7 @@ from collections.abc import ItemsView
 import pytest
 
 from hydra.kafkatest import broker_liveness as module
-from hydra.kafkatest.broker_liveness import GONE_AFTER_S, BrokerMonitor, Silence
+from hydra.kafkatest.broker_liveness import SILENT_AFTER_S, BrokerMonitor, Silence
 from hydra.kafkatest.nodes import host_and_port
 from hydra.kafkatest.topics import Topics
 from tests.suite.waiting import SOON_S, wait_until
@@ -23,14 +23,14 @@ ALL_WELL, A_SILENT = {A: True, B: True}, {A: False, B: True}
     [
         ([], 100.0, ""),
         ([(1.0, ALL_WELL)], 100.0, ""),
-        ([(1.0, ALL_WELL), (2.0, A_SILENT)], 1.0 + GONE_AFTER_S - 0.1, ""),
-        ([(1.0, ALL_WELL), (2.0, A_SILENT)], 1.0 + GONE_AFTER_S, A),
+        ([(1.0, ALL_WELL), (2.0, A_SILENT)], 1.0 + SILENT_AFTER_S - 0.1, ""),
+        ([(1.0, ALL_WELL), (2.0, A_SILENT)], 1.0 + SILENT_AFTER_S, A),
         # Heard again in between: it counts from there.
         ([(1.0, ALL_WELL), (2.0, A_SILENT), (5.0, ALL_WELL), (6.0, A_SILENT)], 8.0, ""),
         # Another broker leads in its place.
         ([(1.0, ALL_WELL), (2.0, A_SILENT), (4.0, {B: True})], 100.0, ""),
         # Never heard at all: it counts from the beginning.
-        ([(1.0, {A: False, B: False})], GONE_AFTER_S, f"{A}, {B}"),
+        ([(1.0, {A: False, B: False})], SILENT_AFTER_S, f"{A}, {B}"),
     ],
 )
 def test_a_leader_is_gone_when_it_was_silent_for_long(

@@ -85,7 +85,7 @@ def test_the_producers_output(lines: list[str], told: int, figures: dict[str, in
     output = ProducerOutput()
     for line in lines:
         output.read(line)
-    assert (output.told, output.figures, output.complaint) == (told, figures, complaint)
+    assert (output.records, output.figures, output.complaint) == (told, figures, complaint)
 
 
 def test_the_producers_metrics() -> None:

@@ -140,18 +140,18 @@ def test_the_native_client_is_told_the_same(table: str, role: Role | None) -> No
         pytest.skip("the source of the native client is not here")
     (part,) = re.findall(rf"// common: {table}\n(.*?)\n\}};", NATIVE.read_text(encoding="utf-8"), re.DOTALL)
     entries = [(name, value, int(since or "0", 16)) for name, value, since in ENTRY.findall(part)]
-    told = [(row.name, row.told, row.since) for row in TABLE if row.told and row.role == role]
+    told = [(row.name, row.value, row.since) for row in TABLE if row.value and row.role == role]
     assert sorted(entries) == sorted(told)
 
 
 def test_each_is_in_the_docs_with_its_value() -> None:
     page = (TREE / "docs" / "kafka.md").read_text(encoding="utf-8")
     for row in TABLE:
-        assert not row.told or f"| `{row.name}` | {row.told} |" in page, row.name
+        assert not row.value or f"| `{row.name}` | {row.value} |" in page, row.name
 
 
 def test_none_is_a_setting_and_no_name_is_given_twice() -> None:
     for row in TABLE:
-        assert not (row.told and row.instead), row.name
+        assert not (row.value and row.instead), row.name
     names = [name for row in TABLE for name in row.names.split()]
     assert len(names) == len(set(names))

@@ -13,7 +13,7 @@ from hydra.client.supervised_process import SupervisedProcess
 from hydra.config.scenario import load_scenario
 from hydra.errors import ServerError, UsageError
 from hydra.events.warnings import HydraWarning
-from hydra.natstest.connection import JetStreamError, said_in
+from hydra.natstest.connection import JetStreamError, error_in
 from hydra.natstest.first_contact import no_right, require_servers, require_size, subjects
 from hydra.natstest.program import find_server
 from hydra.natstest.settings import NatsAccess
@@ -60,8 +60,8 @@ def test_subjects_like_those_of_the_run_are_tried(
 def test_no_error_has_an_empty_reason() -> None:
     assert str(JetStreamError(0, "off")) == "off"
     assert str(JetStreamError(10074, "no")) == "no (error 10074)"
-    assert said_in(b"-ERR 'maximum connections exceeded'\r\n") == "maximum connections exceeded"
-    assert said_in(b"PING\r\n") == ""
+    assert error_in(b"-ERR 'maximum connections exceeded'\r\n") == "maximum connections exceeded"
+    assert error_in(b"PING\r\n") == ""
 
 
 @pytest.mark.parametrize("flag", ["--subject", "--stream"])

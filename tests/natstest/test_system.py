@@ -116,7 +116,7 @@ def test_a_server_of_the_users_that_died_fails_the_step(
     own_server: LocalServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     monkeypatch.setattr(module, "EVERY_S", 0.1)
-    monkeypatch.setattr(module, "GONE_AFTER_S", 0.3)
+    monkeypatch.setattr(module, "SILENT_AFTER_S", 0.3)
     scenario = load_scenario("nats-fixed", {"nats.servers": own_server.address, "ready_timeout_s": 0.1})
     system = NatsSystem(scenario)
     system.open("run", tmp_path, wait_alone)
