@@ -154,7 +154,7 @@ def _here(resolved: ResolvedScenario, cluster: ClusterSpec) -> _Found:
             "memory_bytes": row.needs.memory_bytes,
             "disk_bytes": row.needs.disk_bytes,
             "missing": [
-                _missing(f"{s.what}: {s.has}, needs {s.needed}", s.remedy, grave=s.grave) for s in row.shortages
+                _missing(f"{s.what}: {s.has}, needs {s.needed}", s.remedy, severe=s.grave) for s in row.shortages
             ],
         }
         for row in rows
@@ -188,7 +188,7 @@ def _elsewhere(resolved: ResolvedScenario, cluster: ClusterSpec, agents: Sequenc
             "on_agents": row.on_agents,
             "cpus": row.cpus,
             "memory_mb": row.memory_mb,
-            "missing": [_missing(row.refusal.what, row.refusal.remedy, grave=True)] if row.refusal else [],
+            "missing": [_missing(row.refusal.what, row.refusal.remedy, severe=True)] if row.refusal else [],
         }
         for row in rows
     ]
@@ -206,5 +206,5 @@ def _elsewhere(resolved: ResolvedScenario, cluster: ClusterSpec, agents: Sequenc
     )
 
 
-def _missing(text: str, remedy: str, *, grave: bool) -> Json:
-    return {"text": text, "remedy": remedy, "grave": grave}
+def _missing(text: str, remedy: str, *, severe: bool) -> Json:
+    return {"text": text, "remedy": remedy, "grave": severe}

@@ -348,7 +348,7 @@ def _naming_flags(side: ComparedSide) -> Iterator[None]:
     except RefusedKeyError as e:
         if not any(e.key == key or e.key.startswith(f"{key}.") for key in side.replaced):
             raise
-        raise e.said_of(f"{'--run' if side.command else COMPARE}: {e.key}", {}) from e
+        raise e.naming(f"{'--run' if side.command else COMPARE}: {e.key}", {}) from e
 
 
 def measure(request: RunRequest, scenarios: Mapping[str, ResolvedScenario], record: InterleavedRecord) -> int:

@@ -87,7 +87,7 @@ class MachineCheck:
 def checked(first: MachineReading, last: MachineReading) -> CheckedMachine:
     """The machine between two readings, of which the first has the files of the record."""
     record = record_of(first.texts)
-    used = used_by_others(first.processes or {}, last.processes or {}, first.ours | last.ours)
+    used = used_by_others(first.processes or {}, last.processes or {}, first.own | last.own)
     cpu_s = max((last.time_ns - first.time_ns) / 1e9, _LEAST_S) * len(record.cpus or (0,))
     # Processes are not all read at the same moment.
     others_pct = min(100 * sum(used.values()) / cpu_s, 100.0)

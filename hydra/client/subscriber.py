@@ -403,7 +403,7 @@ class _Receiving:
         if not len(counted):
             return
         if len(counted) < len(arrived.headers):
-            arrived = arrived.only(self._ledger.ours(arrived.headers))
+            arrived = arrived.only(self._ledger.counted(arrived.headers))
         read_ns = arrived.read_ns
         first_ns = int(read_ns[0])
         if not self._batches:

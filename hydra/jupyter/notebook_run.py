@@ -52,7 +52,7 @@ def start(scenario: str, out: str | Path = "", **flags: object) -> RunData:
         )
     directory = Path(out) if out else Path("runs") / f"notebook-{time.strftime('%Y%m%d-%H%M%S')}"
     words = command(scenario, directory, flags)
-    _say(f"$ {shlex.join(['hydra', *words])}\n")
+    _print(f"$ {shlex.join(['hydra', *words])}\n")
     program = [sys.executable, "-m", "hydra.cli.main", *words]
     with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:
@@ -67,9 +67,9 @@ def start(scenario: str, out: str | Path = "", **flags: object) -> RunData:
 
 def _follow(process: subprocess.Popen[str]) -> None:
     for line in process.stdout or ():
-        _say(line)
+        _print(line)
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     sys.stdout.write(text)
     sys.stdout.flush()

@@ -41,7 +41,7 @@ class Silence:
         # Replaced as a whole, as another thread reads it.
         self._silent_since = {who: self._heard[who] for who, here in answered.items() if not here}
 
-    def gone(self, now: float, excused: str = "") -> str:
+    def silent_leaders(self, now: float, excused: str = "") -> str:
         """The leaders that have been silent for ``SILENT_AFTER_S``, except ``excused``, separated by commas."""
         silent = (who for who, since in self._silent_since.items() if now - since >= SILENT_AFTER_S and who != excused)
         return ", ".join(sorted(silent))
@@ -68,7 +68,7 @@ class BrokerMonitor:
         """A message if a leader is dead, otherwise ""; returns at once. Raises the error of the watching thread."""
         if self._watching.done():
             self._watching.result()
-        silent = self._silence.gone(time.monotonic(), self._excused)
+        silent = self._silence.silent_leaders(time.monotonic(), self._excused)
         return f"the Kafka broker at {silent} does not answer" if silent else ""
 
     def excuse(self, address: str) -> None:

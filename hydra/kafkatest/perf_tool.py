@@ -241,7 +241,7 @@ class _ToolReading(ToolStep[ConsumerOutput]):
     The tool begins with the window; if subscribers read a stored log, it begins when the length of the log is known.
 
     Attributes:
-        told: whether the failure was reported to the controller.
+        is_reported: whether the failure was reported to the controller.
     """
 
     def __init__(self, client: int, command: Configure) -> None:

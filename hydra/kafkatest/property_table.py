@@ -1,7 +1,7 @@
 """The properties of Kafka's clients, one row each: names in every library, Hydra's value, and whether users may set it.
 
 Defaults differ between versions of librdkafka (the native client uses the system's, confluent-kafka contains its own),
-kafka-python and Java: a comparison of clients would compare defaults. So all clients get the same value (``told``) if
+kafka-python and Java: a comparison of clients would compare defaults. So all clients get the same value (``value``) if
 their library has the property. Settings of a step have no value here, as each implementation obeys them by itself.
 ``[kafka.properties]`` replaces any of these values.
 

@@ -262,7 +262,7 @@ class KafkaSystem(ServerSystem):
         brokers, records = (self._scenario.server.count, None) if self._own else (0, self._records(topics))
         self._data = DataTopic(topics, brokers, records, str(self._folder.absolute()))
         self._use(self._data, topic_config_of(self._scenario, first_settings(self._scenario)))
-        if self._theirs:
+        if self._users:
             require_rights(topics, self._data.names[0])
 
     def _use(self, data: DataTopic, config: TopicConfig) -> None:
@@ -315,7 +315,7 @@ class KafkaSystem(ServerSystem):
 
     def left(self) -> list[CleanupFailed]:
         """The topics that were created on the user's cluster and not deleted."""
-        topics = self._topics.created if self._theirs and self._topics is not None else ()
+        topics = self._topics.created if self._users and self._topics is not None else ()
         clean = f"hydra kafka-clean --servers {quote(self._address)} removes this topic"
         return [CleanupFailed(topic, self._address, clean) for topic in topics]
 
@@ -325,7 +325,7 @@ class KafkaSystem(ServerSystem):
         data, self._data = self._data, None
         if data is None:
             return
-        if not self._theirs:
+        if not self._users:
             data.topics.end()
             return
         data.topics.remove_groups(group for group, known in self._groups.items() if not known)

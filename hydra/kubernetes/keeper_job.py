@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from hydra.kubernetes import api_errors, object_names, pod_status
-from hydra.kubernetes.pod_status import HOPELESS_S, NODE_WITHIN_S, PATIENCE_S, START_WITHIN_S
+from hydra.kubernetes.pod_status import HOPELESS_S, NODE_WITHIN_S, START_WITHIN_S, WAIT_S
 from hydra.kubernetes.pods import RunObjects, labels_of, metadata, security, verbatim, with_user_settings
 
 Json = dict[str, Any]
@@ -152,7 +152,7 @@ class KeeperStartup:
         self._running: float | None = None
         self._hopeless: float | None = None
         self._pod: Json = {}
-        self._asked = False
+        self._has_requested = False
         self._refusal: api_errors.ApiFailure | None = None
 
     def see(self, pod: Json) -> None:
@@ -160,14 +160,14 @@ class KeeperStartup:
         if pod["metadata"].get("labels", {}).get(UID) == self._uid:
             self._pod = pod
 
-    def asks(self, now: float) -> bool:
+    def needs_events(self, now: float) -> bool:
         """Whether to ask for the Job's events, as it has no Pod after 3 s; true once."""
-        if self._pod or self._asked or now - self._began < MADE_WITHIN_S:
+        if self._pod or self._has_requested or now - self._began < MADE_WITHIN_S:
             return False
-        self._asked = True
+        self._has_requested = True
         return True
 
-    def told(self, events: Iterable[Json]) -> None:
+    def take_events(self, events: Iterable[Json]) -> None:
         """Records the Job's events."""
         self._refusal = api_errors.not_made(events, namespace=self._family.namespace)
 
@@ -217,7 +217,7 @@ class KeeperStartup:
             self._hopeless = None
         elif self._hopeless is None:
             self._hopeless = now
-        late = now - self._waits_since >= PATIENCE_S.get(status.waits_for, START_WITHIN_S)
+        late = now - self._waits_since >= WAIT_S.get(status.waits_for, START_WITHIN_S)
         if late or (self._hopeless is not None and now - self._hopeless >= HOPELESS_S):
             return f"the first Pod, of the image {self._family.image}: {status.detail}", ""
         return "", ""

@@ -203,7 +203,7 @@ class MqttSystem(ServerSystem):
         except OSError as e:
             access, remedy = self._access, ""
             if isinstance(e, AccessError) and not (access.tls or access.websocket):
-                server = f"the MQTT server at {self._theirs}"
+                server = f"the MQTT server at {self._users}"
                 e = explained(e, (access.host, access.port), "MQTT", greetings(), server)
             if isinstance(e, AccessError):
                 remedy = e.remedy
@@ -224,7 +224,7 @@ class MqttSystem(ServerSystem):
     @property
     def _access(self) -> MqttAccess:
         """How the present server is reached."""
-        return self._given if self._theirs else access_to(self._address, self._authority)
+        return self._given if self._users else access_to(self._address, self._authority)
 
     @cached_property
     def _given(self) -> MqttAccess:
@@ -241,7 +241,7 @@ class MqttSystem(ServerSystem):
 
     def left(self) -> list[CleanupFailed]:
         """The retained messages of this run on the user's server, if they are not deleted."""
-        if not (self._retained and self._theirs and self._address):
+        if not (self._retained and self._users and self._address):
             return []
         host, _, port = self._address.rpartition(":")
         topics, at = quote(f"{self._run}/#"), f"-h {quote(host.strip('[]'))} -p {port}"

@@ -159,7 +159,7 @@ class NatsSystem(ServerSystem):
         if self._scenario.client == "native":
             environment = _ONLY_NAMED_CAS if self._has_tls or self._spec.ca_file else {}
             return Program(command("nats", role, self._scenario.native, tls=self._demands_tls()), environment)
-        login = self._known_access().login if self._theirs else None
+        login = self._known_access().login if self._users else None
         libraries = ("nats-py", *(_SIGNING if login and login.seed else ()))
         return Program.of_module("hydra.natstest.nats_py", kind_of("nats", role), libraries=libraries)
 
@@ -190,7 +190,7 @@ class NatsSystem(ServerSystem):
             try:
                 self._asked(lambda: streams.create(stream, subject, storage, self._spec.replicas))
             except StepError as e:
-                if self._theirs and isinstance(e.__cause__, RefusedStreamError):
+                if self._users and isinstance(e.__cause__, RefusedStreamError):
                     raise UsageError(e.what, "lower nats.replicas, or make room on the servers") from None
                 raise
         else:
@@ -259,14 +259,14 @@ class NatsSystem(ServerSystem):
 
     def _demands_tls(self) -> bool:
         """Whether clients use TLS."""
-        return self._known_access().tls is not None if self._theirs else self._has_tls
+        return self._known_access().tls is not None if self._users else self._has_tls
 
     def _reach(self) -> None:
         self._let_in()
         with contextlib.closing(JetStreams(self._access)) as streams:
             try:
                 version = streams.reach(jetstream=self._needs_streams())
-                examine(streams, self._scenario, self._theirs, jetstream=self._needs_streams())
+                examine(streams, self._scenario, self._users, jetstream=self._needs_streams())
             except ServerError as e:
                 raise UsageError(e.what, e.remedy) from None
         self._check_filters(version)
@@ -318,13 +318,13 @@ class NatsSystem(ServerSystem):
     def _connect(self) -> None:
         """Connects, and removes what a killed run left on the user's servers; a step makes the streams it needs."""
         self._began = {}
-        if self._theirs and self._reached is None:
+        if self._users and self._reached is None:
             self._let_in()
         self._streams = JetStreams(self._access, self._wait)
         self._version = self._streams.reach(jetstream=self._needs_streams())
         self._check_filters(self._version)
         self._watch()
-        if self._theirs:
+        if self._users:
             self._remove_earlier(self._streams)
 
     def _remove_earlier(self, streams: JetStreams) -> None:
@@ -339,7 +339,7 @@ class NatsSystem(ServerSystem):
                 self._warnings.append(EarlierCleanup("a stream", f"removed {stream}"))
 
     def _observed(self) -> ServerMonitor | None:
-        return ServerMonitor(self._address.split(",")) if self._theirs else None
+        return ServerMonitor(self._address.split(",")) if self._users else None
 
     def _return(self) -> None:
         """Connects again; streams are made again, because a stream in memory may be lost with its server."""
@@ -371,7 +371,7 @@ class NatsSystem(ServerSystem):
         if streams is None:
             return
         with contextlib.closing(streams):
-            for stream in streams.created if self._theirs else ():
+            for stream in streams.created if self._users else ():
                 try:
                     streams.delete(stream)
                 except ServerError:

@@ -286,8 +286,8 @@ class _HostsDriver:
             writer.close()
             return
         with contextlib.suppress(OSError):
-            theirs, ours = await asyncio.open_connection(*self._controller)
-            await asyncio.gather(_copy(reader, ours), _copy(theirs, writer))
+            inbound, outbound = await asyncio.open_connection(*self._controller)
+            await asyncio.gather(_copy(reader, outbound), _copy(inbound, writer))
 
 
 async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:

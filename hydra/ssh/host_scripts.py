@@ -38,7 +38,7 @@ def _script(*names: str) -> str:
     return "".join(Path(__file__).with_name("on_host").joinpath(f"{name}.sh").read_text() for name in names)
 
 
-ASKED: Final = _script("shell", "facts") + "facts\necho hello\n"
+FACTS: Final = _script("shell", "facts") + "facts\necho hello\n"
 """Prints the facts and ends."""
 SUPERVISOR: Final = _script("shell", "facts", "supervisor")
 _READ: Final = _script("shell", "texts")

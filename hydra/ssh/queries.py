@@ -34,7 +34,7 @@ def ask(hosts: Sequence[HostEntry], script: str) -> tuple[dict[str, Replies], di
         MissingDependencyError: this machine has no ssh, or no srun.
     """
 
-    def asked(host: HostEntry) -> Replies | HostFailure:
+    def answer_of(host: HostEntry) -> Replies | HostFailure:
         try:
             done = subprocess.run(
                 host.command(host_scripts.started(script)),
@@ -55,7 +55,7 @@ def ask(hosts: Sequence[HostEntry], script: str) -> tuple[dict[str, Replies], di
         return replies
 
     with ThreadPoolExecutor(len(hosts)) as pool:
-        answers = dict(zip([host.name for host in hosts], pool.map(asked, hosts), strict=True))
+        answers = dict(zip([host.name for host in hosts], pool.map(answer_of, hosts), strict=True))
     return (
         {name: answer for name, answer in answers.items() if not isinstance(answer, HostFailure)},
         {name: answer for name, answer in answers.items() if isinstance(answer, HostFailure)},
@@ -73,7 +73,7 @@ def ask_facts(hosts: Sequence[HostEntry], python: str) -> dict[str, HostFacts]:
     Raises:
         UsageError: some hosts did not reply; the text names all of them.
     """
-    replies, failures = ask(hosts, host_scripts.filled(host_scripts.ASKED, digest="none", python=python))
+    replies, failures = ask(hosts, host_scripts.filled(host_scripts.FACTS, digest="none", python=python))
     if failures:
         raise refusal(failures, len(hosts))
     return {name: facts_of(found) for name, found in replies.items()}
@@ -117,9 +117,9 @@ def leftovers(hosts: Sequence[HostEntry]) -> list[dict[str, object]]:
     names = Counter(map(_name, runs))
     rows: list[dict[str, object]] = []
     for run in runs:
-        there = {name: _counts(each, run) for name, each in replies.items()}
-        on = [name for name, counts in there.items() if any(counts)]
-        processes, folders = (sum(counts) for counts in zip(*there.values(), strict=True))
+        by_host = {name: _counts(each, run) for name, each in replies.items()}
+        on = [name for name, counts in by_host.items() if any(counts)]
+        processes, folders = (sum(counts) for counts in zip(*by_host.values(), strict=True))
         shown = run if names[_name(run)] > 1 else _name(run)
         rows.append({"run": shown, "hosts": ",".join(on), "processes": processes, "folders": folders})
     return rows

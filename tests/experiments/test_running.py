@@ -25,9 +25,9 @@ from hydra.system import (
     ExperimentPart,
     ExperimentTable,
     PartResult,
-    beside,
     in_turn,
     with_published,
+    with_published_columns,
 )
 from tests.integration.command import table
 
@@ -48,7 +48,11 @@ def views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[Experime
     found = [{"part": each.part.name, RATE.name: row.get(RATE.name)} for each in done for row in each.rows]
     rows = [with_published(row, {RATE.name: 200}, (RATE.name,)) for row in found]
     assert all(len(each.subscribers) == len(each.rows) for each in done)
-    return [ExperimentTable("Rates", [Column("part", "text"), *beside([RATE])], rows, [f"scale {order.scale:g}"])]
+    return [
+        ExperimentTable(
+            "Rates", [Column("part", "text"), *with_published_columns([RATE])], rows, [f"scale {order.scale:g}"]
+        )
+    ]
 
 
 ABOUT: dict[str, Any] = {"name": "two-rates", "title": "two rates", "source": "nobody, 2026", "takes_s": 5}

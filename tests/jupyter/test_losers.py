@@ -51,7 +51,7 @@ def test_each_subscriber_stands_beside_each_step_and_each_part_of_the_worst(tmp_
     assert by_time.text[2][31] == "100"
     assert [n for n, text in enumerate(by_time.text[4]) if text != "0"] == [59]
     assert "5 subscribers" in found.figure.layout.annotations[1].text
-    assert "first gaps" not in found.remark
+    assert "first gaps" not in found.note
 
 
 def test_many_subscribers_share_lines_and_the_page_stays_small(tmp_path: Path) -> None:
@@ -61,12 +61,12 @@ def test_many_subscribers_share_lines_and_the_page_stays_small(tmp_path: Path) -
     assert by_time.y[0] == "1 – 17"
     assert float(by_time.text[0][0]) == 100
     assert len(found.figure.to_json()) < 100_000
-    assert "the mean of 17 subscribers" in found.remark
+    assert "the mean of 17 subscribers" in found.note
 
 
 def test_what_was_not_stored_is_told(tmp_path: Path) -> None:
     found = there(losers(run_of(tmp_path / "r", {1: missing((0, 99), truncated=99)})))
-    assert "1 subscriber has only the first missing ranges stored" in found.remark
+    assert "1 subscriber has only the first missing ranges stored" in found.note
     assert [cell is None for cell in found.figure.data[-1].z[0]] == [False] * 6 + [True] * 54
 
 
@@ -74,7 +74,7 @@ def test_where_the_time_is_not_known_the_steps_are_shown_alone(tmp_path: Path) -
     found = there(losers(run_of(tmp_path / "r", {1: missing(truncated=99)})))
     (by_step,) = found.figure.data
     assert list(by_step.text[0]) == ["9.9"]
-    assert "gaps" not in found.remark
+    assert "gaps" not in found.note
 
 
 def test_who_did_not_report_is_blank(tmp_path: Path) -> None:

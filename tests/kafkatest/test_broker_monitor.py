@@ -39,7 +39,7 @@ def test_a_leader_is_gone_when_it_was_silent_for_long(
     silence = Silence(0.0)
     for time_s, answered in course:
         silence.note(answered, time_s)
-    assert silence.gone(now) == gone
+    assert silence.silent_leaders(now) == gone
 
 
 def test_a_silence_may_be_asked_for_while_it_is_noted() -> None:
@@ -49,13 +49,13 @@ def test_a_silence_may_be_asked_for_while_it_is_noted() -> None:
         """Another thread asks whenever this one looks at the answers."""
 
         def items(self) -> ItemsView[str, bool]:
-            told.append(silence.gone(100.0))
+            told.append(silence.silent_leaders(100.0))
             return super().items()
 
     silence.note(A_SILENT, 1.0)
     silence.note(Asking({B: True}), 2.0)
     assert set(told) == {A}
-    assert silence.gone(100.0) == ""
+    assert silence.silent_leaders(100.0) == ""
 
 
 @pytest.mark.parametrize(

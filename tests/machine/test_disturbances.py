@@ -62,14 +62,14 @@ def test_own_processes_are_read_once_and_their_new_children_are_own(tmp_path: Pa
     write(tmp_path, stat(1, 0, "init", 0) | stat(5, 1, "hydra", 10) | stat(6, 5, "group", 10))
     machine = OwnMachine(tmp_path, pid=5)
     first = machine.read(())
-    assert first.ours == {5, 6}
+    assert first.own == {5, 6}
     write(tmp_path, stat(7, 6, "client", 70) | stat(8, 1, "busy", 40))
     last = machine.read(())
-    assert last.ours == {5, 6, 7}
+    assert last.own == {5, 6, 7}
     assert first.processes is not None
     assert last.processes is not None
     assert 6 not in last.processes
-    assert used_by_others(first.processes, last.processes, first.ours | last.ours) == {"busy": 0.4}
+    assert used_by_others(first.processes, last.processes, first.own | last.own) == {"busy": 0.4}
 
 
 def test_groups_that_an_engine_started_on_this_host_are_own(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_groups_that_an_engine_started_on_this_host_are_own(tmp_path: Path) -> N
     lines = {30: "python -m x --group g-1", 31: "python -m x --group g-1", 40: "server --group g-2", 50: "bash"}
     write(tmp_path, {f"/proc/{pid}/cmdline": line.replace(" ", "\0") + "\0" for pid, line in lines.items()})
     machine = OwnMachine(tmp_path, pid=5)
-    assert machine.read((), {31: "g-1", 40: "g-2", 50: "g-3", 99: "g-4"}).ours == {5, 30, 31, 32, 40}
+    assert machine.read((), {31: "g-1", 40: "g-2", 50: "g-3", 99: "g-4"}).own == {5, 30, 31, 32, 40}
 
 
 def test_the_clock_of_a_process_counts_its_cpu_time() -> None:

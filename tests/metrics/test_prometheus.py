@@ -64,9 +64,9 @@ def test_buckets_count_all_that_is_below_their_bound(endpoint: PrometheusEndpoin
 
 
 def test_nobody_is_waited_for_who_has_not_read_twice(endpoint: PrometheusEndpoint) -> None:
-    assert endpoint.patience_s() == 0
+    assert endpoint.wait_s() == 0
     read(endpoint)
-    assert endpoint.patience_s() == 0
+    assert endpoint.wait_s() == 0
 
 
 def test_whoever_reads_regularly_reads_once_more(endpoint: PrometheusEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +74,7 @@ def test_whoever_reads_regularly_reads_once_more(endpoint: PrometheusEndpoint, m
     monkeypatch.setattr(prometheus, "time", SimpleNamespace(monotonic=lambda: next(clock_s)))
     read(endpoint)
     read(endpoint)
-    wait_until(lambda: endpoint.patience_s() == 1.5 * 2 + 1, "patience for one more", saw=endpoint.patience_s)
+    wait_until(lambda: endpoint.wait_s() == 1.5 * 2 + 1, "patience for one more", saw=endpoint.wait_s)
     assert not endpoint.await_read(0)
     with ThreadPoolExecutor() as others:
         came = others.submit(endpoint.await_read, SOON_S)

@@ -33,7 +33,7 @@ from hydra.serve.routing import BadRequest, ComparisonPage, Redirect, ReportPage
         ("/compare?run=exp/x&run=exp/y", ComparisonPage(("exp/x", "exp/y"))),
     ],
 )
-def test_what_a_request_asks_for(target: str, asked: routing.Asked) -> None:
+def test_what_a_request_asks_for(target: str, asked: routing.PageRequest) -> None:
     assert route(target) == asked
 
 

@@ -223,7 +223,7 @@ def test_a_copy_behind_a_link_is_not_used(tmp_path: Path) -> None:
     for name in ("complete", "hydra-run"):
         (tmp_path / "theirs/abc" / name).touch(0o755)
     (tmp_path / f"hydra-{os.getuid()}").symlink_to(tmp_path / "theirs")
-    script = host_scripts.filled(host_scripts.ASKED, digest="abc", python="python3.11")
+    script = host_scripts.filled(host_scripts.FACTS, digest="abc", python="python3.11")
     around = {**os.environ, "TMPDIR": str(tmp_path)}
     done = subprocess.run(["sh", "-c", script], env=around, capture_output=True, text=True, check=True)
     assert "fact\tarchive\t\n" in done.stdout

@@ -19,9 +19,9 @@ from hydra.system import (
     ExperimentPart,
     ExperimentTable,
     PartResult,
-    beside,
     in_turn,
     with_published,
+    with_published_columns,
 )
 from hydra.system.experiment import MARKING, TROUBLE, WHY, Parts
 
@@ -316,7 +316,9 @@ def compared_table(
         notes: the notes below the table.
         picture: ``x``, ``y`` and ``marks`` of the table's plot.
     """
-    shown = [each for column in columns for each in (beside([column]) if column in published else [column])]
+    shown = [
+        each for column in columns for each in (with_published_columns([column]) if column in published else [column])
+    ]
     names = [column.name for column in published]
     return ExperimentTable(
         title, shown, [with_published(known, published_row, names) for known, published_row in rows], notes, **picture

@@ -91,10 +91,10 @@ def hold(connection: socket.socket, hello: bytes) -> bytes:
         with contextlib.suppress(OSError):
             connection.sendall(hello)
             while True:
-                said = connection.recv(64)
-                if not said:
+                data = connection.recv(64)
+                if not data:
                     break
-                last = said
+                last = data
                 connection.settimeout(None)
     return last
 

@@ -90,9 +90,9 @@ def test_the_time_for_a_token_begins_when_a_long_log_has_broken(refusal: ApiErro
                 return
             self.broken = True
             for n in lines:
-                clock.now += log_follower._AWAY_S
+                clock.now += log_follower._UNREACHABLE_S
                 yield f"2026-11-22T20:00:0{n}.000000000Z line"
-            clock.now += 0 if lines else 2 * log_follower._AWAY_S
+            clock.now += 0 if lines else 2 * log_follower._UNREACHABLE_S
             raise AWAY
 
     answers = place(Long(refusal, refusal, ENDED))

@@ -187,18 +187,18 @@ def test_it_has_a_limit_of_cpus_where_groups_have_one(ratio: float, limits: Json
 def test_a_job_that_makes_no_pod_is_asked_for_the_reason_once() -> None:
     it = arrival(None)
     late = 100.0 + keeper_job.MADE_WITHIN_S
-    assert [it.asks(now) for now in (100.0, late, late)] == [False, True, False]
-    it.told([])
+    assert [it.needs_events(now) for now in (100.0, late, late)] == [False, True, False]
+    it.take_events([])
     assert it.failure(late) == ("", "")
     message = 'Error creating: pods "k-1" is forbidden: failed quota: q: must specify limits.cpu for: keeper'
-    it.told([{"type": "Warning", "reason": "FailedCreate", "message": message}])
+    it.take_events([{"type": "Warning", "reason": "FailedCreate", "message": message}])
     what, remedy = it.failure(late)
     assert what.endswith(": failed quota: q: must specify limits.cpu for: keeper")
     assert remedy == "set cpu_limit_ratio in [kubernetes]"
 
 
 def test_a_job_that_has_made_its_pod_is_not_asked() -> None:
-    assert not arrival(keepers_pod(**RUNNING)).asks(200.0)
+    assert not arrival(keepers_pod(**RUNNING)).needs_events(200.0)
 
 
 # --- the script and the door -----------------------------------------------------------------------------------------

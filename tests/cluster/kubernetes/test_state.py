@@ -354,7 +354,7 @@ def test_a_node_that_came_since_the_row_before_is_an_agent() -> None:
     assert it.calls.count("nodes") == 1, "at most once a row"
 
 
-@pytest.mark.parametrize(("answers", "waited_s"), [({}, module.TOLD_WITHIN_S), ({"nodes": FORBIDDEN}, 0.0)])
+@pytest.mark.parametrize(("answers", "waited_s"), [({}, module.LISTED_WITHIN_S), ({"nodes": FORBIDDEN}, 0.0)])
 def test_a_cluster_that_tells_no_nodes_is_waited_for_once(answers: dict[str, Json], waited_s: float) -> None:
     """For a moment, once a row."""
     it = Asked(**answers)
