@@ -43,7 +43,7 @@ def joined(clients: list[int], incarnation: int = 0, pid: int | None = None) -> 
 
 
 def framed(answer: wire.FromClient) -> tuple[bytes, bytes | None]:
-    """What a relay says, in frames: the reports of subscribers are a batch."""
+    """A relay's message in frames: the reports of subscribers are a batch."""
     if not isinstance(answer, wire.Report) or answer.subscriber is None:
         return wire.encode(answer), None
     columns, payload = batch.encode([(answer.ids[0], answer.subscriber)], ())
@@ -52,14 +52,14 @@ def framed(answer: wire.FromClient) -> tuple[bytes, bytes | None]:
 
 @dataclass
 class Channel(System):
-    """A publisher and subscribers that answer at once, each by a relay, over a channel that loses what it is told to.
+    """A publisher and subscribers that answer at once, each by a relay, over a channel that loses chosen messages.
 
-    ``report_after_s`` says how long a subscriber drains, ``start_ack_after_s`` how long a client takes to acknowledge a
+    ``report_after_s`` is how long a subscriber drains, ``start_ack_after_s`` how long a client takes to acknowledge a
     start, ``unacknowledged`` what the publisher reports as that, ``proof_of`` what readiness depends on beside the
     processes, ``log`` how much is in the servers' log, one time that it is asked for after the other,
     ``reads_stored`` whether subscribers read when all is sent, ``all_sent_after_s`` when the publisher has sent 500,
     ``elsewhere`` which clients are on another host, each on one of its own, and what that host's clock shows at a time
-    of ours (ns), where it has COUNTERS; ``told_at`` is what has been sent, with the time (ns) and the client, ``told``
+    of the test (ns), where it has COUNTERS; ``told_at`` has the messages to clients, with time (ns) and id, ``told``
     without the time; ``polls`` is how often it was looked what has come.
     """
 
@@ -168,7 +168,7 @@ class Channel(System):
         self.roster.watch.end()
 
     def _watched(self) -> None:
-        """Every relay hears at once what it is told, and does what is due."""
+        """Every relay hears at once what it is sent, and does what is due."""
         for identity, watch in self.roster.watch.due(self.now_ns):
             client = int(identity)
             if not self._lost(client, watch):
@@ -177,7 +177,7 @@ class Channel(System):
             watcher.work()
 
     def complain(self, text: str) -> None:
-        """The publisher says that it cannot go on."""
+        """The publisher reports that it cannot continue."""
         epoch = self.roster.answers.epoch
         self._say(PUBLISHER, wire.Error(ids=[PUBLISHER], seq=1, epoch=epoch, message=text), 0)
 
@@ -251,7 +251,7 @@ class Channel(System):
         return self.loses(client, message, self._counts[kind])
 
     def _say(self, client: int, answer: wire.FromClient, after_s: float) -> None:
-        """The client's relay says it so much later, unless it is lost."""
+        """The client's relay sends it that much later, unless it is lost."""
         if not self._lost(client, answer):
             self._said += 1
             heapq.heappush(self._coming, (self.now_ns + round(after_s * 1e9), self._said, client, answer))

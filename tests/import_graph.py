@@ -38,7 +38,7 @@ def imports(module: str, text: str, known: Sources) -> Iterator[tuple[int, str]]
         if isinstance(node, ast.Import):
             yield from ((line, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            # The house is written with absolute imports; a relative one is resolved as if in a module, not a package.
+            # Hydra has absolute imports; a relative one is resolved as if in a module, not a package.
             base = ".".join(module.split(".")[: -node.level]) if node.level else ""
             origin = ".".join(part for part in (base, node.module) if part)
             for alias in node.names:

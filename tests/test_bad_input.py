@@ -1,4 +1,4 @@
-"""What a user may get wrong: one line that says what, where and what to try, exit code 2, and nothing is made."""
+"""What a user may get wrong: one line with what, where and what to try, exit code 2, and nothing is made."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hydra.run import launcher
 from tests.suite.waiting import LONG_S
 
 Refused = Callable[[Sequence[str]], str]
-"""What the command says, in this process: that takes milliseconds where a command of its own takes a second."""
+"""The output of the command, in this process: that takes milliseconds where a command of its own takes a second."""
 LONG = "x" * 300
 ZMQ = ("zmqfixed", "--clients", "2")
 KAFKA = ("kafka-fixed", "--clients", "2", "--bootstrap", "127.0.0.1:1")

@@ -30,7 +30,7 @@ duration_s = 1
 
 
 def refused(reading: Callable[..., object], *arguments: object) -> str:
-    """The one line that says what is wrong."""
+    """The one line that states what is wrong."""
     with pytest.raises(ConfigError) as caught:
         reading(*arguments)
     assert "\n" not in str(caught.value)

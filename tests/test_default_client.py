@@ -1,4 +1,4 @@
-"""The implementation of clients that nobody names."""
+"""The implementation of clients if the user names none."""
 
 from __future__ import annotations
 

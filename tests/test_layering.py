@@ -70,7 +70,7 @@ CHANNEL = {
     # The scenario that `hydra check` takes unless another is named, and that examples are of.
     "hydra.cli": "zmq-?rate",
 }
-"""The words that a room may say nevertheless."""
+"""The words that a package may use nevertheless."""
 
 ONLY = {"hydra.jupyter": of("hydra", "jupyter model errors store report measure sweep events analysis")}
 """All that a room may use of hydra."""

@@ -1,4 +1,4 @@
-"""The picture in docs/architecture.md is what the imports say."""
+"""The picture in docs/architecture.md agrees with the imports."""
 
 from __future__ import annotations
 

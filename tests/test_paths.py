@@ -1,7 +1,7 @@
 """Every path and module of Hydra's own that documentation, comments and docstrings name is there.
 
 With ``hydra/`` and without, from the root, from ``hydra/``, ``native/src`` or a folder above the text itself; a file's
-name alone (``step.py``) is that of some file. CHANGELOG tells of what was.
+name alone (``step.py``) is that of some file. CHANGELOG names earlier files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MADE = {"build", "__pycache__", "runs"}
 """Folders of what is compiled or measured."""
 PYTHON = re.compile(r'"""(.*?)"""|#([^\n]*)', re.DOTALL)
 COMMENTS = {".py": PYTHON, ".cc": re.compile("//(.*)"), ".h": re.compile("//(.*)"), ".md": re.compile("(.*)")}
-"""Where a kind of file tells of others; every other kind does behind a ``#``."""
+"""Where a kind of file names others; every other kind does after a ``#``."""
 PATH = re.compile(r"(?<![\w./~$<-])(?:[\w-]+/)+[\w.-]*\w\b(?![*<{])|(?<![\w./*-])\w+\.(?:py|cc|h)\b")
 COMMENT = re.compile("#(.*)")
 MODULE = re.compile(r"(?<![\w./*-])hydra(?:\.[A-Za-z_]\w*)+")
@@ -46,7 +46,7 @@ def names() -> frozenset[str]:
 
 
 def told(path: str) -> Iterator[str]:
-    """The paths and modules that a file tells of."""
+    """The paths and modules that a file names."""
     kind = Path(path).suffix
     text = "\n".join("".join(found) for found in COMMENTS.get(kind, COMMENT).findall((ROOT / path).read_text()))
     for word in PATH.findall(text):
@@ -56,7 +56,7 @@ def told(path: str) -> Iterator[str]:
 
 
 def is_there(word: str, path: str) -> bool:
-    """Whether what a file tells of exists; of a module, also what it has in it."""
+    """Whether what a file names exists; of a module, also the name in it."""
     if "/" not in word and word.endswith(CODE):
         return word in names()
     if "/" in word:

@@ -1,4 +1,4 @@
-"""What a scenario may say of its load, events and objectives, and what is refused before a run."""
+"""The load, events and objectives of a scenario, and what is refused before a run."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def start(epoch: int = 1) -> Start:
 
 
 def configured(*clients: int, answered: Iterable[int] = ()) -> CommandReplies:
-    """These have been told to configure, and some have answered."""
+    """These clients have got a ``configure``, and some have answered."""
     commands = CommandReplies("subscriber")
     commands.give(configure(), clients, 0)
     commands.answered(Configure, 1, answered)
@@ -44,7 +44,7 @@ def test_another_command_of_the_same_kind_makes_the_answers_void() -> None:
     # A late answer to the first one is none to the second.
     assert commands.answered(Configure, 1, [1, 2]) == [2]
     assert commands.waits(Configure, 1)
-    # And so does the first one, said anew to the one that has been told another since.
+    # And so does the first one, repeated to the client that got another one since.
     given = commands.give(configure(), [1, 2], 0)
     assert (given.fresh, given.answered) == ([1], [2])
 
@@ -83,7 +83,7 @@ def test_commands_of_different_kinds_are_answered_apart() -> None:
         commands.give(command, [1], 0)
     commands.answered(Start, 2, [1])
     assert [commands.awaited(kind) for kind in (Configure, Start, Stop, Finish)] == [True, False, True, False]
-    # (An answer to what one has never been told is none.)
+    # (An answer to a command that the client has not had does not count.)
     commands.answered(Stop, 3, [7])
     assert commands.awaited(Stop)
 

@@ -1,4 +1,4 @@
-"""What a group's TCP connections are said to wait for: of a kernel of the test's own, and of real connections."""
+"""What a group's TCP connections wait for: of a kernel of the test's own, and of real connections."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WAITS = replace(NEW, sent_bytes=2000, unsent_bytes=500, busy_us=800_000)
 
 
 class Kernel:
-    """Connections that are what the test says, of one process (10) that has the sockets 5 and 6."""
+    """Connections that the test chooses, of one process (10) that has the sockets 5 and 6."""
 
     def __init__(self, path: Path) -> None:
         self.now_ns = 100 * SECOND

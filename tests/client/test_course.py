@@ -1,4 +1,4 @@
-"""What clients tell of the seconds of a step, and how it is added up."""
+"""The clients' reports of the seconds of a step, and their sums."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def run(program: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.tier("test")
 def test_a_parent_with_a_second_thread_does_not_fork() -> None:
-    """What a library that starts threads at import (numpy's OpenBLAS, unless told not to) would do to a group."""
+    """What a library that starts threads at import (numpy's OpenBLAS, by default) would do to a group."""
     ran = run(
         "import sys, threading\n"
         "from hydra.client import process_group\n"

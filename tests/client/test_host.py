@@ -1,4 +1,4 @@
-"""What is read of this host, and of kernels that tell less."""
+"""What is read of this host, and of kernels with fewer files."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ SOON, AGAIN = GATHERED_WITHIN_NS, RESEND_EVERY_NS
 
 
 def telling(*clients: int) -> PendingRegistrations:
-    """These have been told of, once."""
+    """The registrations of these clients were sent once."""
     joining = PendingRegistrations()
     joining.add(clients, 0)
     joining.take(0, complete=True)

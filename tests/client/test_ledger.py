@@ -29,7 +29,7 @@ def run(first: int, last: int, publisher: int = 1, epoch: int = EPOCH) -> Header
 
 @dataclass
 class Naive:
-    """What a ledger is, said with sets."""
+    """A ledger as sets."""
 
     received: set[int] = field(default_factory=set)
     in_window: set[int] = field(default_factory=set)

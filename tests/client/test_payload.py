@@ -1,4 +1,4 @@
-"""The block of payloads: how many there are, and that they begin anew."""
+"""The block of payloads: how many there are, and that they begin again."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ ANSWER_NS = 7_300_000
 
 
 class Library:
-    """Accepts what it is told to, and knows when; each look at the clock takes a µs."""
+    """Accepts as many as it should, and knows when; each look at the clock takes a µs."""
 
     def __init__(self) -> None:
         self.now_ns = START_NS - 1_000_000
@@ -38,7 +38,7 @@ class Library:
         return self.now_ns
 
     def poll(self) -> None:
-        """Nobody acknowledges."""
+        """No process acknowledges."""
 
     def send(self, messages: Sequence[bytes], first_sequence: int) -> int:
         assert first_sequence == len(self.sent)

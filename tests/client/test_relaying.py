@@ -16,7 +16,7 @@ SOON = GATHERED_WITHIN_NS
 
 
 class Group:
-    """A relay of four clients that writes down what it says, and has a clock that stands."""
+    """A relay of four clients that records its messages, with a clock that stands."""
 
     def __init__(self, role: GroupRole = "subscriber") -> None:
         self.up: list[wire.FromClient] = []
@@ -54,14 +54,14 @@ class Group:
         return dead
 
     def work(self, after_ns: int = 0) -> list[wire.FromClient]:
-        """Lets time pass; what has been said to the controller since the last time."""
+        """Lets time pass; what has been reported to the controller since the last time."""
         self.now_ns += after_ns
         self.relaying.work(self.now_ns)
         said, self.up = self.up, []
         return said
 
     def data(self) -> list[tuple[str, wire.FromController]]:
-        """What clients have been told since the last time."""
+        """What clients have been sent since the last time."""
         said, self.down = self.down, []
         return said
 
@@ -163,7 +163,7 @@ def test_a_replacement_takes_over_with_its_hello() -> None:
     group.take_message("again", hello(2, incarnation=1))
     group.hear_each(ack(2), ack(1), ack(3))
     acks = [m for m in group.work() if isinstance(m, wire.Ack)]
-    # Nobody waits for the one whose place was taken, and nothing that it says counts.
+    # The replaced process is not waited for, and its messages do not count.
     assert [m.ids for m in acks] == [[1, 3]]
     group.data()
     assert group.work(RESEND_EVERY_NS) != []
@@ -329,7 +329,7 @@ def test_the_first_of_its_kind_is_told_at_once() -> None:
     assert group.work() == [first, other]
     assert group.work(SOON) == [second]
     group.data()
-    # They are answers: nobody is asked again, by the relay or because the controller asks again.
+    # They are answers: neither the relay nor the controller makes it send the command again.
     group.obey(configure())
     assert [(m.ids, m.message) for m in group.work(SOON) if isinstance(m, wire.Error)] == [([1, 2], "a"), ([3], "b")]
     assert (group.work(RESEND_EVERY_NS), group.data()) == ([], [])

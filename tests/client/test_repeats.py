@@ -1,4 +1,4 @@
-"""When something is said again."""
+"""The times of resends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SECOND = 1000 * MS
 
 
 def times_ms(repeats: Backoff, until_ms: int, late_ms: int = 0) -> list[int]:
-    """When it is said by somebody who wakes up exactly then, or always so much too late."""
+    """The times of resends, by a loop that wakes up exactly then, or always that much too late."""
     said: list[int] = []
     while repeats.next_ns is not None and repeats.next_ns <= until_ms * MS:
         assert not repeats.due(repeats.next_ns - 1)

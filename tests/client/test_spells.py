@@ -1,4 +1,4 @@
-"""Subscribers that are slow or gone for a while."""
+"""Subscribers that are slow or disconnected for a while."""
 
 from __future__ import annotations
 

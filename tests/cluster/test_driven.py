@@ -1,4 +1,4 @@
-"""What engines with a driver have in common, over a driver that only notes what it is told."""
+"""What engines with a driver have in common, over a driver that only notes its calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STOP_WITHIN_S = 5.0
 
 
 class NotingDriver:
-    """Says what it was given to say, a batch for each time that it is asked."""
+    """Gives its messages, a batch at each call."""
 
     def __init__(self, *batches: list[Message], ends: bool) -> None:
         self.batches = list(batches)
@@ -66,7 +66,7 @@ class NotingState:
 
 
 class Subject(DriverEngine[NotingState]):
-    """An engine whose clock goes on by a second whenever it is read."""
+    """An engine whose clock continues by a second whenever it is read."""
 
     def __init__(self, *batches: list[Message], ends: bool = True) -> None:
         self.driver, self.state, self.now = NotingDriver(*batches, ends=ends), NotingState(), 0.0

@@ -114,7 +114,7 @@ SLOW, FAST = [100.0 + n for n in range(10)], [130.0 + n % 3 for n in range(10)]
         (RX, FAST, {1, 2}, NO_DIFFERENCE),
         (RX, SLOW, set(range(9)), "slower"),
         (P99, [50.0 + n for n in range(10)], {1}, "lower latency"),
-        # Nobody says what is better: it speaks against any difference.
+        # Neither direction is better: any difference counts.
         ("reordered", FAST, {1}, "higher"),
         ("reordered", FAST, {1, 2}, NO_DIFFERENCE),
     ],

@@ -104,7 +104,7 @@ def test_no_number_of_repeats_is_suggested_beyond_reason() -> None:
     ("ps", "each"),
     [
         ([0.001, 0.5], [0.025, 0.025]),
-        # Holm tests the second one at 5 %, because the first is gone.
+        # Holm tests the second one at 5 %, because the first is decided.
         ([0.001, 0.04], [0.025, 0.05]),
         ([0.03, 0.04], [0.025, 0.025]),
         ([], []),

@@ -19,7 +19,7 @@ from tests.suite.waiting import PATIENCE, SOON_S
 CLIENT = 3
 """Who is under test, where it is one."""
 ONE, OTHER, STRANGER = 100, 101, 666
-"""Publishers that a subscriber is told of, and one that it is not."""
+"""Publishers that a subscriber's settings name, and one that they do not."""
 LEAD_NS = round(60_000_000 * PATIENCE)
 """How far ahead of its window a start is sent here, at least."""
 _MOST_AHEAD_NS = 1_000_000_000
@@ -39,7 +39,7 @@ class Window:
 
     @property
     def clock(self) -> wire.HostClock:
-        """What clients are told of the step's clock."""
+        """The step's clock as clients get it."""
         return wire.HostClock(at_ns=self.at_ns, step_ns=self.at_ns + self.offset_ns, rate_ppb=self.rate_ppb)
 
     def now_ns(self) -> int:
@@ -95,9 +95,9 @@ class Bench:
         lifeline: bool = True,
         await_hello: bool = True,
     ) -> GroupProgram:
-        """Starts a group and waits until its relay has said hello, told of its clients and read their welcome.
+        """Starts a group and waits until its relay has sent ``hello``, registered its clients and read their welcome.
 
-        A client that ends before its welcome was read has a successor that is told of twice before it is meant.
+        A client that ends before its welcome was read has a successor that is registered twice before it is meant.
         """
         standard = [kind, "--group", group, "--first-id", str(first_id), "--count", str(count)]
         program = self._start(command, [*standard, *arguments], env or {}, lifeline=lifeline)
@@ -108,7 +108,7 @@ class Bench:
         return program
 
     def refused(self, command: str, arguments: Sequence[str], env: Mapping[str, str] | None = None) -> str:
-        """Starts a group that cannot be; the one line that it says of it before it ends with exit code 2."""
+        """Starts a group that cannot be; the one line that it prints before it ends with exit code 2."""
         program = self._start(command, arguments, env or {})
         assert program.process.wait(SOON_S) == 2
         (line,) = program.stderr().splitlines()
@@ -161,7 +161,7 @@ class Bench:
         self.peer.heard(wire.Ack, ids, epoch=epoch, command="configure")
 
     def start(self, ids: Sequence[int], epoch: int, duration_s: float, *, rate_ppb: int = 0) -> Window:
-        """Sends ``start`` for a window a little ahead and waits until everybody has it.
+        """Sends ``start`` for a window a little ahead and waits until all clients have it.
 
         It is further ahead where a ping takes long, so that clients of a busy machine have the start in time, too.
         ``rate_ppb`` is how much faster than this host's the step's clock has been running for a while.
@@ -260,14 +260,14 @@ class Bench:
         assert same_answer(*self.peer.said(wire.Report, client, epoch=epoch))
 
     def hears_why_not(self, client: int, epoch: int, named: str = "") -> None:
-        """Waits until a client says that it cannot do what it was told, for a reason with this in it, and goes on."""
+        """Waits until a client reports that it cannot obey, for a reason with this text, and continues to run."""
         error = self.peer.heard(wire.Error, [client], epoch=epoch)
         assert error.message
         assert named in error.message
         assert not error.fatal
 
     def reported(self, client: int, epoch: int, timeout_s: float = SOON_S) -> SubscriberReport:
-        """Waits for the report of a subscriber that has been told to finish."""
+        """Waits for the report of a subscriber that has been instructed to finish."""
         report = self.peer.heard(wire.Report, [client], epoch=epoch, timeout_s=timeout_s).subscriber
         assert report is not None
         return report
@@ -283,7 +283,7 @@ class Bench:
         self.peer.stays(lambda: len(self._answers()) == before, "an answer, or its end", 0.3)
 
     def _answers(self) -> list[wire.FromClient | Arrival]:
-        """What has been said beside answers to ``configure`` and pings."""
+        """The messages except answers to ``configure`` and pings."""
         return [
             m
             for m in self.peer.log
@@ -293,16 +293,16 @@ class Bench:
     # --- ends ------------------------------------------------------------------------------------------------------
 
     def quit(self) -> None:
-        """Dismisses everybody."""
+        """Dismisses every client."""
         self.peer.tell_everyone(wire.Quit())
 
     def rest(self, epoch: int) -> None:
-        """Ends whatever everybody does, by the configuration of an epoch in which there is nothing to do."""
+        """Ends what the clients do, by the configuration of an epoch in which there is nothing to do."""
         ids = [client for hello in self.peer.said(wire.Hello) for client in hello.ids]
         self.peer.send_to(
             ids, wire.Configure(epoch=epoch, number=1, settings=StepSettings().shared, publishers=[], probe=False)
         )
-        # Without a topic, say, it is an error, and as good. Who has ended says nothing.
+        # Without a topic, for example, it is an error, and as good. An ended client sends nothing.
         said = self.peer.said
         self.peer.wait(
             lambda: (

@@ -94,7 +94,7 @@ def bench(bench: Bench, first_epoch: int) -> Bench:
 def share(request: pytest.FixtureRequest, first_epoch: int) -> Iterator[Share]:
     """Gives a program that tests before this one may have used: to start one takes longer than most of them do.
 
-    Whoever harms it, or needs one that has done nothing yet, asks for ``bench`` and launches its own.
+    A test that harms it, or needs a new one, takes ``bench`` and launches its own.
     """
     failed, used = request.session.testsfailed, list[Bench]()
 

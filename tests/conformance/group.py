@@ -53,7 +53,7 @@ class GroupProgram:
         self.pid = self.process.pid
 
     def members(self) -> list[psutil.Process]:
-        """Every living process of the group: the program is a session leader, and nobody leaves its session."""
+        """Every living process of the group: the program is a session leader, and no process leaves its session."""
         found = []
         for pid in psutil.pids():
             with contextlib.suppress(psutil.Error, ProcessLookupError):
@@ -66,7 +66,7 @@ class GroupProgram:
         return [process for process in self.members() if process.pid != self.pid]
 
     def cut_lifeline(self) -> None:
-        """What happens when whoever launched the group dies."""
+        """What happens when the process that launched the group dies."""
         if self._write >= 0:
             os.close(self._write)
             self._write = -1
@@ -76,7 +76,7 @@ class GroupProgram:
         return self.process.poll()
 
     def stderr(self) -> str:
-        """What the group has said on stderr so far."""
+        """The group's stderr so far."""
         self._stderr.seek(0)
         return self._stderr.read().decode(errors="replace")
 

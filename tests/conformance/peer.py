@@ -3,7 +3,7 @@
 It is not :class:`hydra.control.controller.Controller`, whose idempotence would hide an answer that came twice.
 
 What relays gather is taken apart again: a ``joined`` becomes an :class:`Arrival` for each client, and a ``batch`` a
-``report`` for each, so that a test can ask what one client said.
+``report`` for each, so a test can read the messages of one client.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """What a ``joined`` tells of one client."""
+    """One client of a ``joined``."""
 
     ids: Sequence[int]
     seq: int
@@ -45,7 +45,7 @@ class ControlPeer:
 
     Data sockets take part in the same loop: :meth:`watch` gives a socket a callback for when it is readable.
 
-    Tests that share a program count their epochs from 1, each of them: :meth:`begin_anew` says what is added to them on
+    Tests that share a program count their epochs from 1: :meth:`begin_anew` decides what is added to them on
     the wire, on both channels, so that the program sees them rise.
     """
 
@@ -74,7 +74,7 @@ class ControlPeer:
         self._welcomed: set[bytes] = set()
         self._named: dict[tuple[bytes, int], int] = {}
         self._read: dict[tuple[bytes, int], dict[tuple[bytes, int], int]] = {}
-        """By relay and ping: the clients that it was told are welcome before."""
+        """By relay and ping: the clients that were welcomed before the ping."""
         self._settled: dict[tuple[bytes, int], int] = {}
         self._configured: dict[int, wire.Configure] = {}
         self._told: list[Command] = []
@@ -83,7 +83,7 @@ class ControlPeer:
         """What is added to a test's epochs."""
 
     def begin_anew(self, first_epoch: int) -> None:
-        """Forgets what tests so far have said and heard, but for who is there, and closes their data sockets."""
+        """Forgets all messages so far, keeps the connections, and closes the tests' data sockets."""
         self.first_epoch = first_epoch
         self.log[:] = [message for message in self.log if isinstance(message, wire.Hello | Arrival)]
         for forgotten in (self.payloads, self._configured, self._told):
@@ -135,7 +135,7 @@ class ControlPeer:
         self._poller.unregister(socket)
         del self._watched[socket]
 
-    # --- what clients said -----------------------------------------------------------------------------------------
+    # --- messages of clients -----------------------------------------------------------------------------------------
 
     def said(self, kind: type[M], client: int | None = None, **required: object) -> list[M]:
         """The messages of this type so far, of this client and with these field values, oldest first."""
@@ -150,7 +150,7 @@ class ControlPeer:
     def heard(
         self, kind: type[M], ids: Iterable[int], *, times: int = 1, timeout_s: float = SOON_S, **required: object
     ) -> M:
-        """Waits until each client has said this ``times`` times; returns the last one of the last client."""
+        """Waits until each client has reported this ``times`` times; returns the last one of the last client."""
         clients = list(ids)
         self.wait(
             lambda: all(len(self.said(kind, c, **required)) >= times for c in clients),
@@ -164,14 +164,14 @@ class ControlPeer:
         return self.said(Arrival, client)[-1]
 
     def relay(self, group: str = "g") -> wire.Hello:
-        """What the latest relay of a group says of it."""
+        """The latest ``hello`` of a group's relay."""
         return self.said(wire.Hello, group=group)[-1]
 
     def present(self, ids: Iterable[int]) -> None:
         """Waits until these clients are there."""
         self.heard(Arrival, ids, timeout_s=LONG_S)
 
-    # --- what they are told ----------------------------------------------------------------------------------------
+    # --- messages to clients ----------------------------------------------------------------------------------------
 
     def send_to(self, ids: Iterable[int], message: wire.FromController) -> None:
         """Sends a command to these clients, through the latest relays of their groups."""
@@ -187,7 +187,7 @@ class ControlPeer:
     def tell_anew(self, ids: Iterable[int], message: Command) -> None:
         """Sends a command; one that was sent before becomes another one, with the next number that is free.
 
-        A relay answers what is said again by itself, and its clients are asked here.
+        A relay answers a repeated command by itself, so this one reaches its clients.
         """
         if message in self._told:
             numbers = [told.number for told in self._told if told.epoch == message.epoch]
@@ -216,7 +216,7 @@ class ControlPeer:
         self._socket.send_multipart((identity, wire.encode(message)))
 
     def relays_in_sync(self, ids: Iterable[int]) -> None:
-        """A ping and its echo: the relays of these clients have read everything that was told before."""
+        """A ping and its echo: the relays of these clients have read everything that was sent before."""
         token = time.monotonic_ns()
         clients = list(ids)
         for identity, _, _ in self._connections(clients):
@@ -225,11 +225,11 @@ class ControlPeer:
         self.heard(wire.Ack, clients, command="ping", echo=token)
 
     def sync(self, ids: Iterable[int]) -> float:
-        """Everything told before has been obeyed; the slowest round trip in seconds.
+        """All earlier commands have been obeyed; the slowest round trip in seconds.
 
         Relays answer pings for themselves. So clients are given what they are configured for once more, a little
-        different: a relay passes that on, and a client that has this epoch only says so again. (Those that could not be
-        configured try again and say that. Of those that have not been told yet, only the relay is asked.)
+        different: a relay passes that on, and a client in this epoch only answers again. (Those that could not be
+        configured try again and answer. For clients without a command yet, only the relay is asked.)
         """
         clients = list(ids)
         self.relays_in_sync(clients)
@@ -250,7 +250,7 @@ class ControlPeer:
         return len(acknowledged) + len(self.said(wire.Error, client, epoch=epoch))
 
     def vanish(self) -> None:
-        """Is gone from one moment to the next, without a word; nothing is heard any more."""
+        """Ends at once, without a message; nothing is received any more."""
         self._poller.unregister(self._socket)
         self._socket.close()
 

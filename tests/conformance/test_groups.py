@@ -78,7 +78,7 @@ def test_the_parent_has_one_thread_and_no_socket(three: Bench) -> None:
 
 
 def test_idle_clients_sleep(three: Bench) -> None:
-    """Whoever never sleeps is never seen asleep; whoever wakes up all the time is switched to as often."""
+    """A process that never sleeps is never seen asleep; one that wakes up all the time is switched to as often."""
     (program,) = three.groups
     members = {process.pid: process for process in program.members()}
 
@@ -156,7 +156,7 @@ def test_a_relay_that_is_told_to_watch_reads_its_host_its_threads_and_its_connec
     assert all(sample.host is not None for sample in samples)
     pids = {process.pid for process in program.members()}
     assert {thread.pid for sample in samples for thread in sample.threads} <= pids
-    # What is said is since the reading before: not yet in the first one.
+    # The figures are since the previous reading: the first one has none.
     assert [sample.connections is None for sample in samples] == [True] + [False] * (len(samples) - 1)
     assert not samples[0].threads
 
@@ -184,7 +184,7 @@ def check_counters_of_this_host(earlier: HostCounters, samples: list[HostCounter
     now = HostSampler().read()
     assert last.memory_total == now.memory_total
     assert last.pressure_us.keys() == now.pressure_us.keys()
-    # Those of others' containers come and go meanwhile.
+    # Meanwhile interfaces of other containers appear and disappear.
     lasting = earlier.interfaces.keys() & now.interfaces.keys()
     assert last.interfaces.keys() >= lasting
     for old, its, new in ((of.interfaces[n] for of in (earlier, last, now)) for n in lasting):
@@ -253,7 +253,7 @@ def test_quit_in_the_middle_of_a_step(bench: Bench, zmq_client: str) -> None:
     assert bench.await_gone(subscriber) == 0
 
 
-# --- the controller is gone, or wrong --------------------------------------------------------------------------------
+# --- the controller has ended, or is another one ----------------------------------------------------------------------
 
 
 def test_a_cut_lifeline_ends_everything(bench: Bench, zmq_client: str) -> None:
@@ -285,7 +285,7 @@ def test_without_a_lifeline_silence_ends_the_group(silent_bench: Bench, zmq_clie
         silent_bench.peer.tell_everyone(Ping(time_ns=1))
         silent_bench.peer.stays(lambda: program.exit_code() is None, "nobody exits while there are pings")
     assert len(program.children()) == 3
-    # … and then nobody speaks any more.
+    # … and then it sends nothing any more.
     assert silent_bench.await_gone(program) == 4
     assert "silent" in program.stderr()
 
@@ -293,7 +293,7 @@ def test_without_a_lifeline_silence_ends_the_group(silent_bench: Bench, zmq_clie
 @pytest.mark.tier("all")
 def test_a_controller_that_vanished_holds_nobody_up(silent_bench: Bench, zmq_client: str) -> None:
     program = silent_bench.launch(zmq_client, "zmq-sub", lifeline=False)
-    # Far more to say within the silence than a queue of libzmq's holds by default.
+    # Far more messages within the silence than a queue of libzmq's holds by default.
     silent_bench.tell_configure([1], 1, step_settings(rate=1.0), probe=False, progress_s=0.0001)
     silent_bench.peer.heard(Ack, [1], command="configure")
     silent_bench.start([1], 1, 60)
@@ -390,7 +390,7 @@ def test_the_relay_has_a_client_killed_that_hangs(three: Bench) -> None:
 
 
 def test_an_evict_of_an_earlier_incarnation_is_not_its_successors(bench: Bench, zmq_client: str) -> None:
-    """It is said again as long as nobody has told of the end, and may come after the replacement."""
+    """It is repeated until its end is known, and may arrive after the replacement's."""
     bench.launch(zmq_client, "zmq-sub", first_id=1, count=2)
     before = bench.peer.process(2).pid
     again = Evict(ids=[2], incarnation=0)

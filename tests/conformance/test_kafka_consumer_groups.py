@@ -40,13 +40,13 @@ def three(bench: Bench, kafka_client: str) -> Bench:
 
 
 def joined(bench: Bench, epoch: int, log: Log, ids: Sequence[int], begin: dict[int, int] | None = None) -> None:
-    """Begins a step in which these are one group, and read from the log's end on unless told otherwise."""
+    """Begins a step in which these are one group, and read from the log's end on by default."""
     system = {**(log.from_here() if begin is None else log.at(begin)), "group": f"{log.topic}-all"}
     theirs: dict[str, Any] = {"group": "all", "probe": begin is None, "progress_s": 0.05}
     bench.configure_subscribers(ids, epoch, MEMBER, publishers={PUBLISHER: ""}, system=system, **theirs)
 
     def ready() -> bool:
-        # Whoever had a partition a moment ago may have read its probe: they go on, as a publisher's do.
+        # The last member with a partition may have read its probe: probes continue, as a publisher's do.
         for partition in range(log.partitions):
             log.write(PROBE_EPOCH, [epoch], publisher=PUBLISHER, partition=partition)
         return all(bench.peer.said(Ready, client, epoch=epoch) for client in ids)
@@ -70,7 +70,7 @@ def received(report: SubscriberReport) -> set[int]:
 
 
 def read(bench: Bench, epoch: int, ids: Sequence[int], messages: int) -> None:
-    """Waits until these members together have told of so many messages."""
+    """Waits until these members together have reported this many messages."""
 
     def so_many() -> bool:
         told = (bench.peer.said(Progress, client, epoch=epoch) for client in ids)
@@ -90,10 +90,10 @@ def test_members_share_the_partitions_and_each_step_begins_at_its_offsets(member
         assert [(r.drain, r.undrained, r.stale, r.ledgers[0].duplicates) for r in told] == [("quiet", 0, 0, 0)] * 2
         assert told[0].system is not None
         assert told[0].system.keys() == {"rebalance_ms", "rebalances"}
-        # The group of the first step goes on in the second.
+        # The group of the first step continues in the second.
         joining = told[1].system if epoch == 1 else None
         assert joining is None or (joining["rebalances"] >= 1 and joining["rebalance_ms"] > 0)
-        # What nobody is to count comes in between; the next step begins behind it.
+        # Records that must not count come in between; the next step begins behind it.
         wide_log.write(epoch, range(400, 450), publisher=PUBLISHER)
 
 

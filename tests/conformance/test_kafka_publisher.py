@@ -74,7 +74,7 @@ def test_probes_reach_every_partition_until_the_start(publisher: Bench, wide_log
 
 @pytest.mark.parametrize("acks", ["0", "1"])
 def test_a_configure_without_probe_ends_the_probes(publisher: Bench, wide_log: Log, acks: str) -> None:
-    """Nobody acknowledges with acks 0: what the log grows by from here on is what was sent."""
+    """With acks 0 there are no acknowledgements: what the log grows by from here on is what was sent."""
     topic, settings = wide_log.from_here(), with_values(STEADY, acks=acks)
     configured(publisher, 5, topic, settings)
     publisher.peer.wait(lambda: sum(wide_log.end().values()) > 0, "a probe")

@@ -1,4 +1,4 @@
-"""What a Kafka subscriber must do: every message from the start offset on, exactly, and say what it left waiting."""
+"""What a Kafka subscriber must do: every message from the start offset on, exactly, and report what it left waiting."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_steps_follow_each_other(subscriber: Bench, wide_log: Log) -> None:
     begun(subscriber, 1, wide_log, ONE)
     wide_log.write(1, range(100), publisher=ONE)
     assert subscriber.subscriber_report(CLIENT, 1, {ONE: 100}, system=wide_log.end_of_data()).ledgers[0].missing == 0
-    # What nobody is to count comes in between; the next start offset lies behind it.
+    # Records that must not count come in between; the next start offset lies behind it.
     wide_log.write(1, range(100, 150), publisher=ONE)
     begun(subscriber, 2, wide_log, ONE)
     wide_log.write(2, range(80), publisher=ONE)

@@ -1,4 +1,4 @@
-"""What a group's relay must do: let its clients in and nobody else, gather what they say, and remember it."""
+"""What a group's relay must do: accept its clients and no other process, gather their replies, and keep them."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def acked(bench: Bench, command: str, epoch: int = 1) -> list[list[int]]:
 
 
 def obeyed(bench: Bench, ids: list[int], command: wire.Configure | wire.Start | wire.Stop, times: int = 1) -> None:
-    """Tells clients a command of epoch 1, and waits until they have said ``times`` that they obeyed such a one."""
+    """Sends clients a command of epoch 1, and waits until they have acknowledged such a command ``times`` times."""
     bench.peer.send_to(ids, command)
     bench.peer.heard(wire.Ack, ids, epoch=1, command=type(command).__name__.lower(), times=times)
 
 
 def finished(bench: Bench, ids: list[int], finish: wire.Finish = FINISH) -> None:
-    """Tells clients the end of epoch 1, and waits for their reports."""
+    """Sends clients the end of epoch 1, and waits for their reports."""
     bench.peer.send_to(ids, finish)
     bench.peer.heard(wire.Report, ids, epoch=1)
 
@@ -125,7 +125,7 @@ def test_clients_are_told_of_until_a_welcome_names_them(bench: Bench, zmq_client
     def told() -> Counter[int]:
         return Counter(client for joined in bench.peer.said(wire.Joined) for client in joined.ids)
 
-    # Those who came apart from the others are told of apart from them.
+    # Clients that joined separately are registered separately.
     once_more = told() + Counter([1, 2, 3])
     bench.peer.wait(lambda: told() >= once_more, "they are told of again")
     bench.peer.stays(lambda: told() == once_more, "told of after the welcome", 1.5)
@@ -160,7 +160,7 @@ def test_answers_of_all_are_one_message(eight: Bench) -> None:
     speaker = Speaker(eight.peer, PUBLISHER)
     connected(eight, 1, speaker, ids=ids, settings=DEEP)
     for told in (acked(eight, "configure"), [ready.ids for ready in eight.peer.said(wire.Ready, epoch=1)]):
-        # As long as the machine keeps nobody waiting that is one; never is anybody told of twice.
+        # It is one message unless the machine is slow; no client is named twice.
         assert len(told) < 8
         assert sorted(client for clients in told for client in clients) == ids
 
@@ -196,7 +196,7 @@ def test_who_reports_later_is_in_a_batch_of_its_own(eight: Bench) -> None:
     assert [head.ids for head, _ in first] == [[1, 3, 4], [2]]
     rows = subscriber_table.decode(first[0][0].ids, first[0][0].columns, first[0][1])
     assert (rows.ids.tolist(), rows.latency_count.tolist()) == ([1, 3, 4], [0, 0, 0])
-    # Said again, they are the same to the last byte.
+    # Repeated, they are the same to the last byte.
     eight.peer.send_to(ids, FINISH)
     eight.peer.wait(lambda: len(eight.peer.payloads) == 4, "both of them again")
     again = eight.peer.payloads[2:]
@@ -227,11 +227,11 @@ def test_latencies_of_a_cohort_are_summed_apart(eight: Bench) -> None:
     assert (rows.latency_p50_us <= rows.latency_p99_us).all()
 
 
-# --- said again ------------------------------------------------------------------------------------------------------
+# --- repeated ------------------------------------------------------------------------------------------------------
 
 
 def test_a_command_that_was_not_answered_is_said_again_by_the_relay(eight: Bench) -> None:
-    """Who cannot be configured ignores a start; once it can be, nobody has to tell it again."""
+    """Who cannot be configured ignores a start; once it can be, no command has to be sent again."""
     eight.tell_configure([1], 1, DEEP, system={"rcvhmw": 5})
     eight.hears_why_not(1, 1)
     eight.tell_start([1], 1, Window(2**62, 2**62 + 1, 0))
@@ -305,7 +305,7 @@ def test_a_replacement_gets_nothing_of_what_its_predecessor_was_told(eight: Benc
         os.kill(eight.peer.process(2).pid, signal.SIGKILL)
     eight.peer.heard(wire.ChildExit, [2])
     eight.peer.heard(Arrival, [2], incarnation=1)
-    # Longer than a command that is not answered waits to be said again.
+    # Longer than a command that is not answered waits to be repeated.
     eight.peer.stays(lambda: not eight.peer.said(wire.Ack, 2, command="configure"), "an answer to somebody else's", 2.5)
     obeyed(eight, [1, 2], PLAIN)
 

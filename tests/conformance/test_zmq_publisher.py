@@ -125,7 +125,7 @@ def test_the_schedule_is_kept_exactly(publisher: Bench, rate: float, seconds: fl
     window = publisher.start([CLIENT], 2, seconds)
     listener.clock = window.now_ns
     publisher.await_end(window, 0.1)
-    # It stops by itself, and says nothing that nobody asked for.
+    # It stops by itself, and sends nothing unasked.
     assert not publisher.peer.said(Report, epoch=2)
     assert not publisher.peer.said(Progress)
     report = publisher.publisher_report(CLIENT, 2, window)
@@ -204,7 +204,7 @@ def test_what_the_system_does_not_know_is_refused_by_name(
 
 
 def test_why_it_stopped_early_is_told_until_the_stop(bench: Bench, zmq_client: str) -> None:
-    """Nobody else knows that the window is over, and any message may be lost."""
+    """Only it knows that the window is over, and any message may be lost."""
     # Every process is beyond this limit from the start.
     bench.launch(zmq_client, "zmq-pub", first_id=CLIENT, env={"HYDRA_MEMORY_LIMIT_BYTES": "1000000"})
     bench.configure_publisher(CLIENT, 1, DEEP, probe=False)
@@ -235,7 +235,7 @@ def test_the_end_of_a_step_is_marked_at_doubling_distances_until_the_next_config
     report = publisher.publisher_report(CLIENT, 3, window)
     publisher.peer.wait(lambda: len(listener.end_markers(3)) == 5, "five end markers")
     markers = listener.end_markers()
-    # Behind everything that was sent, and told by the clock.
+    # After everything that was sent, by the clock.
     assert listener.arrivals.index(markers[0]) > listener.arrivals.index(listener.data(3)[report.sent - 1])
     assert {(m.publisher, m.size, m.sequence) for m in markers} == {(CLIENT, 24, 2**63 | 3)}
     assert all(window.stop_ns < m.time_ns <= m.arrived_ns for m in markers)
@@ -256,7 +256,7 @@ def test_a_configure_without_probe_ends_the_probes(publisher: Bench) -> None:
     publisher.tell_configure([CLIENT], 3, DEEP, probe=False)
     assert publisher.peer.heard(Ready, [CLIENT], epoch=3, times=2).endpoint == endpoint
     count = len(listener.probes())
-    # One may have been on its way; another configure with probe, once they have ended, does not begin them anew.
+    # One may have been on its way; another configure with probe, once they have ended, does not begin them again.
     publisher.tell_configure([CLIENT], 3, DEEP, probe=True)
     publisher.peer.heard(Ack, [CLIENT], epoch=3, command="configure", times=3)
     publisher.peer.stays(lambda: len(listener.probes()) <= count + 1, "a probe after their end", 0.7)

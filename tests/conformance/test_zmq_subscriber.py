@@ -1,4 +1,4 @@
-"""What a ZMQ subscriber must do: obey, and prove that it hears everyone."""
+"""What a ZMQ subscriber must do: obey, and prove that it receives from every publisher."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a ZMQ subscriber must do: take latencies, hold a rate, reconnect, tell how far it is."""
+"""What a ZMQ subscriber must do: take latencies, hold a rate, reconnect, report its progress."""
 
 from __future__ import annotations
 

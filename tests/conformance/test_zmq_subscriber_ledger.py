@@ -63,7 +63,7 @@ def test_what_was_never_acknowledged_is_not_expected(subscriber: Bench) -> None:
     one, _ = begun(subscriber)
     one.send(1, [n for n in range(100) if n not in (7, 8, 30)])
     report = subscriber.subscriber_report(CLIENT, 1, {ONE: 100}, unacknowledged={ONE: [(8, 9), (40, 44)]})
-    # Expected are 93; 7 and 30 of them are missing. 9 and 40 … 44 came although nobody vouched for them.
+    # Expected are 93; 7 and 30 of them are missing. 9 and 40 … 44 came although they were not acknowledged.
     assert only_ledger(report) == LedgerCounts(
         publisher=ONE, received=91, in_window=91, missing=2, missing_ranges=[(7, 7), (30, 30)], extra=6
     )

@@ -1,4 +1,4 @@
-"""What clients must do about a load that changes, the seconds of a step, and spells."""
+"""What clients must do about a load that changes, the seconds of a step, and impairments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SETTINGS = step_settings(sndhwm=0, rate=150.0)
 
 
 def told(bench: Bench) -> dict[int, SecondCounts]:
-    """What has been told of each second, added up."""
+    """The sum of the reports of each second."""
     together = TimeSeriesSum()
     for course in bench.peer.said(TimeSeries, CLIENT):
         together.add(course.seconds)
@@ -24,12 +24,12 @@ def told(bench: Bench) -> dict[int, SecondCounts]:
 
 
 def all_told(bench: Bench, messages: int) -> bool:
-    """Whether a subscriber has told of so many, in whatever second."""
+    """Whether a subscriber has reported this many, in whatever second."""
     return sum(second.messages for second in told(bench).values()) == messages
 
 
 def listened_to_by(subscribers: int, speaker: Speaker) -> bool:
-    """Whether a speaker has so many subscribers now."""
+    """Whether a speaker has this many subscribers now."""
     return speaker.present == subscribers
 
 
@@ -83,7 +83,7 @@ def test_one_that_is_gone_gets_nothing_and_comes_back(subscriber: Bench) -> None
 
 def test_a_slow_one_reads_at_its_rate_for_a_while(queueing_subscriber: Bench) -> None:
     one, window = begun(queueing_subscriber, 1, 1.2, spells=[Impairment("slow", 0.0, 1.0, 20.0)], course_s=0.2)
-    # The spell begins with the window, and not before it is looked at.
+    # The impairment begins with the window, and not before it is looked at.
     queueing_subscriber.await_moment(window, 0.05)
     one.send(1, range(1000), time_ns=window.now_ns())
     queueing_subscriber.await_end(window)

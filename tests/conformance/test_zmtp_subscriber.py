@@ -149,7 +149,7 @@ def test_a_publisher_that_is_gone_is_called_until_it_is_back(subscriber: Bench, 
     begun(subscriber, plain).say(plain.message(1, 0))
     plain.close()
     got(subscriber, 1, 1)
-    # Several calls find nobody.
+    # Several calls find no publisher.
     subscriber.peer.stays(lambda: not subscriber.peer.said(Error), "an error", 0.5)
     back = PlainPublisher(subscriber.peer, ONE, port=plain.port)
     caller = back.called(1)

@@ -1,4 +1,4 @@
-"""A publisher on plain sockets, which says the bytes that a test tells it to: ZMTP 3.0, well or badly spoken."""
+"""A publisher on plain sockets, which sends the bytes that a test gives it: ZMTP 3.0, correct or not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MORE, LONG, COMMAND = 1, 2, 4
 
 
 def greeting(mechanism: bytes = b"NULL", major: int = 3) -> bytes:
-    """What a server says first."""
+    """The first bytes of a server."""
     return b"\xff" + bytes(7) + b"\x01\x7f" + bytes([major, 0]) + mechanism.ljust(20, b"\0") + b"\x01" + bytes(31)
 
 
@@ -34,7 +34,7 @@ def ready(kind: bytes = b"PUB") -> bytes:
 
 
 HELLO = greeting() + ready()
-"""All that a publisher says before messages."""
+"""All bytes of a publisher before messages."""
 
 
 class Caller:
@@ -52,7 +52,7 @@ class Caller:
 
 
 class PlainPublisher:
-    """Listens, says the same to everybody who calls, and keeps what they say."""
+    """Listens, sends the same bytes to every caller, and keeps the callers' bytes."""
 
     def __init__(self, peer: ControlPeer, publisher: int, opening: bytes = HELLO, port: int = 0) -> None:
         self.publisher = publisher
@@ -89,12 +89,12 @@ class PlainPublisher:
             caller.socket.close()
 
     def called(self, times: int) -> Caller:
-        """Waits until somebody has called so often; the last one."""
+        """Waits until there were this many calls; the last one."""
         self._peer.wait(lambda: len(self.callers) >= times, f"{times} callers")
         return self.callers[times - 1]
 
     def heard(self, caller: Caller, words: bytes) -> None:
-        """Waits until this caller has said all of this, and no more."""
+        """Waits until this caller has reported all of this, and no more."""
         self._peer.wait(lambda: caller.heard == words or len(caller.heard) > len(words), f"{words!r}")
         assert caller.heard == words
 

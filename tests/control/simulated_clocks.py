@@ -18,7 +18,7 @@ _SECOND_NS: Final = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """A host's clock; ``wander`` is how far its rate swings about ``drift``, in the course of ``swing_s``."""
+    """A host's clock; ``wander`` is how far its rate swings about ``drift``, within ``swing_s``."""
 
     offset_ns: int = 0
     drift: float = 0.0

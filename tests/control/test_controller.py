@@ -1,4 +1,4 @@
-"""The controller's socket against real peers: who gets in, what is counted, and that nobody keeps others waiting."""
+"""The controller's socket against real peers: who gets in, what is counted, and that no peer keeps others waiting."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def counted(controller: Controller, *reasons: str) -> None:
 def relay_of(
     controller: Controller, peers: Peers, ids: Sequence[int] = (1, 2, 3), *, come: int = 3, **changes: object
 ) -> Peer:
-    """A relay, so many of whose clients have joined."""
+    """A relay; this number of its clients have joined."""
     relay = peers()
     relay.send(hello(list(ids), **{**OUR_HOST, **changes}))
     assert relay.next(controller) == welcome()
@@ -105,14 +105,14 @@ def relay_of(
 
 
 def next_beside_pings(relay: Peer, controller: Controller) -> wire.FromController:
-    """What it is told beside the pings that ask for its time."""
+    """Its messages except the pings that ask for its time."""
     while isinstance(message := relay.next(controller), wire.Ping):
         pass
     return message
 
 
 def serves(controller: Controller, peers: Peers) -> Peer:
-    """A good relay says hello, is welcomed, told something and heard."""
+    """A good relay sends ``hello``, is welcomed, gets a command and answers."""
     good = relay_of(controller, peers, [9], group="other")
     controller.send_to([9], wire.Quit())
     assert good.next(controller) == wire.Quit()

@@ -1,4 +1,4 @@
-"""Who is told to watch which host and when, on a clock of the test's own."""
+"""Which relay watches which host and when, on a clock of the test's own."""
 
 from __future__ import annotations
 

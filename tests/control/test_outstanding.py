@@ -1,4 +1,4 @@
-"""Who is told a command again, and how long answers are waited for, on a clock of the test's own."""
+"""Which clients get a command again, and how long answers are waited for, on a clock of the test's own."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_only_those_are_told_again_who_have_not_answered_and_still_can() -> None
 @pytest.mark.parametrize(
     ("answered", "heard_s", "every_s", "told"),
     [
-        (0, 0.0, 2.0, 1_000),  # nobody hears us
+        (0, 0.0, 2.0, 1_000),  # no client receives
         (0, 0.0, 0.1, 100),  # … or it has not had the time
         (1, 0.5, 2.0, 100),  # answers are coming: those that are missing may be on their way
         (1, 0.5, 4.0, 1_000),

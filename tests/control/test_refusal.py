@@ -1,4 +1,4 @@
-"""A controller is gone when its host refuses to be dialled, several times in a row."""
+"""A controller has ended when its host refuses a connection several times in a row."""
 
 from __future__ import annotations
 

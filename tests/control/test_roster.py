@@ -136,7 +136,7 @@ def test_a_server_is_there_with_its_hello(roster: Roster) -> None:
     roster.begin(0)
     roster.receive(b"server", encode(Ready(ids=[2**31], seq=2, epoch=0, endpoint="x:1")))
     assert roster.answers.endpoints == {2**31: "x:1"}
-    # Said again, it is welcomed again.
+    # Repeated, it is welcomed again.
     assert roster.receive(b"server", encode(server(seq=3)))
     roster.forget([2**31])
     assert b"server" not in roster.everyone()
@@ -157,7 +157,7 @@ def test_what_relays_and_servers_have_read_of_their_hosts_is_kept(roster: Roster
     roster.receive(b"server", encode(HostReadings(ids=[2**31], seq=3, epoch=EPOCH - 1, samples=[Sample(9)])))
     assert [(post.group, sample.time_ns) for post, sample in roster.watch.samples()] == [("g", 7), ("brokers", 8)]
     assert not roster.refused
-    # A server's host has a clock as well, and who is gone is not asked any more.
+    # A server's host has a clock as well, and an ended one is not pinged any more.
     assert (b"server", 5) in roster.timekeeper.due(5)
     roster.forget([1, 2, 3, 2**31])
     roster.watch.begin(EPOCH + 1, 0.25)

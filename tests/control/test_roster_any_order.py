@@ -1,4 +1,4 @@
-"""The roster, told anything in any order."""
+"""The roster gets any messages in any order."""
 
 from __future__ import annotations
 

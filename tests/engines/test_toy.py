@@ -149,7 +149,7 @@ Obeyed = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def obeyed(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Obeyed:
-    """Runs a whole command in this process; gives its exit code and what it said."""
+    """Runs a whole command in this process; gives its exit code and its output."""
     monkeypatch.setattr("hydra.cli.main.interrupt_on_the_first", lambda: None)
 
     def run(*words: str) -> tuple[int, str, str]:

@@ -1,4 +1,4 @@
-"""An engine of somebody else's, as small as one can be: it notes what it launches, and lets the embedded one do it."""
+"""An engine of another package, as small as possible: it notes what it launches, and uses the embedded one."""
 
 from __future__ import annotations
 

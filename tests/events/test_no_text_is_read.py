@@ -29,7 +29,7 @@ COLUMNS = {column.name: column for column in search_columns(SearchSpec())}
 
 @pytest.fixture
 def mute(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Takes the texts out of all that says something."""
+    """Removes the texts of all events and warnings."""
 
     def take() -> None:
         for kind in Event.kinds.values():
@@ -62,7 +62,7 @@ def grid(reason: str) -> list[Row]:
 
 
 def searched() -> list[Row]:
-    """Every way in which a search cannot tell, and several of them in one repeated row."""
+    """Every way in which a search has no answer, and several of them in one repeated row."""
     rows: list[Row] = []
     for why in Inconclusive:
         answer = SearchAnswer("unknown", why=why, needed_s=300.0)

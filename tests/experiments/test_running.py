@@ -1,4 +1,4 @@
-"""An experiment of two parts on real ZMQ sockets: its folder, its tables, and how it goes on."""
+"""An experiment of two parts on real ZMQ sockets: its folder, its tables, and how it continues."""
 
 from __future__ import annotations
 

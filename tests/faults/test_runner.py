@@ -1,4 +1,4 @@
-"""What a run makes of clients that fail: rows healed or tried again, an exit code and a reason that say so."""
+"""What a run makes of clients that fail: rows healed or tried again, an exit code and a reason for that."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def broken_run(
 
 
 class _RemovedEngine(LocalEngine):
-    """Of a cluster from which somebody has removed the run."""
+    """On a cluster from which another process has removed the run."""
 
     def confirm(self, wait: Waiting) -> None:
         raise ClusterError("the run was removed", "begin again with --resume")

@@ -30,7 +30,7 @@ from tests.suite.waiting import LONG_S, SOON_S, wait_until
 T = TypeVar("T")
 Hydra = [sys.executable, "-m", "hydra.cli.main"]
 LIFELINE_S = min(SOON_S, 25.0)
-"""Within this everything below a command has ended that was killed: whoever did not notice by the lifeline would stay
+"""Within this time all processes of a killed command have ended: one that did not notice by the lifeline would stay
 until it has heard nothing for 30 s, or for ever."""
 
 
@@ -57,7 +57,7 @@ def refusal(*arguments: object) -> str:
 
 
 def answer_of(*words: object, out: Path) -> dict[str, Any]:
-    """What it says. A no counts as a yes where only the rate was missed: other tests took the CPU for a moment."""
+    """The answer. A no counts as a yes if only the rate was missed: other tests took the CPU for a moment."""
     done = hydra("slo", *words, "--json", "--quiet", "--out", out, expect=(0, 3))
     found: dict[str, Any] = json.loads(done.stdout)
     assert [o["name"] for o in found["objectives"] if not o["holds"]] in ([], ["rate"])
@@ -72,7 +72,7 @@ def table(run: Path) -> list[dict[str, str]]:
 
 
 UNKNOWN = (0, 3)
-"""Exit codes of a search of few and short steps: it may be that it cannot tell."""
+"""Exit codes of a search of few and short steps: a search may have no answer."""
 
 
 def measured(run: Path, *arguments: object, expect: int | tuple[int, ...] = 0) -> list[dict[str, str]]:
@@ -115,7 +115,7 @@ def steps(run: Path) -> list[tuple[int, str]]:
 
 
 def events(run: Path, kind: type[Event]) -> list[str]:
-    """What a run's events of a kind say, oldest first; none while there is no run yet."""
+    """A run's events of a kind, oldest first; none while there is no run yet."""
     found = _asked(run, "SELECT detail FROM events WHERE kind = ? ORDER BY id", kind.kind)
     return [detail for (detail,) in found]
 
@@ -158,7 +158,7 @@ class Background:
         return found
 
     def named(self, name: str) -> list[psutil.Process]:
-        """Those of the family that run this program."""
+        """The processes of the family that run this program."""
         return self._those(lambda process: process.name() == name)
 
     def clients(self, kind: str) -> list[psutil.Process]:

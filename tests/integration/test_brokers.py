@@ -1,4 +1,4 @@
-"""Brokers that a run brings along, one or several: what they carry, and what becomes of a run when one dies."""
+"""Brokers that a run starts, one or several: what they carry, and the run's end when one dies."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_broker_that_the_scenario_kills_fails_nothing_and_loses_nothing(run: P
         assert command.wait() == 0, command.output()
     (row,) = table(run)
     assert [how for _, how in steps(run)] == ["ok"]
-    # The warm-up kills nobody.
+    # The warm-up kills no broker.
     (killed,) = events(run, ServerKilled)
     assert float(killed.rpartition("SIGKILL ")[2].split()[0]) >= 3
     assert (row["status"], row["failed_clients"]) == ("ok", "0")

@@ -45,7 +45,7 @@ def test_zmqfixed_gives_a_row_for_each_client_count_with_the_published_columns(r
         assert row["rate_held"] in ("True", "False")
     assert "Tx rate (msg/s)" in done.stdout
     assert (run / "table.md").read_text() in done.stdout
-    # The library that the clients use, as they say themselves.
+    # The library that the clients report.
     assert f"128 B · pyzmq (libzmq {zmq.zmq_version()}, pyzmq {zmq.__version__}," in done.stdout
     with RunStore.open(run) as store:
         assert [client["role"] for client in store.meta("clients")] == ["publisher", "subscriber"]
@@ -100,7 +100,7 @@ def test_zmqrate_fills_all_five_figures_or_says_why_not(run: Path) -> None:
     assert [name.split("_")[0] for name in figures] == ["max", "aggregate", "max", "max", "max"]
     assert all(float(row[name]) > 0 for name in figures[:2])
     for figure, series in zip(figures[2:], ("loss", "slow", "reconnecting"), strict=True):
-        # So few and short steps may tell too little: then there is no figure.
+        # Few, short steps may show too little: then there is no figure.
         if row[f"{series}_answer"] == "figure":
             assert float(row[f"{series}_low_pps"]) < float(row[figure]) < float(row[f"{series}_high_pps"])
         else:

@@ -1,4 +1,4 @@
-"""Commands on the server that comes along: a rate is searched, and what becomes of a run whose server dies."""
+"""Commands with a server that Hydra starts: a rate is searched, and the end of a run whose server dies."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_killed_server_fails_its_step_and_a_fresh_one_carries_the_row(
     with RunStore.open(run) as store:
         failed, *others = store.results()
     assert (failed.status, {other.status for other in others}) == ("failed", {"ok"})
-    # Who is first to miss it says how: its owner, or one of its clients.
+    # The first to miss it reports the cause: its owner, or one of its clients.
     assert {"server", "broker", server} & set(failed.reason.split())
     # It is offered again as it was.
     assert others[0].plan == failed.plan

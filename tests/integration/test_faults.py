@@ -1,6 +1,6 @@
 """Faults in the middle of a run and around it: no measured row is lost, and no process, topic or file is left.
 
-What becomes of the row in which single clients fail is told in ``tests/faults``, of brokers in ``test_brokers.py``.
+What becomes of the row in which single clients fail is tested in ``tests/faults``, of brokers in ``test_brokers.py``.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def test_an_ended_controller_leaves_nothing_and_keeps_its_rows(
         assert len(family) >= 4
         assert len(command.named("java")) == brokers
         if (brokers, code) == (0, -9):
-            # It lives: nobody else goes on with it.
+            # It lives: no other command continues it.
             assert "another command" in hydra("zmqfixed", "--resume", run, expect=2).stderr
         command.process.send_signal(number)
         assert command.wait() == code

@@ -1,4 +1,4 @@
-"""Several implementations by one command, in turns: what is measured when, and how it goes on."""
+"""Several implementations by one command, in turns: what is measured when, and how it continues."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_repeats_take_turns_each_with_clients_of_its_own(tmp_path: Path, run: Pa
     assert record.ended == "finished"
     sides = [run / name for name in record.sides]
     assert [steps(side) for side in sides] == [[(epoch, "ok") for epoch in range(1, 5)]] * 2
-    # Nobody begins a repeat before everybody has had the one before.
+    # No implementation begins a repeat before all have had the previous one.
     both = [windows(side) for side in sides]
     for first, then in pairwise(range(4)):
         assert max(its[first] for its in both) < min(its[then] for its in both)

@@ -36,7 +36,7 @@ def run_on(bootstrap: str, run: Path, clients: str) -> tuple[object, ...]:
 
 
 def topics(bootstrap: str) -> list[str]:
-    """Those of Hydra's on the cluster."""
+    """Hydra's tasks on the cluster."""
     with contextlib.closing(Topics(bootstrap, {}, "")) as there:
         return [t for t in there.describe().topics if t.startswith("hydra-")]
 
@@ -82,7 +82,7 @@ def test_a_closed_terminal_ends_a_run_in_order(run: Path, bootstrap: str) -> Non
     try:
         wait_until(lambda: len(steps(run)) >= 1, "the first row", LONG_S)
         family = process.children(recursive=True)
-        # Nobody can be written to from here on; shell and kernel both say so.
+        # From here on no program can be written to: an error of the shell and of the kernel.
         os.close(ours)
         for _ in range(2):
             process.send_signal(signal.SIGHUP)

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.tier("all")
 SOAK = os.environ.get("HYDRA_SOAK_SEEDS")
 SEEDS = range(int(SOAK or 3))
 AT_ONCE = 3
-"""Nearly all of the time is spent waiting for what was lost to be told again."""
+"""Nearly all of the time is spent waiting for what was lost to be sent again."""
 CLIENTS = (2, 4, 6)
 DUE = 100
 ARGUMENTS = (

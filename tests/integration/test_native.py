@@ -113,7 +113,7 @@ def test_kafka_fixed_with_native_clients(run: Path) -> None:
 def test_zmqrate_at_several_high_water_marks_gives_the_originals_columns(run: Path) -> None:
     search = ("--published", "--duration", 0.2, "--start-rate", 4000, "--loss-target", 50, "--search-width", 3)
     short = ("--interval", "--search-steps", 10, "--set", "sweep.search.max_doublings=2", "--sndhwm", "1000,100000")
-    # Half of the traffic of three subscribers is lost at no rate up to 16,000/s: a search says so and gives no figure.
+    # Half of the traffic of three subscribers is lost at no rate up to 16,000/s: a search has no figure.
     (row,) = measured(run, "zmqrate", "--client", "native", "--clients", "3", *search, *short, expect=UNKNOWN)
     assert list(row)[1:6] == [
         "max_rate_with_drop_pps", "aggregate_max_pps", "max_rate_below_50pct_drop_sndhwm_1000_pps",

@@ -109,7 +109,7 @@ def test_a_load_with_events_tells_what_each_of_them_did(tmp_path: Path) -> None:
     plan, facts, course = found
     assert sum(i.due for i in course) == pytest.approx(300 * 0.75 * 6 + 2 * 0.5 * 180, rel=0.05)
     assert sum(i.received for i in course) == 3 * sum(i.sent for i in course)
-    # The one that was gone has missed about a second.
+    # The disconnected subscriber has missed about a second.
     gone = sum(i.sent for i in course) - sum(i.cohort_received for i in course)
     assert 100 < gone < 600
     assert facts.complete is True

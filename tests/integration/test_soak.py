@@ -67,10 +67,10 @@ def rows(run: Path) -> list[tuple[str, str]]:
 
 
 def finish(words: Command, run: Path) -> None:
-    """Goes on with a run where it stopped, or begins it anew where nothing was stored; every row is there once."""
+    """Continues with a run where it stopped, or begins it again where nothing was stored; every row is there once."""
     before = steps(run)
     if (run / "run.db").exists():
-        # Secrets are not stored with a run and have to be said again.
+        # Secrets are not stored with a run and have to be repeated.
         hydra(words[0], "--resume", run, *(words[words.index("--kafka-prop") :] if "--kafka-prop" in words else ()))
     else:
         hydra(*words, "--out", run)

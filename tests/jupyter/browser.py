@@ -93,7 +93,7 @@ FOCUSED = """
  document.activeElement.matches(':focus-visible') && getComputedStyle(document.activeElement).outlineStyle !== 'none']
 """
 NAMED = {"link", "button", "checkbox", "region", "textbox", "DisclosureTriangle"}
-"""Roles whose elements must say what they are."""
+"""Roles whose elements need a label."""
 
 
 @dataclass
@@ -247,9 +247,9 @@ def _errors(event: dict[str, Any]) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """A headless Chromium with a profile of its own, gone at the end.
+    """A headless Chromium with its own profile, removed at the end.
 
-    A machine without it fails the test: a report that nobody has opened is not tested.
+    A machine without it fails the test: a report that no browser has opened is not tested.
     """
     program = next(filter(None, map(shutil.which, PROGRAMS)), None)
     if program is None:

@@ -89,7 +89,7 @@ def observe(scenario: Scenario, plan: StepPlan, nth: int = 0) -> Observation:
 
 
 def there(found: T | None) -> T:
-    """What was drawn or said of a run, where nothing would be a failure."""
+    """The plots and texts of a run; nothing would be a failure."""
     assert found is not None
     return found
 
@@ -119,8 +119,8 @@ def make(
         directory: the one to make.
         scenario: what it is a run of.
         status: gives each step its status and its reason.
-        steps: after how many the run ends; None goes on until the sweep is complete.
-        ended: how the run says that it ended; None: it was killed.
+        steps: after how many the run ends; None continues until the sweep is complete.
+        ended: how the run ended, as stored; None: it was killed.
     """
     if status is not good:
         return _make(directory, scenario, status, steps, ended)

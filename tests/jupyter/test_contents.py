@@ -1,4 +1,4 @@
-"""What a report says: warnings, tables, plots. No browser, no kernel."""
+"""The contents of a report: warnings, tables, plots. No browser, no kernel."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ def test_a_latency_below_zero_that_no_bound_covers_is_left_out_of_the_plot(loade
 
 
 def with_a_third_step(directory: Path, **observed: Any) -> str:
-    """The table of a run whose last step observed this as well; without that it tells nothing of hosts and clocks."""
+    """The table of a run whose last step observed this as well; without that it has no hosts and clocks."""
     run = run_data.load(make(directory, FIXED, steps=2, ended=None))
     assert not re.search("Clocks|Each host|Busiest threads", markup.table(run).text)
     coming = there(run.coming)
@@ -246,7 +246,7 @@ def with_a_third_step(directory: Path, **observed: Any) -> str:
 
 
 def lines(text: str) -> list[list[str]]:
-    """What the lines of a table say behind their step."""
+    """The cells of a table's lines, after the step."""
     return [re.findall("<td>(.*?)</td>", line)[1:] for line in text.split("<tr>")[2:]]
 
 

@@ -1,4 +1,4 @@
-"""A broker that is gone is told from one that is slow."""
+"""A broker that has ended is distinguished from a slow one."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_silence_may_be_asked_for_while_it_is_noted() -> None:
         ("127.0.0.1:1234", ("127.0.0.1", 1234)),
         ("[::1]", ("::1", 9092)),
         ("[::1]:1234", ("::1", 1234)),
-        ("::1:1234", ("::1", 1234)),  # as librdkafka tells a leader
+        ("::1:1234", ("::1", 1234)),  # as librdkafka prints a leader
     ],
 )
 def test_an_address_without_a_port_has_the_one_of_kafka(address: str, where: tuple[str, int]) -> None:
@@ -73,7 +73,7 @@ def test_an_address_without_a_port_has_the_one_of_kafka(address: str, where: tup
 
 
 class Asked(Topics):
-    """A cluster that answers no question: each fails as it is told to."""
+    """A cluster that answers no question: each fails with the given error."""
 
     def __init__(self, bootstrap: str, fails: Exception) -> None:
         super().__init__(bootstrap, {}, "")

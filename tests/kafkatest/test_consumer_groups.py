@@ -23,7 +23,7 @@ GROUP = ("--set", "settings.group=all", "--set", "warmup_s=0", "--rate", 200, "-
 
 @contextmanager
 def somebody(broker: EmbeddedBroker, topic: str, group: str) -> Iterator[Consumer]:
-    """A consumer of somebody else's that has joined a group."""
+    """A consumer of another program that has joined a group."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": group, "log_level": 0})
     consumer.subscribe([topic])
 

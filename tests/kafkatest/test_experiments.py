@@ -38,7 +38,7 @@ def done(
 ) -> PartResult:
     """A part whose rows are these, by their points; a point by itself has no figures of its own.
 
-    ``clients`` has what was told of each row's clients and servers.
+    ``clients`` has the figures of each row's clients and servers.
     """
     given = rows if isinstance(rows, Mapping) else {point: {} for point in rows}
     told = [{"point": point, "status": "ok", "account": "exact", **row} for point, row in given.items()]
@@ -82,7 +82,7 @@ def points(name: str, **order: Any) -> list[dict[str, Any]]:
 def views(
     name: str, rows: Rows | Sequence[str], part: ExperimentPart = ANY, **clients: Any
 ) -> Sequence[ExperimentTable]:
-    """An experiment's tables of rows; what was told of each row's clients is by its place."""
+    """An experiment's tables of rows; the figures of each row's clients are by its place."""
     points = list(rows)
     told = {point: {role: each[n] for role, each in clients.items()} for n, point in enumerate(points)}
     return BY_NAME[name].views(ExperimentOptions(0.01), [done(part, rows, told)])

@@ -33,7 +33,7 @@ def starts(pid: int) -> int | None:
     ("owner", "why"),
     [
         (replace(ME, pid=PID, started=1000), "process 77 on here, which is running"),
-        (replace(ME, pid=PID, started=999), ""),  # somebody else has its number by now
+        (replace(ME, pid=PID, started=999), ""),  # another process has its number by now
         (replace(ME, pid=78), ""),
         (replace(ME, pid=PID, started=1000, boot_id="boot2"), ""),
         (replace(ME, pid=78, pid_namespace="ns2"), "another container"),
@@ -127,7 +127,7 @@ class Cluster(Topics):
         return Described("c", 1, frozenset(self.there - self._hidden))
 
     def groups_of(self, topic: str) -> list[str]:
-        return []  # nobody answers at its address, and asking takes seconds
+        return []  # no broker answers at its address, and asking takes seconds
 
     def remove(self, topic: str) -> bool:
         if topic in self._refused:

@@ -21,7 +21,7 @@ BEGIN = {0: 100, 1: 50, 2: 10}
 
 
 class Clock:
-    """Seconds that pass only when a test says so."""
+    """Seconds that pass only when a test advances them."""
 
     now_s = 1000.0
 
@@ -92,7 +92,7 @@ def test_a_member_waits_for_its_own_and_then_for_the_others(member: Membership, 
     assert member.undrained(ends, committed) == 10
     member.positions[0] = 110
     assert not asked
-    assert member.undrained(ends, committed) == 10  # nobody has told of partition 1; 2 got nothing in this step
+    assert member.undrained(ends, committed) == 10  # no member has partition 1; 2 got nothing in this step
     told[1] = 57
     assert member.undrained(ends, committed) == 10  # not asked again so soon
     clock.now_s += 1

@@ -1,4 +1,4 @@
-"""The lines of Kafka's performance tools: read from real output of theirs, and written as they write them."""
+"""The lines of Kafka's performance tools: read from their real output, and written as they write them."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ pytestmark = [pytest.mark.tier("all"), pytest.mark.usefixtures("unclosed_sockets
 class Case:
     """Which of the broker's doors is tried (or several, with commas), and with what; {NAME} is a file of the test.
 
-    The reasons are what the controller, librdkafka and kafka-python say: "", or patterns.
+    The reasons are what the controller, librdkafka and kafka-python report: "", or patterns.
     """
 
     door: str
@@ -226,7 +226,7 @@ EPOCHS: Final = count(1)
 
 
 def refusal(native: Bench, client: int, system: dict[str, Any]) -> str:
-    """What a client says of a configuration that it cannot take: a subscriber's last words."""
+    """The error of a client that rejects a configuration: a subscriber's last message."""
     epoch = next(EPOCHS)
     native.tell_configure([client], epoch, system=system, publishers={} if client == 1 else {1: ""})
     which = {"epoch": epoch} if client == 1 else {"fatal": True}

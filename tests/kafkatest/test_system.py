@@ -101,7 +101,7 @@ class Pretended(Topics):
 
 
 class Calm:
-    """Looks after brokers of which none is ever gone."""
+    """Watches brokers, all of which live."""
 
     def __init__(self, *_: object) -> None: ...
 

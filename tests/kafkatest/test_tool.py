@@ -85,7 +85,7 @@ def test_what_was_sent_is_what_the_log_grew_by_and_what_was_read(
         assert read.undrained == 0
         assert (read.last_ns - read.first_ns) // 1_000_000 == read.system["figures"]["fetch_ms"]
         begin = end
-    # Its groups are gone with their steps, its files with its runs.
+    # Its groups are deleted with their steps, its files with its runs.
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     # Kept until it has answered: one that is freed before takes the answer along, and nothing ends the wait.
     groups = admin.list_consumer_groups().result(SOON_S)

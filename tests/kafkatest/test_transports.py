@@ -107,7 +107,7 @@ def test_only_a_changed_producer_setting_makes_a_new_producer(
     publisher.configure(told(4, broker.bootstrap, topic, acks="0"))
     send(publisher, 4, 0, 100)
     assert publisher.delivery() is None
-    # Nothing tells when the broker has them.
+    # It is unknown when the broker has them.
     wait_until(lambda: topics.end_offsets(topic) == {0: 100}, "the log to grow by what was sent")
 
 
@@ -160,7 +160,7 @@ def producer_ids(broker: EmbeddedBroker, topic: str) -> int:
 def test_a_message_that_the_broker_does_not_take_has_failed(publisher: Any, broker: EmbeddedBroker) -> None:
     topic = f"small-{uuid.uuid4().hex}"
     small = NewTopic(topic, 1, 1, config={"max.message.bytes": "2000"})
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})  # without a name it is gone before the answer comes
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})  # without a name it is deleted before the answer comes
     admin.create_topics([small])[topic].result(SOON_S)
     publisher.configure(told(1, broker.bootstrap, topic, message_size=3000, msg_batch=1))
     publisher.send(messages(1, 0, 3, 3000), 0)
@@ -230,7 +230,7 @@ def test_a_broker_that_is_paused_and_dies_blocks_nobody(own_broker: EmbeddedBrok
                 assert not publisher.flush(FLUSH_S)
                 assert time.monotonic_ns() - began_ns > 0.95e9 * FLUSH_S
                 delivery = publisher.delivery()
-                # The broker has all 300, and may have been stopped before it said so of the last batch.
+                # The broker has all 300, and may have been stopped before it acknowledged the last batch.
                 assert 0 < delivery.acknowledged <= 300
                 assert delivery.unacknowledged == [(delivery.acknowledged, 300)]
                 # Their answers had come, and the one that did not come does not move their time to the flush's end.
@@ -242,7 +242,7 @@ def test_a_broker_that_is_paused_and_dies_blocks_nobody(own_broker: EmbeddedBrok
         kill(own_broker)
         wait_until(lambda: not own_broker.alive(), "its end")
         for publisher, subscriber in pairs:
-            # Nobody answers any more: whoever waited for that would not come back.
+            # There is no answer any more: a wait for it would not end.
             assert publisher.send(messages(1, 301, 100), 301) == 100
             assert not publisher.flush(0.3)
             delivery = publisher.delivery()

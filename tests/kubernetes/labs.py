@@ -105,7 +105,7 @@ class Lab:
         wait_until(lambda: not self.left(), "an empty namespace", LONG_S, saw=self.left)
 
     def secrets(self) -> set[str]:
-        """The secret words in the environments of the run that goes on."""
+        """The secret words in the environments of the run that continues."""
         values = [pair for secret in self.items("secrets") for pair in secret["data"].items()]
         return {base64.b64decode(value).decode() for name, value in values if "KEY" in name or "URL" in name}
 
@@ -114,7 +114,7 @@ class Lab:
         return json.dumps([self.items("pods"), self.items("jobs", "apis/batch/v1"), self.items("events", ours=False)])
 
     def delete_pod(self, name: str) -> None:
-        """Deletes a Pod at once; nothing happens if it has gone."""
+        """Deletes a Pod at once; nothing happens if it does not exist any more."""
         delete(self.rig.api(), f"/api/v1/namespaces/{self.space}/pods/{name}", gracePeriodSeconds=0)
 
     def await_clients(self) -> None:
@@ -133,7 +133,7 @@ def published(rig: Rig) -> str:
 
 
 def told(said: str, *starts: str) -> str:
-    """The one line of this kind that a command has said."""
+    """The one line of this kind that a command has printed."""
     (line,) = [line for line in said.splitlines() if line.startswith(starts or ("hydra:", "warning:"))]
     assert "Traceback" not in said
     return line
@@ -158,7 +158,7 @@ def granted(rig: Rig, name: str, *reads: str) -> Iterator[tuple[str, Account]]:
 
 @contextmanager
 def lab(rig: Rig, folder: Path) -> Iterator[Lab]:
-    """A lab in a namespace of its own, gone afterwards."""
+    """A lab in its own namespace, removed afterwards."""
     with granted(rig, "person", "nodes", "pods") as (space, account):
         it = Lab(rig, space, account, folder)
         it.settings()

@@ -62,7 +62,7 @@ class Rig:
 
     @property
     def is_up(self) -> bool:
-        """Whether it has been started, and nobody has ended it."""
+        """Whether it was started and not ended."""
         return self._noted.exists()
 
     def up(self) -> None:
@@ -124,7 +124,7 @@ class Rig:
             processes.start(self.place, role, self._command(role))
 
     def kill(self, *roles: str) -> None:
-        """Ends processes by their roles, and waits until they are gone. Containers go on."""
+        """Ends processes by their roles, and waits for their ends. Containers continue."""
         for role in roles:
             processes.kill(partial(self.pids, role))
 
@@ -190,7 +190,7 @@ class Rig:
         return tuple(NodeSpec(**each) for each in json.loads(self._noted.read_text())["nodes"])
 
     def _keep_logs(self) -> None:
-        """What the processes said is looked at when they do not start."""
+        """The processes' output is read if they do not start."""
         kept = Path(os.environ.get("TMPDIR", "/tmp")) / f"{self.place.name}-logs"
         shutil.rmtree(kept, ignore_errors=True)
         kept.mkdir()

@@ -1,4 +1,4 @@
-"""Faults that are really made while a run goes on: every measured row is kept, and nothing of the run stays."""
+"""Faults that are really made while a run continues: every measured row is kept, and nothing of the run stays."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_a_token_that_expires_and_is_not_renewed_ends_the_run_with_one_line(lab:
         given.enter_context(lab.account.renewing(lab.folder, 6))
         with lab.measuring(*FIXED, "--clients", "2,3,4,5,6", "--duration", 6) as command:
             lab.await_window()
-            given.close()  # nobody renews it any more
+            given.close()  # no process renews it any more
             wait_until(lambda: steps(lab.run), "the first row", LONG_S)
             administrator = ("--namespace", lab.space, "--master", "k8s://")
             listed = hydra("ps", *administrator, KUBECONFIG=str(lab.rig.kubeconfig())).stdout

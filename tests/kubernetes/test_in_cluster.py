@@ -58,7 +58,7 @@ class InCluster(Lab):
             return subprocess.Popen(whole, stdout=subprocess.DEVNULL, stderr=said, text=True, cwd=self.folder, env=env)
 
     def says(self, text: str) -> None:
-        """Waits until the command says it."""
+        """Waits until the command prints it."""
         said = self.folder / "said"
         wait_until(lambda: text in said.read_text(), f"{text!r} from the command", LONG_S, saw=said.read_text)
 
@@ -89,7 +89,7 @@ def test_a_command_runs_in_the_cluster_and_its_run_directory_is_fetched(lab: InC
 
 
 def test_what_was_measured_is_fetched_whoever_is_ended(lab: InCluster) -> None:
-    # More steps than are measured: the run goes on while both commands fetch from it.
+    # More steps than are measured: the run continues while both commands fetch from it.
     sweep = ("--clients", "2,3,4", "--repeat", "5", "--duration", "2", "--rate", "100")
     command = lab.starts("zmqfixed", "--in-cluster", *sweep, "--out", "runs/killed")
     lab.says("step 1 of 15")
@@ -132,9 +132,9 @@ def test_ctrl_c_and_a_drained_node_end_the_run_cleanly(lab: InCluster, drained: 
 
 @contextlib.contextmanager
 def unanswered(rig: Rig, namespace: str, resource: str) -> Iterator[Callable[[], bool]]:
-    """The API server answers nobody who creates objects of a kind in a namespace: it waits for one that says nothing.
+    """The API server does not answer requests for new objects of a kind in a namespace: it waits for a silent webhook.
 
-    Yields whether somebody waits. What waits at the end is refused.
+    Yields whether a request waits. What waits at the end is refused.
     """
     with socket.create_server((rig.place.gateway, 0)) as silent:
         silent.setblocking(False)

@@ -1,4 +1,4 @@
-"""What a cluster refuses, or ends by its rules: one line says what and what to try, and the next row may do better."""
+"""What a cluster refuses, or ends by its rules: one line states this and what to try, and the next row may succeed."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_quota_refuses_a_row_and_the_next_one_heals_when_it_is_lifted(lab: Lab
     with lab.measuring(*FIXED, "--clients", "2,4,5", "--duration", 2) as command:
         wait_until(lambda: "exceeded quota" in command.output(), "the refusal", LONG_S)
         lab.rig.api().delete(f"{quotas}/few")
-        # A failed row is tried once more; by then the quota may be gone, or not yet.
+        # A failed row is tried once more; by then the quota may be removed, or not yet.
         assert command.wait() in (0, 3), command.output()
     rows = table(lab.run)
     assert [row["clients"] for row in rows] == ["2", "4", "5"]
@@ -127,7 +127,7 @@ def test_a_rule_of_admission_is_named(lab: Lab) -> None:
 
 
 def _tried(lab: Lab) -> str:
-    """What the API says to a Pod that is not made for good."""
+    """The API's answer to a Pod that is not made for good."""
     try:
         lab.rig.api().create(f"/api/v1/namespaces/{lab.space}/pods?dryRun=All", pod("p", "i", ["true"]))
     except ApiError as e:

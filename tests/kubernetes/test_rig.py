@@ -56,7 +56,7 @@ def pods(rig: Rig, space: str) -> Iterator[str]:
 
 
 def ended(rig: Rig, path: str) -> list[str]:
-    """What a Pod has said until it ended."""
+    """The output of a Pod until its end."""
     status: dict[str, Any] = status_of(rig.api(), path, "Succeeded", "Failed")
     log: str = rig.api().get(f"{path}/log")
     assert status["phase"] == "Succeeded", log

@@ -1,6 +1,6 @@
 """The rights in conf/kubernetes are enough for every command, and none of them is for nothing.
 
-The audit log of the apiserver tells what was asked, and whether it was allowed.
+The audit log of the apiserver shows what was asked, and whether it was allowed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class User(Lab):
         return [each for each in self.rig.audited(self.account.user) if each["stage"] == "ResponseComplete"]
 
     def phases(self, part: str) -> list[str]:
-        """Of its Pods that are such a part of a run."""
+        """Its Pods that are such a part of a run."""
         return [pod["status"]["phase"] for pod in self.pods(part)]
 
 

@@ -45,7 +45,7 @@ def test_those_who_descend_from_a_process_belong_to_it() -> None:
             {"make": 0.6},
         ),
         (stat(3, 1, "make", 0, gone=50), stat(3, 1, "make", 1, gone=60), {"make": 0.11}),
-        # Threads of the kernel work for everyone, and what is the run's own is not another's.
+        # Threads of the kernel work for all processes, and the run's own processes are no others.
         (stat(2, 0, "kthreadd", 0), stat(2, 0, "kthreadd", 9) | stat(8, 2, "ksoftirqd/0", 90), {}),
         ({}, stat(5, 1, "hydra", 90) | stat(16, 5, "client", 90), {}),
         # An own process that is not read again has not ended.

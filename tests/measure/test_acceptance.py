@@ -20,7 +20,7 @@ HISTOGRAM = Histogram([50, 900], 50, 50)
 
 
 def told(sent: int, accepted: int, failed: int = 0, **unaccepted: Any) -> PublisherReport:
-    """Of a publisher of a system with acknowledgements."""
+    """The account of a publisher of a system with acknowledgements."""
     holes = [(accepted, sent - 1)] if accepted < sent else []
     system = {"acceptance": unaccepted} if unaccepted else None
     return published(sent, accepted, failed=failed, unacknowledged=holes, system=system)

@@ -19,7 +19,7 @@ from tests.measure.shortfalls import account, observed, slices
     [
         ([0, 50, 0, 0], 11),
         ([1, 50, 12, 0], 11),
-        # Not four times as much as the next; too few for more than chance; nobody at all; nobody beside it.
+        # Not four times as much as the next; too few for more than chance; none at all; no other subscriber.
         ([1, 50, 13, 0], None),
         ([0, 9, 0, 0], None),
         ([0, 0, 0, 0], None),

@@ -1,4 +1,4 @@
-"""Who was asked, beside what was reported: in the order of the ids, whatever collections say so."""
+"""The clients that should report, and their reports: in the order of the ids, in any collection."""
 
 from __future__ import annotations
 
@@ -50,5 +50,5 @@ def test_nobody_was_asked() -> None:
 def test_a_report_of_somebody_who_was_not_asked_counts_nowhere() -> None:
     o = replace(observed(), subscriber_reports=table_of({1: received(1000), 2: received(1000)}))
     late = table_of({1: received(1000), 2: received(1000), 3: received(500, lost=500, seconds=3.0)})
-    # (Histograms are sums: there nobody can be left out.)
+    # (Histograms are sums: they cannot leave out a client.)
     assert figures(replace(o, subscriber_reports=late)) == figures(o)

@@ -46,7 +46,10 @@ def test_of_twenty_clients_two_were_never_let_in() -> None:
     assert (figures["connect_attempts"], figures["connect_refused"], figures["connect_timed_out"]) == (28, 4, 2)
     assert (figures["connect_local"], figures["connect_local_why"]) == (4, "EMFILE")
     assert figures["connect_refused_why"] == "full"
-    assert (figures["connected_p50_ms"], figures["connect_tcp_p50_ms"]) == (None, None)  # the library does not tell
+    assert (figures["connected_p50_ms"], figures["connect_tcp_p50_ms"]) == (
+        None,
+        None,
+    )  # the library does not report them
     assert (figures["other_connections"], figures["connect_server_cpu_s"]) == (2, 0.5)
 
 

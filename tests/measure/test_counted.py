@@ -1,4 +1,4 @@
-"""Steps of tools whose messages have no header: what is counted is told, what only a header tells is not."""
+"""Steps of tools whose messages have no header: what is counted is shown, what only a header shows is not."""
 
 from __future__ import annotations
 

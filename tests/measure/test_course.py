@@ -51,7 +51,7 @@ def after(its: Sequence[TimeSeriesInterval], killed_s: float) -> EventImpact:
 
 
 def bad(*seconds: int) -> list[TimeSeriesInterval]:
-    """A course in which these are late."""
+    """A time series in which these are late."""
     return course(**{f"s{n}": second(n, late_us=50_000) for n in seconds})
 
 

@@ -137,7 +137,7 @@ def test_latencies_between_hosts_have_the_bound_of_both_clocks_and_those_below_z
 def test_without_a_clock_or_a_latency_there_is_no_bound() -> None:
     o = replace(observed(), agents={0: "a", 1: "b", 2: "elsewhere"}, clocks=CLOCKS)
     assert (figures(o)["latency_bound_us"], figures(o)["negative_latencies"]) == (None, 0)
-    # Of who told no latency no clock is needed.
+    # Without latencies no clock is needed.
     assert figures(replace(o, subscriber_reports=reporting(received(1000))))["latency_bound_us"] == 1.5
     f = figures(replace(o, subscriber_reports=reporting(received(0), received(0))))
     assert (f["latency_bound_us"], f["negative_latencies"]) == (None, None)
@@ -165,7 +165,7 @@ def sampled(
 
 FULL_LINK = sampled(sent_mbit_s=950, speed_mbit=1000)
 UNSEEN = "undecided: subscriber hosts or high-water mark"
-"""Where nobody knows how busy subscribers were."""
+"""Without the CPU use of subscribers."""
 
 
 def on_hosts(**hosts: list[HostSample]) -> Observation:
@@ -345,7 +345,7 @@ def test_in_the_window_late_undrained_lost_and_unknown_stand_apart() -> None:
         # Of 1,050 sent, 50 were not acknowledged and stand in a joined range with 8 (or 100) that were; 5 may be lost.
         (900, 0, 10.0, 10.0, False),
         (900, 95, 0.5, 5.5, None),
-        (900, 150, 0.0, 0.0, None),  # all of it came, but how much of it too late nobody knows
+        (900, 150, 0.0, 0.0, None),  # all of it came, but how much of it too late is unknown
         (992, 0, 0.8, 0.8, False),
         (992, 8, 0.0, 0.8, None),
         (992, 55, 0.0, 0.3, True),

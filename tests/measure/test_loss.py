@@ -1,4 +1,4 @@
-"""What became of every message, over everyone who was asked, and when a rate passes."""
+"""The outcome of every message, over all clients that should report, and when a rate passes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_with_one_publisher_each_what_it_sent_is_expected_of_its_listeners() -> 
         (received(600, drain="quiet"), MessageOutcome(1000, 600, lost=400, in_time=600)),
         (received(600, drain="marked"), MessageOutcome(1000, 600, lost=400, in_time=600)),
         (received(600, drain="complete"), MessageOutcome(1000, 600, lost=400, in_time=600)),
-        # What waits may hold records that nobody expects: they make nothing of what is missing.
+        # The waiting records may be unexpected ones: they do not change what is missing.
         (received(990, undrained=25, drain="deadline"), MessageOutcome(1000, 990, undrained=10, in_time=990)),
     ],
 )

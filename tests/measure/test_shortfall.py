@@ -57,7 +57,7 @@ def listing(ranges: list[SequenceRange], times: int = 1) -> SubscriberTable:
         ([subscriber([(40, 49)], [(40, 44)])], {2: 15 / 40}),
         # 110 are missing, 20 of them are in the list: 90 are spread over the 900 that follow.
         ([subscriber([(80, 99)], more=90)], {4: 1.0, **dict.fromkeys(range(5, 50), 1 / 10)}),
-        # Where the drain had to end, nobody knows what is lost.
+        # If the drain had to end, what is lost is unknown.
         ([subscriber([(20, 39)], drain="deadline"), subscriber([(20, 39)])], {1: 10 / 20}),
         ([subscriber([(20, 39)], drain="marked")], {1: 1.0}),
     ],
@@ -100,7 +100,7 @@ def test_where_nothing_was_lost_the_course_is_nothing_at_all(rate: float) -> Non
         # A burst of 2.5 s is one of 1 s, another, and one of 0.5 s.
         (slices(5, s20_144=0.1), 5, 0.0, [0.1, 0.1, 0.05]),
         (slices(5, s0_249=0.1), 5, 0.0, [0.1] * 5),
-        # What piles up does so all the time.
+        # A backlog grows all the time.
         (slices(1), 1, 0.02, [0.02]),
         (slices(5), 5, 0.02, [0.02] * 5),
         (slices(0.3), 0.3, 0.02, [0.006]),
@@ -137,11 +137,11 @@ def test_what_is_written_can_be_read(sizes: tuple[float, ...]) -> None:
         (observed(account([(100, 399)])), [0.3], 15.0),
         # A backlog that grows by a tenth of the rate.
         (observed(account([], slope=0.1)), [0.1, 0.1], 10.0),
-        # What waits when the drain ended counts once, as piled up, though it is missing.
+        # What waits when the drain ended counts once, as backlog, though it is missing.
         (observed(account([(1800, 1999)], undrained=200, drain="deadline")), [0.1, 0.1], 10.0),
-        # So does what nobody knows of.
+        # So does what is unknown.
         (observed(account([(1600, 1999)], drain="deadline")), [0.2, 0.2], 20.0),
-        # No lag is known: what came later than the 0.1 s that are allowed of 2 s piled up.
+        # No lag is known: what came later than the 0.1 s that are allowed of 2 s is backlog.
         (observed(account([], late=300, lag_s=None)), [0.1, 0.1], 10.0),
         (observed(account([], late=100, lag_s=None)), [], 0.0),
         # With a lag that does not grow, what is late at the end is no backlog.

@@ -25,7 +25,7 @@ def objectives(
     slo: SloSpec, second: Histogram, seconds: int = 400, lost: Sequence[int] = (),
     recoveries: Recoveries | None = None, publishers: int = 1, figures: Mapping[str, Figure] = MappingProxyType({}),
 ) -> list[ObjectiveResult]:  # fmt: skip
-    """Of the rate, and of what is asked for, in so many seconds that are alike; ``lost`` in the first of them."""
+    """The accounts of a rate and a target, in this many equal seconds; ``lost`` in the first of them."""
     received = sum(second.counts[1::2])
     gone = [*lost, *[0] * (seconds - len(lost))]
     course = [TimeSeriesInterval(n, received + gone[n], received, received, lost=gone[n], latency=second)

@@ -26,12 +26,12 @@ Made = tuple[TimeSeriesFacts, list[TimeSeriesInterval], Histogram]
 
 
 def seldom(wrong: int, of: int) -> bool:
-    """Whether so many wrong answers may be chance, if one in twenty is."""
+    """Whether this many wrong answers may be chance, if one in twenty is."""
     return wrong <= int(binom.ppf(0.9999, of, DOUBT))
 
 
 def answer(parts: np.ndarray[tuple[int], np.dtype[np.float64]], share: float) -> Word:
-    """What the seconds of a step say of a share, if stalls of a second are reckoned with."""
+    """The interval of a share from the seconds of a step, with stalls of a second."""
     copies = float(RATE * SUBSCRIBERS)
     seconds = BadCopies(parts * copies, np.full(len(parts), copies), copies)
     return "yes" if seconds.above(share) <= DOUBT else "no" if seconds.within(share) <= DOUBT else "unknown"

@@ -42,7 +42,7 @@ TOO_SLOW = replace(ZMQ, held=False, behind=False)
         # Whatever is busy: nothing was lost or late.
         (replace(ZMQ, behind=False, publisher=RUNS, subscribers=RUNS, subscriber_host_pct=99), "requested rate"),
         (replace(ZMQ, behind=False, network_share=1.0, segments_retransmitted=0.5), "requested rate"),
-        # What was lost, within the target, shows who is at its limit; without anybody there it is no limit.
+        # What was lost, within the target, shows who is at its limit; without a busy client it is no limit.
         (replace(ZMQ, behind=False, losing=True, subscribers=BusyWorker("python", 90, 0)), "subscriber hosts"),
         (replace(ZMQ, behind=False, losing=True, out_of_publishers=flow(reader=0.9)), "subscriber hosts"),
         (replace(KAFKA, behind=False, losing=True, server=RUNS), "server"),
@@ -82,7 +82,7 @@ TOO_SLOW = replace(ZMQ, held=False, behind=False)
         (replace(ZMQ, held=None, publisher=RUNS), QUEUE),  # at rate max its loop is never idle
         (replace(ZMQ, held=None, publisher=RUNS, library=RUNS), "publisher"),
         (replace(ZMQ, held=False, publisher=RUNS, blocked_share=0.5), QUEUE),
-        # Nobody was busy.
+        # No client was busy.
         (ZMQ, QUEUE),
         (replace(ZMQ, subscriber_host_pct=99), QUEUE),
         (replace(ZMQ, behind=False, held=False, blocked_share=0.05), QUEUE),
@@ -99,7 +99,7 @@ TOO_SLOW = replace(ZMQ, held=False, behind=False)
         (replace(ZMQ, subscribers=None, subscriber_host_pct=99), "subscriber hosts"),
         (replace(KAFKA, subscribers=RUNS, server_idle=0.7), "subscriber hosts"),
         (replace(KAFKA, out_of_servers=flow(reader=0.9), server=RUNS), "subscriber hosts"),
-        # The network: what the connections say goes before what the host as a whole sent again.
+        # The network: the figures of connections count before the host's resent segments.
         (replace(ZMQ, out_of_publishers=flow(network=0.6)), "network"),
         (replace(KAFKA, out_of_servers=flow(network=0.6)), "network"),
         (replace(ZMQ, network_share=0.95), "network"),

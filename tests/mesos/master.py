@@ -1,4 +1,4 @@
-"""A Mesos master for tests: it says what a real one said in the recordings, and its agents really run their tasks."""
+"""A Mesos master for tests: it answers as a real one in the recordings, and its agents really run their tasks."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Master:
         agent.send_again()
 
     async def forget_agent(self, agent: Agent) -> None:
-        """The agent's host is gone; the master notices after the ping timeout."""
+        """The agent's host is lost; the master notices after the ping timeout."""
         await agent.stop()
         await asyncio.sleep(self._ping_timeout_s)
         self.agents.pop(agent.id, None)
@@ -132,7 +132,7 @@ class Master:
     def _tell(
         self, framework: Framework, task: str, state: str, message: str, reason: str, agent: str = "", **more: Json
     ) -> None:
-        """What the master itself has to say of a task: nobody acknowledges it."""
+        """An update by the master itself: it is not acknowledged."""
         said = {"message": message, "source": "SOURCE_MASTER", "reason": reason, "timestamp": time.time()}
         where = {"agent_id": {"value": agent}} if agent else {}
         status = {"task_id": {"value": task}, "state": state, **said, **where, **more}
@@ -155,7 +155,7 @@ class Master:
             await asyncio.sleep(self._allocation_s)
 
     def _allocate(self) -> None:
-        """Every agent's free resources to the framework that has the least, as far as its filters let them pass."""
+        """Every agent's free resources to the framework that has the least, except those that its filters reject."""
         fresh: dict[str, list[Offer]] = {}
         now = time.monotonic()
         for agent in self.agents.values():

@@ -1,4 +1,4 @@
-"""The test master says what the real one said."""
+"""The test master answers as the real one did."""
 
 from __future__ import annotations
 

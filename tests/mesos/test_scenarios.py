@@ -51,7 +51,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def measure(cluster: Cluster, run: Path, *words: object, expect: int = 0) -> str:
-    """Runs a scenario to its end; gives what it has said."""
+    """Runs a scenario to its end; gives its output."""
     return hydra(*FIXED, *words, "--master", cluster.address, "--out", run, expect=expect).stderr
 
 
@@ -101,7 +101,7 @@ def test_a_scenario_runs_on_a_cluster_and_nothing_stays_or_is_told_there(run: Pa
 
 
 def test_a_workload_is_judged_on_mesos_as_well(tmp_path: Path, run: Path, cluster: Cluster) -> None:
-    """A ramp with subscribers gone in the middle of it: each second is known, and so is the time to recover."""
+    """A ramp with subscribers disconnected in its middle: each second is known, and so is the time to recover."""
     scenario = tmp_path / "ramp.toml"
     scenario.write_text(
         'system = "zmq"\nclient = "pyzmq"\ntable = "fixed"\n[settings]\nrate = 200.0\n'
@@ -245,7 +245,7 @@ def test_what_is_left_when_all_of_hydra_is_gone_is_seen_and_ended(cluster: Clust
         await_window(run)
         for process in command.family():
             with suppress(psutil.NoSuchProcess):  # the last of them may end with the first
-                process.kill()  # the driver's process first: nobody is left who could tear the framework down
+                process.kill()  # the driver's process first: then none is left that could tear the framework down
         command.process.kill()
         command.process.wait(SOON_S)
     listed = hydra("ps", "--master", cluster.address).stdout

@@ -1,4 +1,4 @@
-"""Names, units and labels of what is told."""
+"""Names, units and labels of exported metrics."""
 
 from __future__ import annotations
 

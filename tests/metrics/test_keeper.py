@@ -1,4 +1,4 @@
-"""What a run's sums become of, while it goes on and when its steps end."""
+"""The sources of a run's sums, while it continues and when its steps end."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_step_that_failed_or_never_ended_counts_with_what_it_told() -> None:
 def test_sums_never_fall() -> None:
     it = keeper(began=True)
     it.tick(progress(), 300, 900)
-    it.tick(progress(), 0, 890)  # reading what was stored, publishers tell nothing any more
+    it.tick(progress(), 0, 890)  # while stored messages are read, publishers report nothing
     assert sums(it) == (300, 900, None)
     it.arrived(latencies(5, 120, 250))
     it.tick(progress(), 300, 900)
@@ -103,7 +103,7 @@ def test_a_snapshot_does_not_change_any_more() -> None:
     ("figures", "told", "expected"),
     [
         ({"in_window": 10, "late": 2}, 5, 12),
-        # Of a stored step nobody says what came in the window.
+        # In a stored step no client reports what arrived in the window.
         ({"in_window": None, "late": None, "clients": 3, "total_rx": 20.0}, 5, 60),
         ({"clients": 3, "total_rx": 20.0, "cohort": "slow"}, 5, 5),
         ({"clients": 3, "total_rx": None}, 5, 5),

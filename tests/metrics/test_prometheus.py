@@ -1,4 +1,4 @@
-"""The address that Prometheus reads: what it says, and whom it waits for."""
+"""The address that Prometheus reads: its metrics, and the last read that it waits for."""
 
 from __future__ import annotations
 

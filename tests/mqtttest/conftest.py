@@ -27,7 +27,7 @@ def embedded(folder: Path, limits: MosquittoJoin = LIMITS) -> LocalServer:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a mosquitto for all tests of this process; whoever uses it takes topics of its own."""
+    """The address of a mosquitto for all tests of this process; each test takes its own topics."""
     find()
     with embedded(tmp_path_factory.mktemp("mqtt") / "server") as running:
         yield running.address

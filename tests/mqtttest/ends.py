@@ -21,7 +21,7 @@ from hydra.wire.messages import PROBE_EPOCH
 from tests.suite.waiting import SOON_S
 
 BAD: dict[str, dict[str, Any]] = {"MQTT server": {"port": 1}, "colour": {"colour": "red"}}
-"""What an error names, and what cannot be told of a server."""
+"""The contents of an error, and what cannot be read of a server."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Listener:
 
 
 class Speaker:
-    """A publisher that sends exactly what a test tells it to, and returns when the server has it."""
+    """A publisher that sends exactly what a test gives it, and returns when the server has it."""
 
     def __init__(self, place: Place, publisher: int) -> None:
         self.publisher = publisher
@@ -134,7 +134,7 @@ class Speaker:
         self._publish([message], 0, beside=beside)
 
     def send_raw(self, message: bytes) -> None:
-        """Sends something that may be no message of ours."""
+        """Sends bytes that need not be a message."""
         self._publish([message], 0)
 
     def close(self) -> None:

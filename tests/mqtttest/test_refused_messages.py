@@ -20,7 +20,7 @@ LARGE = step_settings(rate=100.0, message_size=300, burst=1)
 
 @pytest.fixture
 def limited(tmp_path: Path) -> Iterator[str]:
-    """A mosquitto that tells its clients that it accepts packets of at most 200 bytes."""
+    """A mosquitto that announces to its clients that it accepts packets of at most 200 bytes."""
     with mosquitto(tmp_path, "max_packet_size 200") as address:
         yield address
 

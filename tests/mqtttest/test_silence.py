@@ -1,4 +1,4 @@
-"""A client that has nothing to say pings, or the server would end its connection."""
+"""A client that has nothing to send pings, or the server would end its connection."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LARGEST = 1 << 16
 
 
 class Relay:
-    """Carries bytes both ways between whoever connects and the server at ``address``, until it is closed."""
+    """Carries bytes both ways between a client that connects and the server at ``address``, until it is closed."""
 
     def __init__(self, address: str) -> None:
         where = FORM.read(address)
@@ -57,7 +57,7 @@ class Relay:
                     source, target, number = key.data
                     data = source.recv(_LARGEST)
                     if number is not None:
-                        self.pings[number] += data == PING  # a ping comes alone, as nothing else is said
+                        self.pings[number] += data == PING  # a ping comes alone, as nothing else is sent
                     if data:
                         target.sendall(data)
                     else:

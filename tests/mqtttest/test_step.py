@@ -1,4 +1,4 @@
-"""What a client is told of MQTT, the settings that it comes from, and where the password stands."""
+"""The MQTT settings of a client, their scenario, and where the password stands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an MQTT subscriber must do: prove that it hears everyone, keep an exact ledger, drain, and report."""
+"""What an MQTT subscriber must do: prove that it receives from all publishers, keep an exact ledger, drain, report."""
 
 from __future__ import annotations
 

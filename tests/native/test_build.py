@@ -80,7 +80,7 @@ class SourceTree:
         wait_until((self.lock.parent / "waits").is_file, "the compiler")
 
     def let_go(self) -> None:
-        """Lets the compiler of WAITS go on."""
+        """Lets the compiler of WAITS continue."""
         (self._folder / "go").write_text("on\n")
 
     def builds(self) -> int:

@@ -209,7 +209,7 @@ def test_what_is_repeated_while_it_is_obeyed_is_obeyed_once(bench: Bench, progra
             bench.peer.send_to([1], command)
         bench.peer.heard(Error, [1], epoch=1)
     bench.peer.stays(lambda: len(bench.peer.said(Error, 1)) == 1, "another try", 2.5)
-    # Told something else after the answer, it tries again.
+    # If the next answer differs, it tries again.
     bench.configure_publisher(1, 1, DEEP)
 
 

@@ -55,7 +55,7 @@ def epoch() -> int:
 
 @pytest.fixture(scope="session")
 def server(needs_nats: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    """A server for all tests of this process; whoever uses it takes subjects of its own."""
+    """A server for all tests of this process; each test takes its own subjects."""
     with LocalServer(NatsProgram(), NatsCluster(), tmp_path_factory.mktemp("nats") / "server") as running:
         yield running
 

@@ -93,7 +93,7 @@ class Ends(ABC):
 
 
 class Core(Ends):
-    """A subject that nobody keeps; the reader listens from the beginning."""
+    """A subject without a stream; the reader listens from the beginning."""
 
     acknowledged = False
 

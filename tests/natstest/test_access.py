@@ -157,7 +157,7 @@ def test_what_a_run_makes_on_a_server_with_a_password_is_removed(spec: NatsSpec,
     assert made is not None
     with closing(JetStreams(access_of(spec))) as there:
         assert made["stream"] in there.names()
-        # A killed run leaves it; the run that goes on with its folder knows how to log in.
+        # A killed run leaves it; the run that continues with its folder knows how to log in.
         resumed = NatsSystem(load_scenario("nats-fixed", given("nats", spec)))
         resumed.open("run", tmp_path, wait_alone)
         assert made["stream"] not in there.names()

@@ -59,7 +59,7 @@ def test_what_is_lost_at_any_rate_is_told_apart_from_what_the_rate_loses(tmp_pat
         codes = {name: command.wait(0.8 * TEST_S) for name, command in commands.items()}
     rows = {name: row_of(tmp_path / name) for name in DROPS}
     few, many, one = rows["few"], rows["many"], rows["one"]
-    # A machine that others load has stalls of its own: then nobody can tell, and the row must say so.
+    # A machine that others load has stalls of its own: then the cause is unknown, and the row must show that.
     told = {"few": ("figure", "unknown"), "many": ("none", "unknown"), "one": ("none", "unknown")}
     assert [name for name, row in rows.items() if row["loss_answer"] not in told[name]] == []
     assert codes == {name: 0 if row["loss_answer"] == "figure" else 3 for name, row in rows.items()}

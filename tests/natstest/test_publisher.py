@@ -40,7 +40,7 @@ def configured(
 
 
 def stopped_behind(bench: Bench, epoch: int, stream: Stream, messages: int) -> tuple[Window, PublisherReport]:
-    """Its step is stopped as soon as so many messages are in the stream."""
+    """Its step is stopped as soon as this many messages are in the stream."""
     window = bench.start([CLIENT], epoch, 30)
     bench.peer.wait(lambda: stream.last() > messages, f"more than {messages} messages")
     stop = Window(window.start_ns, window.now_ns(), window.offset_ns)
@@ -246,7 +246,7 @@ def test_a_server_that_dies_leaves_an_honest_report(bench: Bench, own_server: Lo
         bench.await_end(window, -0.5)
         kill(own_server)
         bench.await_end(window, -0.1)
-        bench.peer.sync(clients)  # the death of the server keeps nobody from an answer
+        bench.peer.sync(clients)  # the death of the server prevents no answer
         bench.await_end(window)
         bench.stop(clients, 1, window)
         bench.peer.heard(Report, clients, epoch=1, timeout_s=LONG_S)

@@ -51,7 +51,7 @@ def test_modes_are_varied_on_the_users_server_and_nothing_is_left_there(tmp_path
 
 @contextmanager
 def heard(address: str, subject: str) -> Iterator[Counter[int]]:
-    """Counts the messages of a subject by epoch: the protocol itself, without a library or any code of ours."""
+    """Counts the messages of a subject by epoch: the protocol itself, without a library or any code of Hydra."""
     host, _, port = address.rpartition(":")
     counts: Counter[int] = Counter()
     with socket.create_connection((host, int(port)), SOON_S) as connection:

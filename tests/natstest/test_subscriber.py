@@ -1,4 +1,4 @@
-"""What a NATS subscriber must do: count exactly, say what it left waiting, and how often it was too slow."""
+"""What a NATS subscriber must do: count exactly, report what it left waiting, and how often it was too slow."""
 
 from __future__ import annotations
 

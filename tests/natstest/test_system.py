@@ -1,4 +1,4 @@
-"""NATS as a system: what a scenario may say of it, and what it tells of a step, on its own server and the user's."""
+"""NATS as a system: its part of a scenario, and its settings of a step, on its own server and the user's."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_server_of_the_users_that_died_fails_the_step(
     assert system.failure() == ""
     monkeypatch.setattr(streams, "QUESTION_TIMEOUT_S", 0.5)
     kill(own_server)
-    # Nobody asked it anything: it is told while the step goes on.
+    # It is sent without a request, while the step continues.
     assert (
         wait_until(system.failure, "the end of the server") == f"NATS at {own_server.address} does not answer any more"
     )

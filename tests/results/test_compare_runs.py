@@ -36,7 +36,7 @@ RECORD = InterleavedRecord(
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two runs that took turns, of three repeats; whoever changes them takes ``own_pair``."""
+    """Two runs that took turns, of three repeats; a test that changes them takes ``own_pair``."""
     folder = tmp_path_factory.mktemp("pair")
     make(folder / "a", REPEATED)
     make(folder / "b", replace(REPEATED, client="native"))

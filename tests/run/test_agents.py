@@ -1,4 +1,4 @@
-"""`hydra agents` and `hydra check` say what they look at, here and on a cluster elsewhere."""
+"""`hydra agents` and `hydra check` name their agents, here and on a cluster elsewhere."""
 
 from __future__ import annotations
 

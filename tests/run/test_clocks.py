@@ -1,4 +1,4 @@
-"""What the hosts of a step are told of its clock, and how wrong it says that was, on clocks of the test's own."""
+"""The step's clock of each host, and its error bound, on clocks of the test's own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HALF_RTT_NS = 5_000_000
 
 
 def starts(channel: Channel) -> dict[int, Start]:
-    """What each client was told last."""
+    """The last message to each client."""
     return {client: message for _, client, message in channel.told_at if isinstance(message, Start)}
 
 
@@ -141,5 +141,5 @@ def test_a_start_is_sent_as_far_ahead_as_the_fullest_host_needs() -> None:
         measured(channel)
         at_ns, told = next((at_ns, m) for at_ns, c, m in channel.told_at if c == 250 and isinstance(m, Start))
         leads_s[elsewhere] = (StepClock(told.clock).monotonic_ns_of(told.start_at_ns) - at_ns) / 1e9
-    # Everybody elsewhere has a host of their own.
+    # Every client elsewhere has its own host.
     assert leads_s == pytest.approx({0: 0.22, 50: 0.216}, abs=0.0005)

@@ -30,7 +30,7 @@ from tests.run.contexts import Told, context
 
 TICK_S = 0.05
 GATHERED = 10
-"""Clients whose arrival a relay tells at once."""
+"""Clients whose arrival a relay reports at once."""
 ANYWHERE = RoleSpec()
 AGENT = Agent("a", "host-a", {}, Resources(cpus=1e6, mem=1e9))
 
@@ -157,7 +157,7 @@ def deployed() -> tuple[Fleet, str, int]:
 
 
 def test_an_eviction_that_was_lost_is_asked_for_again() -> None:
-    """The group replaces its client, and nobody is launched elsewhere."""
+    """The group replaces its client, and nothing is launched elsewhere."""
     fleet, group, old = deployed()
 
     def from_the_third_on(group: str, client: int) -> None:
@@ -272,7 +272,7 @@ def test_a_death_that_the_replacement_tells_of_is_noted_once_and_with_its_cause_
 
 
 def lines_of_arrivals(clients: int) -> int:
-    """How many lines of Python run until so many clients are there, each turn of a loop counted."""
+    """How many lines of Python run until this many clients are there, each turn of a loop counted."""
     count, before = 0, sys.gettrace()
 
     def tracer(_: FrameType, event: str, __: object) -> Any:

@@ -1,4 +1,4 @@
-"""Whose figures are told while a command runs: of one run, of many, of several that take turns."""
+"""Which figures are exported while a command runs: of one run, of many, of several that take turns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def steps(exports: Exports) -> dict[str, float]:
 @pytest.mark.parametrize(
     ("runs", "told"),
     [
-        # Those that take turns go on where they were; of many the last are told.
+        # Those that take turns continue where they were; of many the last are exported.
         (["both/a", "both/b", "both/b", "both/a"], {"both/a": 2, "both/b": 2}),
         ([f"part {n}" for n in range(30)], {f"part {n}": 1 for n in range(10, 30)}),
     ],

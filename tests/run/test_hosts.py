@@ -91,7 +91,7 @@ def test_a_window_that_fails_ends_the_watch() -> None:
 
 
 def roster_with(*hellos: tuple[bytes, dict[str, object]]) -> Roster:
-    """Relays of groups of their own, who have all told one sample, in the watch of epoch 3."""
+    """Relays of groups of their own, who have all reported one sample, in the watch of epoch 3."""
     roster = Roster(HERE, NETWORK)
     for n, (identity, said) in enumerate(hellos):
         roster.expect(f"g-{n}", [n])

@@ -1,4 +1,4 @@
-"""How far a step is and what can be told of it, from what clients have told last."""
+"""How far a step is, and its figures from the clients' last reports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def told(messages: int, after_s: float) -> Progress:
 
 
 PROGRESS = {0: told(100, 1.0), 1: told(40, 0.5), 2: told(120, 1.5), 3: told(0, -1.0), 9: told(7, 1.0)}
-"""A publisher, two subscribers, one that has told nothing since the start, and one of another size."""
+"""A publisher, two subscribers, one that has reported nothing since the start, and one of another size."""
 
 
 def test_a_window_has_what_its_clients_told() -> None:
@@ -74,11 +74,11 @@ def test_the_slowest_are_named_without_the_cohort_and_who_has_told_nothing_yet()
     ("sent_pps", "received_pps", "each", "missing"),
     [
         (1000.0, 900.0, 1.0, 0.1),
-        (1000.0, 1001.0, 1.0, 0.0),  # told a moment later
+        (1000.0, 1001.0, 1.0, 0.0),  # sent a moment later
         (2000.0, 500.0, 0.5, 0.5),  # each subscriber listens to one of two publishers
         (1000.0, 300.0, 0.0, None),  # they share the messages
         (0.0, 300.0, 1.0, None),
-        (1000.0, 0.0, 1.0, None),  # nobody has told anything
+        (1000.0, 0.0, 1.0, None),  # no client has reported anything
     ],
 )
 def test_what_is_not_there_yet(sent_pps: float, received_pps: float, each: float, missing: float | None) -> None:

@@ -1,4 +1,4 @@
-"""What a person sees while servers start and a run goes on, a run that goes on when nobody can see it, and keys."""
+"""What a person sees while servers start and a run continues, a run that continues without a terminal, and keys."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_terminal_has_a_view_unless_that_is_not_wanted(
 ) -> None:
     monkeypatch.setenv("TERM", term)
     ours, stream = terminal
-    # Nobody's keys are taken: the terminal is not the one that this test was started from.
+    # No keys are read: the terminal is not the one that this test was started from.
     watch(Observer(stream, keys=Keyboard(stream.fileno()), plain=plain, quiet=quiet))
     shown = read_until(ours, "was refused")
     assert ("Ctrl-C ends the run now" in shown) is view
@@ -148,7 +148,7 @@ class Clock:
 
 
 def told(told_at: dict[float, str], takes_s: float, *, quiet: bool = False, what: str = "3 toy servers") -> list[str]:
-    """The lines of a start that takes so long, and says what it is doing from some moments on."""
+    """The lines of a start that takes so long, with what it does from some moments on."""
     stream, clock = io.StringIO(), Clock()
     starting = ServerStartup(Observer(stream, quiet=quiet), what, clock.wait, clock)
 

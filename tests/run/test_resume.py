@@ -1,4 +1,4 @@
-"""A stored run goes on with its own scenario, and with no other."""
+"""A stored run continues with its own scenario, and with no other."""
 
 from __future__ import annotations
 

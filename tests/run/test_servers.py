@@ -1,4 +1,4 @@
-"""Which servers a scenario needs as groups, and what it says where they do not fit or come up."""
+"""Which servers a scenario needs as groups, and the errors if they do not fit or start."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_the_end_of_a_group_that_was_let_go_waits_for_nobody() -> None:
         events.ignore(group)
     engine.data = [GroupEvent("x", "killed", "a")]
     assert events.take({"x", "y", "z"}) == []
-    # The next one of that name is somebody else.
+    # The next one of that name is another server.
     engine.data = [GroupEvent("x", "running", "b"), GroupEvent("y", "running", "b")]
     assert [event.group for event in events.take({"x", "y"})] == ["x", "y"]
 

@@ -23,7 +23,7 @@ MANY = 60
 
 
 def hold_out(simulated: Cases) -> list[ThroughputInterval]:
-    """What the others of each run say of the last count."""
+    """The prediction of the last count by the other counts of each run."""
     counts, y = simulated.counts, simulated.counts / simulated.throughputs
     return throughputs_at(counts[:-1], y[:, :-1], np.full(len(y), counts[-1]))
 

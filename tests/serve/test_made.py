@@ -1,4 +1,4 @@
-"""Pages are made once, until their runs change; what made them says why it could not."""
+"""Pages are made once, until their runs change; the process that makes them reports its errors."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ HERE = ["localhost:8000"]
 
 
 class Told(PageCache):
-    """Says what it was asked for instead of making it."""
+    """Records the requests instead of making pages."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

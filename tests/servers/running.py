@@ -36,7 +36,7 @@ def node(module: str, kind: str) -> list[str]:
 
 
 def progressed(bench: Bench, client: int, epoch: int, messages: int) -> None:
-    """Waits until a client has told of so many messages."""
+    """Waits until a client has reported this many messages."""
     told = partial(bench.peer.said, Progress, client, epoch=epoch)
     bench.peer.wait(lambda: any(p.messages >= messages for p in told()), f"progress of {messages} messages", LONG_S)
 
@@ -63,7 +63,7 @@ def served(controller: Controller, condition: Callable[[], object], what: str) -
 def started(
     controller: Controller, folder: Path, command: list[str], env: Mapping[str, str] | None = None
 ) -> Iterator[tuple[psutil.Popen, str]]:
-    """One that has dialled in, and where it says that it will listen."""
+    """One that has dialled in, and the endpoint at which it will listen."""
     with (folder / "stderr").open("w") as stderr:
         environment = {**os.environ, "PYTHONPATH": str(HOUSE), **(env or {}), **controller.environment}
         process = psutil.Popen(command, cwd=folder, env=environment, stderr=stderr)

@@ -1,4 +1,4 @@
-"""A server on this machine, whatever it is: up, down, and how it says what went wrong."""
+"""A server on this machine, whatever it is: up, down, and its errors."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_a_server_of_the_system_has_another_trouble_which_stays(protocol: str, a
 
 @pytest.fixture
 def banner() -> Iterator[int]:
-    """The port of a server that greets each client as SSH does, and says no more."""
+    """The port of a server that greets each client as SSH does, and sends nothing else."""
     with contextlib.ExitStack() as stack, socket.create_server((HOST, 0)) as listening:
 
         def serve() -> None:

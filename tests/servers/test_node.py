@@ -70,7 +70,7 @@ def test_it_listens_where_it_said_and_its_server_goes_with_it_however_it_ends(
 ) -> None:
     with started(controller, tmp_path) as (process, endpoint):
         assert endpoint.startswith(f"{HOST}:")
-        # Until it is told of its cluster it says so again: either may have been lost.
+        # Until it gets its cluster it resends its message: either may have been lost.
         roster = controller.roster
         roster.begin(0)
         served(controller, lambda: roster.answers.endpoints == {SERVER: endpoint}, "its endpoint once more")

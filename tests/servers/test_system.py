@@ -1,4 +1,4 @@
-"""A folder for a server of ours, and the wait for servers of the user's."""
+"""A folder for a server of the test, and the wait for servers of the user's."""
 
 from __future__ import annotations
 

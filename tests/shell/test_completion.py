@@ -43,7 +43,7 @@ def test_it_writes_one_file_once_and_says_how_to_undo_it(tmp_path: Path, shell: 
     assert f"{file} already exists" in install(tmp_path, shell).output
     assert file.read_text() == text
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [file]
-    # A file of somebody else stays.
+    # A file of another program stays.
     file.write_text("mine")
     assert "Hydra did not write it" in str(install(tmp_path, shell).exception)
     assert file.read_text() == "mine"

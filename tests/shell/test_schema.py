@@ -27,7 +27,7 @@ EVENTS = (
 
 
 def test_the_shipped_schema_is_that_of_the_code() -> None:
-    """Write it anew with: hydra schema > conf/schema/rows.json."""
+    """Write it again with: hydra schema > conf/schema/rows.json."""
     assert (conf_dir() / "schema" / "rows.json").read_text(encoding="utf-8") == schema_of(None)
 
 

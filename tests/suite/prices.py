@@ -24,7 +24,7 @@ LONG_FILE_S: Final = 2.0
 SHARED: Final = "servers"
 """Stands among the folders for what tests share."""
 LIMIT: Final = 2.0
-"""A tier may cost this many times what the file says: machines differ."""
+"""A tier may cost this many times the file's figure: machines differ."""
 _HEADING: Final = """\
 # What the tests cost, written by `make prices`: CPU seconds by tier and folder, those of the processes that they start
 # included. [seconds] has the duration of each long file: the longest is handed out first (tests/suite/prices.py).
@@ -117,7 +117,7 @@ class Meter:
         return {key.split()[1]: cpu_s for key, cpu_s in self._cpu.items() if key.split()[0] == tier}
 
     def _write(self) -> None:
-        """Folders of which nothing ran in a tier keep what the file says of them."""
+        """Folders of which nothing ran in a tier keep what the file reports of them."""
         kept = _kept()
         text = _HEADING
         for tier in TIERS:

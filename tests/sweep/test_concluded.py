@@ -1,4 +1,4 @@
-"""What a row says of each answer of a search, and what of that a person is told."""
+"""A row's columns of each answer of a search, and their texts."""
 
 from __future__ import annotations
 

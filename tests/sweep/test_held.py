@@ -1,4 +1,4 @@
-"""The rates that were held: which rungs are tried, what an answer says, and how near it is to the limit of a world."""
+"""The rates that were held: which rungs are tried, the text of an answer, and its distance from a world's limit."""
 
 from __future__ import annotations
 

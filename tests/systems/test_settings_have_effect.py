@@ -1,4 +1,4 @@
-"""Each setting of each system in each mode changes what clients or servers are told, or is rejected by its name."""
+"""Each setting of each system in each mode changes what clients or servers are sent, or is rejected by its name."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ class _Nothing:
 
 
 def told(resolved: ResolvedScenario, monkeypatch: pytest.MonkeyPatch) -> object:
-    """All that the clients and servers of the first step are told, as JSON has it."""
+    """All that the clients and servers of the first step are sent, as JSON has it."""
     scenario, spec = resolved.scenario, resolved.system
     plan = resolved.sweep.next([])
     assert plan is not None
@@ -311,7 +311,7 @@ def test_a_search_uses_the_keys_of_its_series(series: list[str], unused: set[str
 
 
 def test_a_default_and_a_value_that_came_with_hydra_are_never_rejected(tmp_path: Path) -> None:
-    """The shipped scenario names a mode; the user's file that says the same gave it."""
+    """The shipped scenario names a mode; the user's equal file gave it."""
     for name in SCENARIOS.values():
         assert not resolve(name).unused
     mine = tmp_path / "mine.toml"

@@ -154,7 +154,7 @@ def test_what_a_killed_member_had_is_unknown_up_to_its_last_word(package: Path, 
     arguments = (*asked, "--set", "toy.file=x.data", "--out", run)
     with background(*arguments, log=tmp_path / "log", env={"PYTHONPATH": str(package)}) as command:
         data = run / "x.data"
-        # One and a half seconds of messages: every member has told once how many it had.
+        # One and a half seconds of messages: every member has reported its count once.
         wait_until(lambda: data.is_file() and data.stat().st_size > 300 * 28, "the middle of the step", LONG_S)
         max(command.clients("toy-sub"), key=lambda p: (p.create_time(), p.pid)).kill()
         assert command.wait() == 3

@@ -1,4 +1,4 @@
-"""An admin client and a consumer of our own at the topic of a run that somebody else steers."""
+"""The test's admin client and consumer at the topic of a run of another process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A proxy on one subscriber's own connection to a ZMQ publisher, which loses and delays what it is told to.
+"""A proxy on one subscriber's own connection to a ZMQ publisher, which loses and delays chosen messages.
 
 Messages leave it in their order; one that waits holds up those behind it.
 """
@@ -66,7 +66,7 @@ class Proxy(FrameForwarder):
         first_thread()
 
     def to_client(self, client: socket.socket, frame: Frame) -> None:
-        """What the plan says becomes of it."""
+        """What the plan does with it."""
         plan = self.plan
         if plan is None or not frame.is_message or len(frame.body) != plan.message_size:
             client.sendall(frame.whole)

@@ -28,7 +28,7 @@ def reports_of(case: Any) -> dict[int, SubscriberReport]:
 
 
 def told(report: SubscriberReport) -> SubscriberReport:
-    """What a table tells of a report: not its histograms, and no lags where none is known."""
+    """A report as its table has it: without its histograms, and no lags where none is known."""
     known = report.lag_bins_us if set(report.lag_bins_us) - {None} else []
     hot = report.hot and replace(report.hot, latency=Histogram())
     return replace(report, latency=Histogram(), lag_bins_us=known, hot=hot)
@@ -176,7 +176,7 @@ NAMED = [
     *(("range_counts", 0, -1), ("ranges", 0, -1), ("system", 0, ord("[")), ("latency_bounds", 0, -3_600_000_001)),
     *(("latency_counts", 2, BUCKETS), ("latency_counts", 0, -BUCKETS - 1), ("cohort_latency_counts", 1, 0)),
 ]
-"""What is wrong is said by the column's own name."""
+"""An error names the column."""
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_subscribers_have_so_many_topics_each_and_none_is_preferred() -> None:
     assert all(topics == sorted(set(topics)) and len(topics) == 5 for topics in drawn)
     counts = np.bincount([topic for topics in drawn for topic in topics], minlength=50)
     assert (np.abs(counts - 200) < 5 * np.sqrt(200)).all()
-    # Probes and end markers reach everyone.
+    # Probes and end markers reach every client.
     assert all(topics[0] in traffic.probed for topics in drawn)
 
 

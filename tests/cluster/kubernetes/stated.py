@@ -37,13 +37,13 @@ class Subject(Stated[KubernetesState]):
 
     def say(self, kind: str, **fields: Any) -> None:
         super().say(kind, **fields)
-        self.state.tick(self.now)  # as whoever owns it does
+        self.state.tick(self.now)  # as its owner does
 
     def tell_nodes(self, *nodes: str, cpu: str = "4", pods: tuple[Json, ...] = ()) -> None:
         self.say("nodes", nodes=[node(name, cpu=cpu) for name in nodes], pods=list(pods), partial=False)
 
     def pod(self, group: str, where: str = "", *, gone: bool = False, deleted: bool = False, **status: Any) -> None:
-        """The Pod of a group as the watch tells of it."""
+        """The Pod of a group as the watch reports it."""
         labels = {names.PART: "group", names.GROUP: group}
         metadata: Json = {"name": names.object_name("r1", group), "namespace": "lab", "labels": labels}
         if deleted:
@@ -62,7 +62,7 @@ class Subject(Stated[KubernetesState]):
         return [launch.agent.id for launch in self.state.launch(groups, self.now)]
 
     def with_groups(self, *names: str, on: str = "", cpus: float = 1.0) -> Self:
-        """Launches these groups, which run if it is said where; what was asked and told is forgotten."""
+        """Launches these groups, which run if ``where`` names an agent; earlier calls and events are forgotten."""
         self.launch(*(group(name, cpus=cpus) for name in names))
         for name in names if on else ():
             self.runs(name, on)

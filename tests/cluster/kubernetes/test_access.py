@@ -1,4 +1,4 @@
-"""What is read of a kubeconfig before anybody is asked, and what it is read anew for."""
+"""What is read of a kubeconfig before the first request, and why it is read again."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Server:
                 given = self.headers.get("Authorization")
                 known = given == f"Bearer {it.token}"
                 it.refused += not known
-                # So it answers whoever says nothing of who he is.
+                # So it answers requests without an identity.
                 stranger = 'pods is forbidden: User "system:anonymous" cannot list resource "pods"'
                 message = "" if known else "Unauthorized" if given else stranger
                 text = json.dumps({"kind": "PodList" if known else "Status", "message": message}).encode() + b"\n"
@@ -169,14 +169,14 @@ def test_a_token_is_read_anew_when_it_has_ended_and_nobody_notices(asked: Asked,
     assert server.refused == 2
     server.token = "fourth"
     asked.renew("fourth")
-    # Nobody answers as a container would; but it is known who asks.
+    # There is no container to answer, but the user of the request is known.
     with pytest.raises(ApiError) as refused:
         list(api_streams.execute(asked.api, "tests", "pod", "container", ["true"]))
     assert (refused.value.status, server.refused) == (200, 3)
 
 
 def no_change(_: Asked) -> None:
-    """Nobody renews it."""
+    """No process renews it."""
 
 
 def half_written(asked: Asked) -> None:

@@ -1,4 +1,4 @@
-"""The driver's process against an API that answers as it is told: what is tried again, made and removed."""
+"""The driver's process against an API with given answers: what is tried again, made and removed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class FakeApi:
 
 
 class Subject:
-    """The process, and what it has said; nobody is at the other end of its channel."""
+    """The process and its messages; the other end of its channel has no process."""
 
     def __init__(self, api: FakeApi, channel: DriverPipe) -> None:
         self.process, self.api = driver._Process(channel), api
@@ -226,7 +226,7 @@ def test_pods_are_given_up_on_lost_nodes_only(ready: bool) -> None:
 
 def test_a_removal_ends_when_the_last_pod_has_gone() -> None:
     last = {"metadata": {"name": "p1"}}
-    # Whoever hears more of this watch waits for p2.
+    # If this watch has more events, they are about p2.
     events = ({"type": "DELETED", "object": last}, {"type": "ADDED", "object": {"metadata": {"name": "p2"}}})
     api = FakeApi(lambda *_: {"items": [last], "metadata": {"resourceVersion": "1"}}, *events)
     assert remove(api, "lab", "hydra/run=r1", time.monotonic() + SOON_S) == 0  # type: ignore[arg-type]

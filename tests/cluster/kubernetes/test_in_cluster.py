@@ -1,4 +1,4 @@
-"""The Job of a command in the cluster, its log, what its Pod says, and the scripts of its two containers."""
+"""The Job of a command in the cluster, its log, its Pod, and the scripts of its two containers."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_lines_behind_the_mark_are_output_and_paths_are_those_of_here() -> None:
     assert log.line("failed to watch file: too many open files") == "failed to watch file: too many open files"
 
 
-# --- what its Pod says -----------------------------------------------------------------------------------------------
+# --- its Pod -----------------------------------------------------------------------------------------------
 
 
 UNPLACED = {**pod({}), "spec": {"containers": [{"name": "hydra"}]}, "status": unschedulable()}
@@ -173,7 +173,7 @@ NO_ACCOUNT = {"reason": "FailedCreate", "message": LOOKS_UP}
     ],
 )
 def test_why_a_command_has_not_begun(seen: Json | None, events: list[Json], waited_s: float, said: str) -> None:
-    """It is told in time."""
+    """It is sent in time."""
     what, remedy = job_state.why_not_begun(seen, events, waited_s, "lab")
     assert said in f"{what}; {remedy}"
     assert bool(what) == bool(said)

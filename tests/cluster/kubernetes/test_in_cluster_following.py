@@ -51,7 +51,7 @@ def followed(*answers: Json | ApiError) -> Json:
 
 
 class Clock:
-    """The time of the modules that wait: it goes on by what they sleep."""
+    """The time of the modules that wait: it advances by what they sleep."""
 
     now = 0.0
 

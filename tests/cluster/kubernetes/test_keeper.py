@@ -224,7 +224,7 @@ def opened() -> Iterator[Opened]:
 
 
 def end_of(process: subprocess.Popen[str]) -> tuple[int, str]:
-    """The exit code of a keeper that ends, and what it has said on stderr."""
+    """The exit code of a keeper that ends, and its stderr."""
     return process.wait(SOON_S), cast(IO[str], process.stderr).read()
 
 
@@ -247,7 +247,7 @@ def started(port: int, **times: float) -> Iterator[subprocess.Popen[str]]:
 
 @contextmanager
 def unfriendly() -> Iterator[int]:
-    """The port of a listener that hangs up on everybody."""
+    """The port of a listener that hangs up on every client."""
     with socket.create_server((HERE, 0)) as listener:
 
         def hang_up() -> None:
@@ -306,7 +306,7 @@ def test_a_keeper_that_reaches_nobody_says_so() -> None:
 @pytest.mark.parametrize("said", [b"", b"{}\n", b"nonsense\n", b"[1]\n", b'{"token": "a"}\n', b"x" * 5000, b"\xff\n"])
 def test_strangers_at_the_door_are_not_heard(opened: Opened, said: bytes) -> None:
     with opened.dialled() as stranger:
-        # Whoever says too much is hung up on while he speaks.
+        # A peer that sends too much is disconnected.
         with suppress(OSError):
             stranger.sendall(said)
             stranger.shutdown(socket.SHUT_WR)
@@ -390,7 +390,7 @@ def test_an_image_with_another_hydra_is_what_its_user_gave(hello: dict[str, str]
 
 
 def keep(*said: Json) -> None:
-    """Has a keeper made, of whom the driver then says this."""
+    """Makes a keeper, of which the driver then reports this."""
     told = [
         {"kind": "door", "port": 1, "message": ""},
         {"kind": "made", "tag": "hydra-run-keeper", "name": "hydra-run-keeper", "uid": "u"},

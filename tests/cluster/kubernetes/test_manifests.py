@@ -1,4 +1,4 @@
-"""What stands in conf: conf/kubernetes, what `hydra check` and `hydra ps` say by it, and [kubernetes] in hydra.toml."""
+"""The files in conf: conf/kubernetes, what `hydra check` and `hydra ps` show with it, [kubernetes] in hydra.toml."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_the_policies_select_the_pods_of_runs() -> None:
     assert not selected.items() <= group
 
 
-# --- what `hydra check` says ------------------------------------------------------------------------------------------
+# --- the output of `hydra check` -------------------------------------------------------------------------------------
 
 
 OURS = {object_names.MANAGED_BY: object_names.MANAGER}

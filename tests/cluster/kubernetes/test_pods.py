@@ -1,4 +1,4 @@
-"""The Pod of a group, the Secret of its environment, and their names: what Kubernetes admits, and told apart."""
+"""The Pod of a group, the Secret of its environment, and their names: what Kubernetes admits, and distinct names."""
 
 from __future__ import annotations
 

@@ -253,7 +253,7 @@ AWAY: Json = {"kind": "refused", "tag": "owner", "status": 0, "reason": "", "mes
 
 
 class Asked:
-    """An engine over a driver that answers each kind of call so; its clock goes on while it is waited for."""
+    """An engine over a driver that answers each kind of call so; its clock continues while it is waited for."""
 
     def __init__(self, **answers: Json) -> None:
         self.closed = False
@@ -304,7 +304,7 @@ def test_the_end_says_what_the_removal_has_left(left: int, says: str, capsys: py
 def test_without_its_driver_there_are_no_nodes_to_tell_of() -> None:
     it = Asked()
     assert it.nodes() == ["n1"]
-    it.calls.append("stop")  # somebody else has ended it
+    it.calls.append("stop")  # another process has ended it
     for ask in (it.engine.agents, lambda: it.engine.launch([group("a")])):
         with pytest.raises(ClusterError, match="the process ended"):
             ask()

@@ -117,7 +117,7 @@ def test_a_pod_that_may_be_there_is_deleted(answered: bool, told: tuple[str, str
     assert [call["groups"] for call in it.calls("delete")] == [["a"]]
 
 
-# --- a quota that Pods of ours still hold while they end -------------------------------------------------------------
+# --- a quota that the run's ending Pods still hold -------------------------------------------------------------
 
 
 def full(*, answered: bool = True) -> tuple[Subject, str, Json]:
@@ -225,7 +225,7 @@ def test_a_refusal_that_comes_late_may_be_of_the_time_before_the_pods_went() -> 
     it.refuse(c, 403, QUOTA, "Forbidden")
     assert it.calls("create") == [again]
     it.pass_time(3 * BOOKED_S)
-    it.refuse(c, 403, QUOTA, "Forbidden")  # it was asked long after they had gone
+    it.refuse(c, 403, QUOTA, "Forbidden")  # the request was sent long after their end
     assert it.told() == [("c", "failed", True)]
 
 

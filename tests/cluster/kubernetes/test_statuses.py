@@ -1,4 +1,4 @@
-"""What Pods mean for their groups, what is refused, and what events tell: recorded, and what no cluster here tells."""
+"""What Pods mean for their groups, what is refused, and events: recorded ones, and ones that no cluster here has."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def target(reason: str, message: str = "") -> Json:
         (pod(ended(137, "ContainerStatusUnknown", "The container is not there")), "lost", "n1 has lost the state"),
         (pod(ended(0), deleted=True), "finished", "exit status 0"),
         (pod(ended(143), deleted=True), "lost", "deleted by another user or process"),
-        (pod(container_is("Running", terminated={"exitCode": 0})), "finished", "exit status 0"),  # a sidecar goes on
+        (pod(container_is("Running", terminated={"exitCode": 0})), "finished", "exit status 0"),  # a sidecar continues
         (pod({"phase": "Succeeded"}), "finished", "exit status 0"),
         (pod({"phase": "Unknown"}), "lost", "node n1 does not answer"),
         (pod({"phase": "Failed"}), "failed", "the cluster gives no reason"),

@@ -1,4 +1,4 @@
-"""A forwarder between the controller and other hosts that delays each direction by what it is told, and logs that."""
+"""A forwarder between the controller and other hosts that delays each direction by a given time, and logs that."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _IN_OTHER_TIME = Path(__file__).with_name("in_other_time.py")
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """How far an agent's CLOCK_MONOTONIC is ahead of ours, and what delays the control channel's messages."""
+    """How far an agent's CLOCK_MONOTONIC is ahead of this machine's, and what delays the control channel's messages."""
 
     ahead_s: int
     there: Delay

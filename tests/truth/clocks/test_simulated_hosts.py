@@ -1,4 +1,4 @@
-"""What hosts are told of the step's clock is as wrong as they are said to be at most, over real sockets.
+"""The step's clock of each host is wrong by at most its stated bound, over real sockets.
 
 The hosts' clocks are made up, so that the truth is known. A forwarder delays what passes between them and the
 controller.
@@ -62,7 +62,7 @@ CASES = {
 
 @dataclass(frozen=True)
 class Step:
-    """A step's window by the controller's CLOCK_MONOTONIC, and what every host was told, and is said to be wrong by."""
+    """A step's window by the controller's CLOCK_MONOTONIC, and the clock and error bound that every host got."""
 
     first_ns: int
     last_ns: int
