@@ -90,12 +90,12 @@ class Channel(System):
         self._said = 0
         self._started: dict[int, int] = {}
         for client in everyone:
-            there = {"boot_id": f"boot-{client}"} if client in self.elsewhere else {}
+            present = {"boot_id": f"boot-{client}"} if client in self.elsewhere else {}
             role = "publisher" if client in self.publishers else "subscriber"
             agent = self.agents()[client]
-            said = hello([client], group=f"g-{client}", role=role, agent=agent, **there)
-            self.roster.expect(said.group, [client])
-            self._hear(client, said)
+            text = hello([client], group=f"g-{client}", role=role, agent=agent, **present)
+            self.roster.expect(text.group, [client])
+            self._hear(client, text)
             self._hear(client, joined([client]))
         self._watchers = {client: self._watcher(client) for client in everyone}
 
@@ -276,8 +276,8 @@ class Channel(System):
                 if publishes and self.all_sent_after_s is not None:
                     done_ns = message.start_at_ns + round(self.all_sent_after_s * 1e9)
                     after_s = (StepClock(message.clock).monotonic_ns_of(done_ns) - self.now_ns) / 1e9
-                    told = wire.Progress(ids=[client], seq=1, epoch=message.epoch, messages=500, time_ns=done_ns)
-                    yield told, after_s
+                    progress = wire.Progress(ids=[client], seq=1, epoch=message.epoch, messages=500, time_ns=done_ns)
+                    yield progress, after_s
             case wire.Stop() if publishes and self._started.get(client) == message.epoch:
                 yield wire.Report(ids=[client], seq=1, **of, publisher=_sent(self.unacknowledged)), 0
             case wire.Stop() if not publishes:

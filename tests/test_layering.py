@@ -136,9 +136,9 @@ def judge(fact: str, module: str, used: str) -> Iterator[str]:
     if library == "hydra":
         if package_of(module) != package_of(used) and layer(used) >= layer(module) >= 0:
             yield f"{fact}: {package_of(module)!r} uses lower layers only, {package_of(used)!r} is on none of these"
-        mine, theirs = (next((package for package in PLUGGED if within(m, package)), "") for m in (module, used))
-        if theirs and mine != theirs:
-            yield f"{fact}: only entry points name {theirs}"
+        own, others = (next((package for package in PLUGGED if within(m, package)), "") for m in (module, used))
+        if others and own != others:
+            yield f"{fact}: only entry points name {others}"
         for limited, allowed in ONLY.items():
             if within(module, limited) and not any(within(used, a) for a in allowed):
                 yield f"{fact}: {limited} uses only {', '.join(sorted(allowed))}"
@@ -169,12 +169,12 @@ def test_only_their_own_packages_name_systems() -> None:
     """What is named elsewhere is what a newcomer would have to change as well."""
     named = {}
     for module, text in sources().items():
-        said = {word.lower() for word in SYSTEMS.findall(text)}
+        output = {word.lower() for word in SYSTEMS.findall(text)}
         if any(within(module, package) for package in CHANNEL):
             may = "|".join(word for package, word in CHANNEL.items() if within(module, package))
-            said = {word.lower() for word in SYSTEMS.findall(re.sub(may, "", text, flags=re.IGNORECASE))}
-        if said and not any(within(module, package) for package in PLUGGED):
-            named[module] = said
+            output = {word.lower() for word in SYSTEMS.findall(re.sub(may, "", text, flags=re.IGNORECASE))}
+        if output and not any(within(module, package) for package in PLUGGED):
+            named[module] = output
     assert named == {}
 
 

@@ -90,12 +90,12 @@ def test_every_path_that_is_named_is_there(top: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "there"),
+    ("word", "present"),
     [
         ("hydra/run/nosuch.py", False), ("run/nosuch.py", False), ("nosuch.py", False), ("tests/nosuch", False),
         ("hydra.nosuch.Thing", False), ("hydra.errors.NoSuch", False), ("native/src/zmq/nosuch.cc", False),
         ("hydra/errors.py", True), ("errors.py", True), ("hydra.errors.HydraError", True), ("common/clock.h", True),
     ],
 )  # fmt: skip
-def test_a_dead_path_is_found(word: str, there: bool) -> None:
-    assert is_there(word, "docs/index.md") == there
+def test_a_dead_path_is_found(word: str, present: bool) -> None:
+    assert is_there(word, "docs/index.md") == present

@@ -163,14 +163,14 @@ def test_what_is_left_of_a_burst_is_not_packed_again(library: Library, monkeypat
 
 def answered(monkeypatch: pytest.MonkeyPatch, rate: Rate, stop_ns: int) -> Answering:
     """A library whose publisher has done its step, and waits for a command without a time limit."""
-    it = Answering()
-    its_clock(monkeypatch, it)
-    loop = publisher.TransportPublisher(0, Mock(), it)  # type: ignore[arg-type]  # no more of it is called
+    answering = Answering()
+    its_clock(monkeypatch, answering)
+    loop = publisher.TransportPublisher(0, Mock(), answering)  # type: ignore[arg-type]  # no more of it is called
     for command in commands(rate, stop_ns):
         loop._obey(command)
     while (wait_s := loop._work()) < math.inf:
-        it.now_ns += round(wait_s * 1e9)
-    return it
+        answering.now_ns += round(wait_s * 1e9)
+    return answering
 
 
 @pytest.mark.parametrize("rate", [0.5, 5, 100, 900])

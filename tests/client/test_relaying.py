@@ -57,13 +57,13 @@ class Group:
         """Lets time pass; what has been reported to the controller since the last time."""
         self.now_ns += after_ns
         self.relaying.work(self.now_ns)
-        said, self.up = self.up, []
-        return said
+        text, self.up = self.up, []
+        return text
 
     def data(self) -> list[tuple[str, wire.FromController]]:
         """What clients have been sent since the last time."""
-        said, self.down = self.down, []
-        return said
+        text, self.down = self.down, []
+        return text
 
 
 def hello(*ids: int, incarnation: int = 0) -> wire.Hello:
@@ -286,13 +286,13 @@ def test_publishers_are_told_apart_by_their_endpoints() -> None:
 def test_progress_is_passed_on_and_a_publishers_report_kept_as_well() -> None:
     group = arrived(configure(), START, wire.Stop(epoch=1, number=3, stop_at_ns=5), role="publisher")
     body = PublisherReport(*(3, 3, 0, 1, 2, 72), Histogram(), ProcessUsage())
-    told = wire.Report(ids=[1], seq=1, epoch=1, number=3, publisher=body)
+    reported = wire.Report(ids=[1], seq=1, epoch=1, number=3, publisher=body)
     progress = wire.Progress(ids=[1], seq=1, epoch=1, messages=5, time_ns=7)
-    group.take_message("1", progress, told)
-    assert group.work() == [progress, told]
+    group.take_message("1", progress, reported)
+    assert group.work() == [progress, reported]
     group.data()
     group.obey(wire.Stop(epoch=1, number=3, stop_at_ns=5))
-    assert group.work() == [told]
+    assert group.work() == [reported]
     assert [name for name, _ in group.data()] == ["2", "3"]
 
 
@@ -315,8 +315,8 @@ def test_the_course_goes_out_before_the_reports_that_it_belongs_to() -> None:
     group = arrived(configure(), START, FINISH)
     for client in (1, 2, 3):
         group.hear_each(course(client, wire.SecondCounts(0, 1)), report(client))
-    said = [type(message) for message in group.work(BATCHED_WITHIN_NS)]
-    assert said.index(wire.TimeSeries) < said.index(wire.Batch)
+    texts = [type(message) for message in group.work(BATCHED_WITHIN_NS)]
+    assert texts.index(wire.TimeSeries) < texts.index(wire.Batch)
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
@@ -443,7 +443,7 @@ def test_a_command_is_not_for_a_successor_that_the_controller_does_not_know() ->
 def test_a_report_that_comes_twice_is_sent_once() -> None:
     group = arrived(configure(), FINISH)
     group.hear_each(report(1), report(2), report(3))
-    (batch,) = [said for said in group.work() if isinstance(said, wire.Batch)]
+    (batch,) = [text for text in group.work() if isinstance(text, wire.Batch)]
     group.take_message("1", report(1))
     assert group.work(BATCHED_WITHIN_NS) == []
     group.obey(FINISH)

@@ -140,15 +140,15 @@ def test_very_many_threads_are_read_less_often(kernel: Kernel) -> None:
     begin_ns = kernel.now_ns
     kernel.sampler.read()
     kernel.thread(13, 13, 400, "sh")
-    said = []
+    texts = []
     while kernel.now_ns < begin_ns + 3 * SECOND:
         kernel.now_ns += SECOND // 4
-        said.append([thread.name for thread in kernel.sampler.read()])
+        texts.append([thread.name for thread in kernel.sampler.read()])
     # The last values are repeated meanwhile: the whole adds up as if it had been read each time.
     # (The second reading is not put off: without it nothing would be known.)
-    many = said.count(["sh"])
+    many = texts.count(["sh"])
     assert many in (4, 5)
-    assert said == [["sh"]] * many + [[]] * (len(said) - many)
+    assert texts == [["sh"]] * many + [[]] * (len(texts) - many)
 
 
 @pytest.mark.tier("test")

@@ -104,8 +104,8 @@ try:
 except BlockingIOError:
     print("the lifeline is open")
 """
-    asked = group("g", program, environment={"WORD": "hello"}, demand=Demand(ports=2))
-    (launch,) = engine.launch([asked])
+    requests = group("g", program, environment={"WORD": "hello"}, demand=Demand(ports=2))
+    (launch,) = engine.launch([requests])
     events = events_until(engine, ("g", "running"), ("g", "finished"))
     assert launch.ports == (31000, 31001)
     where = f"{tmp_path}/sandbox/g"
@@ -238,14 +238,14 @@ def test_what_cannot_be_placed_starts_nothing(engine: LocalEngine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("groups", "says"),
+    ("groups", "expected"),
     [
         *([[group("g", command=command)], "cannot be started"] for command in ((), ("a\0b",))),
         *([[group(name) for name in names], "group"] for names in (("g", "g"), ("../g",), ("",), ("a/b",), ("..",))),
     ],
 )
-def test_an_impossible_command_or_id_is_refused(engine: LocalEngine, groups: list[Group], says: str) -> None:
-    with pytest.raises(ClusterError, match=says):
+def test_an_impossible_command_or_id_is_refused(engine: LocalEngine, groups: list[Group], expected: str) -> None:
+    with pytest.raises(ClusterError, match=expected):
         engine.launch(groups)
 
 

@@ -36,7 +36,7 @@ class GroupProgram:
         self, command: str, arguments: Sequence[str], env: Mapping[str, str], *, lifeline: bool = True
     ) -> None:
         self._read, self._write = os.pipe() if lifeline else (-1, -1)
-        ours = {key: value for key, value in os.environ.items() if not key.startswith("HYDRA_")}
+        own = {key: value for key, value in os.environ.items() if not key.startswith("HYDRA_")}
         given = {LIFELINE: str(self._read)} if lifeline else {}
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  # closed in close()
         self.process = subprocess.Popen(
@@ -44,7 +44,7 @@ class GroupProgram:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=self._stderr,
-            env={**ours, **given, **env},
+            env={**own, **given, **env},
             pass_fds=(self._read,) if lifeline else (),
             start_new_session=True,
         )

@@ -48,7 +48,7 @@ def stopped(bench: Bench, *clients: int) -> Iterator[None]:
 
 
 def acked(bench: Bench, command: str, epoch: int = 1) -> list[list[int]]:
-    return [ack.ids for ack in bench.peer.said(wire.Ack, epoch=epoch, command=command)]
+    return [ack.ids for ack in bench.peer.messages_of(wire.Ack, epoch=epoch, command=command)]
 
 
 def obeyed(bench: Bench, ids: list[int], command: wire.Configure | wire.Start | wire.Stop, times: int = 1) -> None:
@@ -93,7 +93,7 @@ def test_nothing_lies_in_the_folder_and_nobody_else_comes_in(
 def test_nothing_is_left_of_a_group_that_was_killed(bench: Bench, zmq_client: str, tmp_path: Path) -> None:
     program = bench.launch(zmq_client, "zmq-sub", count=2, env={"TMPDIR": str(tmp_path)})
     os.kill(program.pid, signal.SIGKILL)
-    bench.await_gone(program)
+    bench.await_exit(program)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -117,13 +117,13 @@ def test_clients_are_told_of_until_a_welcome_names_them(bench: Bench, zmq_client
     bench.peer.knowing = False
     bench.launch(zmq_client, "zmq-sub", count=3)
     bench.peer.heard(wire.Joined, [1, 2, 3], times=2)
-    said = bench.peer.said(wire.Joined)
-    facts = {fact for j in said for fact in zip(j.ids, j.incarnations, j.pids, strict=True)}
+    text = bench.peer.messages_of(wire.Joined)
+    facts = {fact for j in text for fact in zip(j.ids, j.incarnations, j.pids, strict=True)}
     assert sorted(client for client, _, _ in facts) == [1, 2, 3]
     bench.peer.knowing = True
 
     def told() -> Counter[int]:
-        return Counter(client for joined in bench.peer.said(wire.Joined) for client in joined.ids)
+        return Counter(client for joined in bench.peer.messages_of(wire.Joined) for client in joined.ids)
 
     # Clients that joined separately are registered separately.
     once_more = told() + Counter([1, 2, 3])
@@ -136,9 +136,9 @@ def test_who_is_dismissed_before_it_came_ends_with_0(bench: Bench, zmq_client: s
     bench.peer.welcoming = False
     program = bench.launch(zmq_client, "zmq-sub", count=5, arguments=["--fork-window", "1"], await_hello=False)
     bench.peer.heard(wire.Hello, [1])
-    bench.peer.tell_relay("g", wire.Quit())
-    assert bench.await_gone(program) == 0
-    assert not bench.peer.said(Arrival)
+    bench.peer.send_to_relay("g", wire.Quit())
+    assert bench.await_exit(program) == 0
+    assert not bench.peer.messages_of(Arrival)
 
 
 def test_a_ping_wakes_no_client(eight: Bench) -> None:
@@ -146,7 +146,7 @@ def test_a_ping_wakes_no_client(eight: Bench) -> None:
     client = psutil.Process(eight.peer.process(1).pid)
     before = client.num_ctx_switches().voluntary
     for number in range(50):
-        eight.peer.tell_relay("g", wire.Ping(time_ns=number, reply=True))
+        eight.peer.send_to_relay("g", wire.Ping(time_ns=number, reply=True))
         eight.peer.heard(wire.Ack, [1], command="ping", echo=number)
     # By itself it may wake up once in 5 s.
     assert client.num_ctx_switches().voluntary < before + 20
@@ -159,10 +159,10 @@ def test_answers_of_all_are_one_message(eight: Bench) -> None:
     ids = list(range(1, 9))
     speaker = Speaker(eight.peer, PUBLISHER)
     connected(eight, 1, speaker, ids=ids, settings=DEEP)
-    for told in (acked(eight, "configure"), [ready.ids for ready in eight.peer.said(wire.Ready, epoch=1)]):
+    for reported in (acked(eight, "configure"), [ready.ids for ready in eight.peer.messages_of(wire.Ready, epoch=1)]):
         # It is one message unless the machine is slow; no client is named twice.
-        assert len(told) < 8
-        assert sorted(client for clients in told for client in clients) == ids
+        assert len(reported) < 8
+        assert sorted(client for clients in reported for client in clients) == ids
 
 
 def test_one_that_does_not_answer_holds_nobody_up_and_is_asked_again_alone(eight: Bench) -> None:
@@ -170,15 +170,15 @@ def test_one_that_does_not_answer_holds_nobody_up_and_is_asked_again_alone(eight
         for times in (1, 2):
             eight.peer.send_to([1, 2, 3, 4], PLAIN)
             eight.peer.heard(wire.Ack, [1, 2, 4], epoch=1, command="configure", times=times)
-        assert not eight.peer.said(wire.Ack, 3, epoch=1)
+        assert not eight.peer.messages_of(wire.Ack, 3, epoch=1)
     eight.peer.heard(wire.Ack, [3], epoch=1, command="configure")
 
 
 def test_the_first_error_is_told_at_once_and_its_like_together(eight: Bench) -> None:
     ids = list(range(1, 9))
-    eight.tell_configure(ids, 1, DEEP, system={"rcvhmw": 5})
+    eight.send_configure(ids, 1, DEEP, system={"rcvhmw": 5})
     eight.peer.heard(wire.Error, ids, epoch=1)
-    errors = eight.peer.said(wire.Error)
+    errors = eight.peer.messages_of(wire.Error)
     assert len(errors) < 8
     assert len({(e.message, e.fatal) for e in errors}) == 1
     assert sorted(client for e in errors for client in e.ids) == ids
@@ -190,7 +190,7 @@ def test_who_reports_later_is_in_a_batch_of_its_own(eight: Bench) -> None:
     with stopped(eight, 2):
         eight.peer.send_to(ids, FINISH)
         eight.peer.heard(wire.Report, [1, 3, 4], epoch=1)
-        assert not eight.peer.said(wire.Report, 2)
+        assert not eight.peer.messages_of(wire.Report, 2)
     eight.peer.heard(wire.Report, [2], epoch=1)
     first = list(eight.peer.payloads)
     assert [head.ids for head, _ in first] == [[1, 3, 4], [2]]
@@ -232,10 +232,12 @@ def test_latencies_of_a_cohort_are_summed_apart(eight: Bench) -> None:
 
 def test_a_command_that_was_not_answered_is_said_again_by_the_relay(eight: Bench) -> None:
     """Who cannot be configured ignores a start; once it can be, no command has to be sent again."""
-    eight.tell_configure([1], 1, DEEP, system={"rcvhmw": 5})
+    eight.send_configure([1], 1, DEEP, system={"rcvhmw": 5})
     eight.hears_why_not(1, 1)
-    eight.tell_start([1], 1, Window(2**62, 2**62 + 1, 0))
-    eight.peer.stays(lambda: not eight.peer.said(wire.Ack, command="start"), "an answer of one that is not configured")
+    eight.send_start([1], 1, Window(2**62, 2**62 + 1, 0))
+    eight.peer.stays(
+        lambda: not eight.peer.messages_of(wire.Ack, command="start"), "an answer of one that is not configured"
+    )
     eight.peer.send_to([1], PLAIN)
     eight.peer.heard(wire.Ack, [1], epoch=1, command="start")
 
@@ -254,9 +256,13 @@ def test_a_relay_repeats_answers_without_asking(eight: Bench) -> None:
         eight.peer.heard(wire.Batch, ids, epoch=1, times=2)
         # It is another stop, which only they can answer.
         eight.peer.send_to([1], wire.Stop(epoch=1, number=5, stop_at_ns=window.stop_ns - 1))
-        eight.peer.stays(lambda: len(eight.peer.said(wire.Ack, 1, command="stop")) == 2, "an answer to another stop")
+        eight.peer.stays(
+            lambda: len(eight.peer.messages_of(wire.Ack, 1, command="stop")) == 2, "an answer to another stop"
+        )
     eight.peer.heard(wire.Ack, [1], epoch=1, command="stop", times=3)
-    eight.peer.stays(lambda: len(eight.peer.said(wire.Ack, 2, command="stop")) == 2, "an answer that nobody asked for")
+    eight.peer.stays(
+        lambda: len(eight.peer.messages_of(wire.Ack, 2, command="stop")) == 2, "an answer that nobody asked for"
+    )
 
 
 def test_a_relay_repeats_a_publishers_answers_without_asking(publisher: Bench) -> None:
@@ -266,13 +272,13 @@ def test_a_relay_repeats_a_publishers_answers_without_asking(publisher: Bench) -
     Listener(publisher.peer, endpoint).await_probe(1)
     window, _ = publisher.publish(CLIENT, 1, 0.05)
     end = wire.Stop(epoch=1, number=3, stop_at_ns=window.stop_ns)
-    (first,) = publisher.peer.said(wire.Report)
+    (first,) = publisher.peer.messages_of(wire.Report)
     with stopped(publisher, CLIENT):
         obeyed(publisher, [CLIENT], configure, times=2)
         assert publisher.peer.heard(wire.Ready, [CLIENT], epoch=1, times=2).endpoint == endpoint
         publisher.peer.send_to([CLIENT], end)
         assert without_seq(publisher.peer.heard(wire.Report, [CLIENT], epoch=1, times=2)) == without_seq(first)
-    assert not publisher.peer.said(wire.Ack, command="stop")
+    assert not publisher.peer.messages_of(wire.Ack, command="stop")
 
 
 def test_a_relay_repeats_errors_without_asking(eight: Bench) -> None:
@@ -282,7 +288,7 @@ def test_a_relay_repeats_errors_without_asking(eight: Bench) -> None:
     with stopped(eight, 1):
         eight.peer.send_to([1], impossible)
         again = eight.peer.heard(wire.Error, [1], epoch=1, times=2)
-    assert again.message == eight.peer.said(wire.Error)[0].message
+    assert again.message == eight.peer.messages_of(wire.Error)[0].message
     assert again.ids == [1]
 
 
@@ -306,7 +312,9 @@ def test_a_replacement_gets_nothing_of_what_its_predecessor_was_told(eight: Benc
     eight.peer.heard(wire.ChildExit, [2])
     eight.peer.heard(Arrival, [2], incarnation=1)
     # Longer than a command that is not answered waits to be repeated.
-    eight.peer.stays(lambda: not eight.peer.said(wire.Ack, 2, command="configure"), "an answer to somebody else's", 2.5)
+    eight.peer.stays(
+        lambda: not eight.peer.messages_of(wire.Ack, 2, command="configure"), "an answer to somebody else's", 2.5
+    )
     obeyed(eight, [1, 2], PLAIN)
 
 
@@ -318,17 +326,17 @@ def test_reports_of_those_that_live_do_not_wait_for_the_dead(eight: Bench) -> No
     eight.peer.heard(wire.ChildExit, [2])
     eight.peer.heard(wire.Report, [1, 3], epoch=1)
     eight.peer.heard(Arrival, [2], incarnation=1)
-    eight.peer.stays(lambda: not eight.peer.said(wire.Report, 2), "a report of one that was never told")
+    eight.peer.stays(lambda: not eight.peer.messages_of(wire.Report, 2), "a report of one that was never told")
 
 
 def test_an_answer_that_comes_late_is_none_to_the_next_command(eight: Bench) -> None:
     with stopped(eight, 1):
         eight.peer.send_to([1], PLAIN)
-        eight.peer.tell_anew([1], PLAIN)
+        eight.peer.send_new([1], PLAIN)
         eight.peer.relays_in_sync([1])
     eight.peer.heard(wire.Ack, [1], epoch=1, command="configure")
     eight.peer.stays(lambda: len(acked(eight, "configure")) == 1, "the answer to the first one")
-    assert not eight.peer.said(wire.Ack, number=PLAIN.number)
+    assert not eight.peer.messages_of(wire.Ack, number=PLAIN.number)
 
 
 def test_a_report_stays_in_the_batch_that_it_was_in(eight: Bench) -> None:
@@ -336,7 +344,7 @@ def test_a_report_stays_in_the_batch_that_it_was_in(eight: Bench) -> None:
     started(eight, [1, 2, 3])
     finished(eight, [1, 2, 3])
     before = len(eight.peer.payloads)
-    eight.peer.tell_anew([2], FINISH)
+    eight.peer.send_new([2], FINISH)
     eight.peer.wait(lambda: len(eight.peer.payloads) > before, "an answer to another finish")
     (head, payload) = eight.peer.payloads[-1]
     assert [(without_seq(h), p) for h, p in eight.peer.payloads if 2 in h.ids] == [(without_seq(head), payload)] * 2

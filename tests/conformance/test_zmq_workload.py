@@ -18,8 +18,8 @@ SETTINGS = step_settings(sndhwm=0, rate=150.0)
 def told(bench: Bench) -> dict[int, SecondCounts]:
     """The sum of the reports of each second."""
     together = TimeSeriesSum()
-    for course in bench.peer.said(TimeSeries, CLIENT):
-        together.add(course.seconds)
+    for series in bench.peer.messages_of(TimeSeries, CLIENT):
+        together.add(series.seconds)
     return {second.second: second for second in together.take()}
 
 

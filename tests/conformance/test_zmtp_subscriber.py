@@ -93,15 +93,15 @@ def test_messages_may_be_cut_anywhere_and_come_with_anything(subscriber: Bench, 
 
 
 def test_a_ping_is_answered_in_a_step_and_between_two(subscriber: Bench, plain: PlainPublisher) -> None:
-    caller, said = begun(subscriber, plain), GREETING + READY + SUBSCRIPTION
+    caller, text = begun(subscriber, plain), GREETING + READY + SUBSCRIPTION
     caller.say(command(b"PING", b"\0\x0acontext") + plain.message(1, 0))
-    said += b"\x04\x0c\x04PONGcontext"
-    plain.heard(caller, said)
+    text += b"\x04\x0c\x04PONGcontext"
+    plain.heard(caller, text)
     assert subscriber.subscriber_report(CLIENT, 1, {ONE: 1}).ledgers[0].missing == 0
     for _ in range(2):
         caller.say(command(b"PING", b"\0\0") + plain.message(1, 1))
-        said += b"\x04\x05\x04PONG"
-        plain.heard(caller, said)
+        text += b"\x04\x05\x04PONG"
+        plain.heard(caller, text)
     begun_again(subscriber, plain, caller)
     caller.say(plain.message(2, 0))
     report = subscriber.subscriber_report(CLIENT, 2, {ONE: 1})
@@ -128,7 +128,7 @@ def test_who_is_no_publisher_for_it_is_named_and_others_are_heard(two: Bench, op
     two.start([CLIENT], 1, 30)
     good.send(1, range(10))
     assert two.subscriber_report(CLIENT, 1, {ONE: 10}).ledgers[0].received == 10
-    assert not two.peer.said(ChildExit)
+    assert not two.peer.messages_of(ChildExit)
     bad.close()
 
 
@@ -150,7 +150,7 @@ def test_a_publisher_that_is_gone_is_called_until_it_is_back(subscriber: Bench, 
     plain.close()
     got(subscriber, 1, 1)
     # Several calls find no publisher.
-    subscriber.peer.stays(lambda: not subscriber.peer.said(Error), "an error", 0.5)
+    subscriber.peer.stays(lambda: not subscriber.peer.messages_of(Error), "an error", 0.5)
     back = PlainPublisher(subscriber.peer, ONE, port=plain.port)
     caller = back.called(1)
     back.heard(caller, GREETING + READY + SUBSCRIPTION)
@@ -180,7 +180,7 @@ def test_one_that_hangs_up_with_its_last_message_is_called_again(subscriber: Ben
 def test_what_needs_a_queue_is_refused_by_name(
     subscriber: Bench, plain: PlainPublisher, settings: StepSettings, named: str
 ) -> None:
-    subscriber.tell_configure([CLIENT], 1, settings, publishers={ONE: plain.endpoint})
+    subscriber.send_configure([CLIENT], 1, settings, publishers={ONE: plain.endpoint})
     subscriber.hears_why_not(CLIENT, 1, named)
     connected(subscriber, plain, 2)
 
@@ -190,7 +190,7 @@ def test_without_a_socket_it_says_so_and_tries_again(subscriber: Bench, plain: P
     # Once it has obeyed, it has all else that it opens.
     subscriber.configure_subscribers([CLIENT], 1, SETTINGS, publishers={OTHER: other.endpoint})
     with no_more_files(subscriber.peer.process(CLIENT).pid):
-        subscriber.tell_configure([CLIENT], 2, SETTINGS, publishers={ONE: plain.endpoint})
+        subscriber.send_configure([CLIENT], 2, SETTINGS, publishers={ONE: plain.endpoint})
         subscriber.hears_why_not(CLIENT, 2, "(EMFILE)")
     connected(subscriber, plain, 3)
     other.close()

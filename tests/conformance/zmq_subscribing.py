@@ -54,7 +54,7 @@ def begun(bench: Bench, epoch: int = 1, seconds: float = 30.0, **more: Any) -> t
 def got(bench: Bench, epoch: int, messages: int) -> None:
     """Waits until the subscriber has reported that it has this many messages."""
     bench.peer.wait(
-        lambda: any(p.messages >= messages for p in bench.peer.said(Progress, CLIENT, epoch=epoch)),
+        lambda: any(p.messages >= messages for p in bench.peer.messages_of(Progress, CLIENT, epoch=epoch)),
         f"progress of {messages} messages",
     )
 

@@ -281,8 +281,8 @@ def test_eviction_goes_to_the_groups_relay(controller: Controller, peers: Peers)
 
 
 def test_what_cannot_be_delivered_is_counted_and_harms_nobody(controller: Controller, peers: Peers) -> None:
-    gone = relay_of(controller, peers)
-    gone.close()
+    ended = relay_of(controller, peers)
+    ended.close()
 
     def undeliverable() -> bool:
         controller.send_to([1], wire.Quit())
@@ -324,21 +324,23 @@ def test_the_clock_of_another_host_is_asked_for_in_bursts(controller: Controller
     ahead_ns = 77_000_000_000_000
     relay = relay_of(controller, peers, boot_id="another")
     elsewhere = controller.roster.host(1)
-    asked: list[int] = []
+    requests: list[int] = []
 
     def known() -> bool:
         while relay.socket.poll(0):
             message = wire.decode_from_controller(relay.socket.recv())
             if isinstance(message, wire.Ping) and message.reply:
-                asked.append(message.time_ns)
+                requests.append(message.time_ns)
                 shown_ns = time.monotonic_ns() + ahead_ns
-                pong = wire.Ack(ids=[1], seq=len(asked) + 2, epoch=0, command="ping", time_ns=shown_ns, echo=asked[-1])
+                pong = wire.Ack(
+                    ids=[1], seq=len(requests) + 2, epoch=0, command="ping", time_ns=shown_ns, echo=requests[-1]
+                )
                 relay.send(pong)
         return controller.roster.timekeeper.bursts(elsewhere) >= 2
 
     serve_until(controller, known, "two bursts")
     # (The first may have come before its clients' welcome, and is lost then.)
-    assert 15 <= len(set(asked)) == len(asked) <= 16
+    assert 15 <= len(set(requests)) == len(requests) <= 16
     line = controller.roster.clock(elsewhere, time.monotonic_ns())
     assert line is not None
     assert abs(line.offset_ns - ahead_ns) <= line.error_ns < 1_000_000_000

@@ -26,12 +26,12 @@ SAMPLE = Sample(5, COUNTERS)
 
 
 def watch_of(posts: dict[bytes, WatchSource], *, begun: bool = True) -> HostWatch:
-    it = HostWatch(OWN)
+    watch = HostWatch(OWN)
     for identity, post in posts.items():
-        it.joined(identity, post)
+        watch.joined(identity, post)
     if begun:
-        it.begin(EPOCH, EVERY_S)
-    return it
+        watch.begin(EPOCH, EVERY_S)
+    return watch
 
 
 def told(epoch: int = EPOCH, *samples: Sample) -> HostReadings:
@@ -81,8 +81,8 @@ def test_of_a_place_one_reads_the_host() -> None:
         b"p": WatchSource(ELSEWHERE, "b", "pub-0", "publisher"),
         b"c": replace(SUBSCRIBERS, place=("third", "", "")),
     }
-    told = {b"a": READ, b"b": THREADS_ONLY, b"p": THREADS_ONLY, b"c": READ}
-    assert dict(watch_of(posts).due(NOW)) == told
+    reported = {b"a": READ, b"b": THREADS_ONLY, b"p": THREADS_ONLY, b"c": READ}
+    assert dict(watch_of(posts).due(NOW)) == reported
 
 
 def test_of_an_agents_subscribers_one_group_is_watched_and_of_many_agents_some() -> None:
@@ -154,8 +154,8 @@ def test_another_takes_over_when_the_reader_says_nothing_for_4_s(answers: int) -
 
 def test_one_that_is_alone_and_mute_goes_on_being_told() -> None:
     it = watch_of({b"a": SUBSCRIBERS})
-    said = [second for second in range(21) if it.due(NOW + second * SECOND)]
-    assert said == list(range(0, 21, 2))
+    texts = [second for second in range(21) if it.due(NOW + second * SECOND)]
+    assert texts == list(range(0, 21, 2))
 
 
 def test_the_end_is_said_at_once_to_all_who_were_told_and_every_2_s_until_they_have_answered() -> None:

@@ -10,10 +10,10 @@ OWN, A, B = ("own", "t"), ("a", "t"), ("b", "t")
 
 
 def looks() -> KernelTextRequests:
-    it = KernelTextRequests(OWN)
+    requests = KernelTextRequests(OWN)
     for identity, host in {b"o": OWN, b"a1": A, b"a2": A, b"b": B}.items():
-        it.joined(identity, host)
-    return it
+        requests.joined(identity, host)
+    return requests
 
 
 def answer(number: int, text: str = "1") -> KernelTexts:

@@ -82,8 +82,8 @@ def test_rows_have_the_same_warnings_and_the_same_exit_code(mute: Callable[[], N
     assert after == before
     kinds = [kind for row in before[0][2] for kind, *_ in row]  # type: ignore[attr-defined]  # see above
     assert kinds == ["row_skipped", "row_skipped", "row_failed", "host_shared", "second_try", "host_shared"]
-    told = [each.text for each in merge_equal_warnings([WarnedRow("a", warnings_of(row, FIXED)) for row in grid("x")])]
-    assert {line.partition(";")[0] for line in told} == {"x"}
+    texts = [each.text for each in merge_equal_warnings([WarnedRow("a", warnings_of(row, FIXED)) for row in grid("x")])]
+    assert {line.partition(";")[0] for line in texts} == {"x"}
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def test_what_stops_a_part_is_told(
 
 
 @pytest.mark.parametrize(
-    ("name", "flags", "says"),
+    ("name", "flags", "expected"),
     [
         ("two-rate", {}, "did you mean two-rates"),
         ("", {}, "no experiment is named; name one of two-rates, with-a-goal"),
@@ -135,24 +135,24 @@ def test_what_stops_a_part_is_told(
     ],
 )
 def test_bad_input_gets_one_line_and_starts_nothing(
-    monkeypatch: pytest.MonkeyPatch, name: str, flags: dict[str, Any], says: str
+    monkeypatch: pytest.MonkeyPatch, name: str, flags: dict[str, Any], expected: str
 ) -> None:
     monkeypatch.setattr(launcher, "launch", lambda *_: pytest.fail("something was started"))
-    with pytest.raises(HydraError, match=says):
+    with pytest.raises(HydraError, match=expected):
         run_experiment("zmq", name, {}, FLAGS | flags)
 
 
 @pytest.mark.parametrize(
-    ("name", "flags", "says"),
+    ("name", "flags", "expected"),
     [
         ("two-rates", {"scale": 0.5}, "scale was 0.02 and is now 0.5"),
         ("with-a-goal", {}, "experiment was 'two-rates' and is now 'with-a-goal'"),
     ],
 )
-def test_an_experiment_goes_on_as_it_was_begun(tmp_path: Path, name: str, flags: dict[str, Any], says: str) -> None:
+def test_an_experiment_goes_on_as_it_was_begun(tmp_path: Path, name: str, flags: dict[str, Any], expected: str) -> None:
     record = folders.ExperimentRecord("two-rates", "two rates", "nobody", 0.02, {}, {}, "hydra", "now")
     folders.write_record(tmp_path, record)
-    with pytest.raises(HydraError, match=says):
+    with pytest.raises(HydraError, match=expected):
         run_experiment("zmq", name, {}, FLAGS | {"resume": tmp_path} | flags)
 
 

@@ -194,16 +194,16 @@ def suspend(client: int, which: slice, seconds: float) -> Callable[[Path], objec
 
 @LATER
 @pytest.mark.parametrize(
-    ("fault", "at", "told"),
+    ("fault", "at", "reported"),
     [(hit(2, signal.SIGSTOP), WindowOpened, Evicted), (end_group_of(2), PhasesTimed, GroupExit)],
     ids=["silent in the warm-up", "lost after the warm-up"],
 )
 def test_whoever_is_lost_before_the_step_is_there_again_when_it_begins(
-    tmp_path: Path, fault: Callable[[Path], object], at: type[Event], told: type[Event]
+    tmp_path: Path, fault: Callable[[Path], object], at: type[Event], reported: type[Event]
 ) -> None:
     done = ran(tmp_path, scenario(**SMALL, warmup_s=0.3), fault, at)
     (row,) = done.rows
-    assert any(event.kind == told.kind for event in done.events)
+    assert any(event.kind == reported.kind for event in done.events)
     assert (row["status"], row["failed_clients"], row["client_loss_pct"]) == ("ok", 0, 0)
     assert (done.code, done.statuses) == (EXIT_GOOD, ["ok"])
 
@@ -228,12 +228,12 @@ def test_the_next_repeat_of_a_row_is_no_further_try(
         taking.StepSequence, "take", lambda _, plan: StepResult(next(epochs), plan, "failed", reason="there is no air")
     )
     done = ran(tmp_path, scenario(**SMALL, **{"sweep.repeat": repeat}), lambda _: None, WindowOpened, times=0)
-    told = [line.split(": ") for line in done.said.splitlines() if "FAILED" in line]
+    messages = [line.split(": ") for line in done.said.splitlines() if "FAILED" in line]
     expected = []
     for number in range(1, repeat + 1):
         step = f"step {number} of {repeat}"
         expected += [(step, "FAILED, is measured again"), (f"{step}, try 2", "FAILED")]
-    assert [(line[1], line[3]) for line in told] == expected
+    assert [(line[1], line[3]) for line in messages] == expected
 
 
 @LATER

@@ -51,9 +51,9 @@ def refusal(*arguments: object) -> str:
     with patch.object(launcher, "raise_open_files"):
         done = CliRunner().invoke(cli, [*map(str, arguments)], standalone_mode=False)
     assert isinstance(done.exception, HydraError | click.ClickException), done.output
-    said = done.exception.format_message() if isinstance(done.exception, click.ClickException) else str(done.exception)
-    assert len(said.splitlines()) == 1
-    return said
+    text = done.exception.format_message() if isinstance(done.exception, click.ClickException) else str(done.exception)
+    assert len(text.splitlines()) == 1
+    return text
 
 
 def answer_of(*words: object, out: Path) -> dict[str, Any]:

@@ -82,15 +82,15 @@ def test_a_broker_that_the_scenario_kills_fails_nothing_and_loses_nothing(run: P
 
 @pytest.mark.tier("test")
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "text"),
     [
         (("server.count=9", "server.demand.base_mem=40000"), "9 servers"),
         (("server.count=2", 'server.constraints=[["group", "CLUSTER", "huge"]]'), "huge"),
     ],
 )
-def test_brokers_that_cannot_be_are_refused(run: Path, settings: tuple[str, str], said: str) -> None:
+def test_brokers_that_cannot_be_are_refused(run: Path, settings: tuple[str, str], text: str) -> None:
     replaced = [word for setting in settings for word in ("--set", setting)]
-    assert said in refusal("kafka-fixed", *replaced, "--clients", 2, "--out", run)
+    assert text in refusal("kafka-fixed", *replaced, "--clients", 2, "--out", run)
     assert not (run / "run.db").exists()
 
 
@@ -134,10 +134,10 @@ def test_each_point_has_its_own_clients_and_every_message_is_in_the_log(tmp_path
     with RunStore.open(run) as store:
         epochs = [result.epoch for result in store.results()]
         took_part = [[(c["client"], c["role"]) for c in store.clients(epoch)] for epoch in epochs]
-        told = [store.servers(epoch) for epoch in epochs]
+        messages = [store.servers(epoch) for epoch in epochs]
     # Subscribers have the ids behind those of the greatest number of publishers.
     assert took_part == [[(0, "publisher"), (1, "publisher")], [(0, "publisher"), (2, "subscriber")]]
-    for servers in told:
+    for servers in messages:
         assert servers.keys() == {"broker 1", "broker 2"}
         # The one that leads takes it from the publishers, the other one from it.
         for figure in ("messages_per_s", "in_bytes_per_s", "replication_in_bytes_per_s"):

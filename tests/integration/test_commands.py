@@ -69,10 +69,10 @@ def test_a_client_count_that_does_not_fit_is_skipped_with_its_reason_and_a_run_i
     run: Path,
 ) -> None:
     command = ("zmqfixed", "--clients", "2,50000", "--rate", 100, "--duration", 0.2, "--out", run)
-    said = hydra(*command, expect=3).stderr
-    assert "2 rows (2 and 50,000 subscribers), about" in said
-    assert "; 50,000 subscribers do not fit (" in said
-    assert "the largest count that fits is" in said
+    errors = hydra(*command, expect=3).stderr
+    assert "2 rows (2 and 50,000 subscribers), about" in errors
+    assert "; 50,000 subscribers do not fit (" in errors
+    assert "the largest count that fits is" in errors
     small, large = table(run)
     assert (small["status"], large["status"]) == ("ok", "skipped")
     # The machine or the cluster: whichever is short is named with what would be needed.

@@ -53,8 +53,8 @@ def test_repeats_take_turns_each_with_clients_of_its_own(tmp_path: Path, run: Pa
         assert len(launched) == 4, "each turn has a deployment of its own"
         assert json.loads((side / "rows.json").read_text())["rows"][0]["repeats"] == 2
     (entry,) = catalog(tmp_path)
-    said = [entry[name] for name in ("scenario", "client", "steps", "ended")]
-    assert said == ["zmqfixed", "pyzmq, pyzmq-2", 8, "finished"]
+    texts = [entry[name] for name in ("scenario", "client", "steps", "ended")]
+    assert texts == ["zmqfixed", "pyzmq, pyzmq-2", 8, "finished"]
 
 
 def test_what_was_interrupted_goes_on_in_the_same_order(run: Path) -> None:

@@ -157,8 +157,8 @@ def test_a_run_that_is_interrupted_waits_for_nobody_and_closes_its_port(run: Pat
 def test_a_port_in_use_is_refused_before_anything_starts(run: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as it:
         taken = it.getsockname()[1]
-        said = refusal(*QUICK, "--prometheus", f":{taken}", "--out", run)
-    assert said.startswith(f"--prometheus: nothing can listen at 127.0.0.1:{taken}: Address already in use; name")
+        text = refusal(*QUICK, "--prometheus", f":{taken}", "--out", run)
+    assert text.startswith(f"--prometheus: nothing can listen at 127.0.0.1:{taken}: Address already in use; name")
     assert not run.exists()
 
 

@@ -125,7 +125,9 @@ class Page:
     def check(self, *served: str) -> None:
         """It has no error, all plots, and asks for nothing but files, itself and what is below these addresses."""
         assert self.errors == [], self.errors
-        elsewhere = [asked for asked in self.requests if not asked.startswith(("file:", "data:", "blob:", *served))]
+        elsewhere = [
+            requests for requests in self.requests if not requests.startswith(("file:", "data:", "blob:", *served))
+        ]
         assert elsewhere == [], elsewhere
         for plot in self.plots:
             assert plot["drawn"], plot
@@ -142,11 +144,11 @@ class Browser:
         self._session: str | None = None
         self.events: list[dict[str, Any]] = []
 
-    def see(self, where: Path | str, patience_s: float = SOON_S) -> Page:
-        """Opens a file or an address and waits until its plots are drawn, at most ``patience_s`` after it loaded."""
+    def see(self, where: Path | str, limit_s: float = SOON_S) -> Page:
+        """Opens a file or an address and waits until its plots are drawn, at most ``limit_s`` after it loaded."""
         target = self._open(where)
         page = Page()
-        page.plots = json.loads(self._value(DRAWN.replace("PATIENCE_MS", str(int(patience_s * 1000)))))
+        page.plots = json.loads(self._value(DRAWN.replace("PATIENCE_MS", str(int(limit_s * 1000)))))
         page.text = self._value("document.body.innerText")
         page.errors = [text for event in self.events for text in _errors(event)]
         page.requests = [
@@ -181,10 +183,10 @@ class Browser:
             reached.add(at)
             unseen += [controls[at]] if at >= 0 and not shown else []
         nodes = self.call("Accessibility.getFullAXTree")["nodes"]
-        told = [(n["role"]["value"], n.get("name", {}).get("value")) for n in nodes if not n["ignored"]]
+        messages = [(n["role"]["value"], n.get("name", {}).get("value")) for n in nodes if not n["ignored"]]
         self.call("Target.closeTarget", targetId=target)
         missed = [control for number, control in enumerate(controls) if number not in reached]
-        return Walk(controls, missed, unseen, [role for role, name in told if role in NAMED and not name])
+        return Walk(controls, missed, unseen, [role for role, name in messages if role in NAMED and not name])
 
     def _open(self, where: Path | str) -> str:
         """Opens a page in a tab of its own, waits until it is loaded, and returns the tab's id."""

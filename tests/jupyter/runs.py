@@ -65,8 +65,8 @@ FACTS: Mapping[str, object] = {
 def observe(scenario: Scenario, plan: StepPlan, nth: int = 0) -> Observation:
     """A step as a system would show it that carries 2.5 million messages/s over all clients, and no more."""
     most = 2_500_000 / plan.clients
-    asked, seconds = most * 1.3 if plan.settings.rate == "max" else plan.settings.rate, plan.duration_s
-    sent = int(min(asked, most * 1.5) * seconds) + nth
+    requests, seconds = most * 1.3 if plan.settings.rate == "max" else plan.settings.rate, plan.duration_s
+    sent = int(min(requests, most * 1.5) * seconds) + nth
     got = int(min(sent, most * seconds * (1 - 0.01 * nth)))
     spec = system(scenario.system)
     batch = spec.batch_of(plan.settings)
@@ -144,8 +144,8 @@ _MADE: dict[str, tuple[str, dict[str, bytes]]] = {}
 
 
 def _make(directory: Path, scenario: Scenario, status: Status, steps: int | None, ended: str | None) -> Path:
-    said = {"name": directory.name, "scenario": scenario, "command_line": f"hydra {scenario.name} --clients 30,60"}
-    with RunStore.create(directory, {**FACTS, **said}) as store:
+    text = {"name": directory.name, "scenario": scenario, "command_line": f"hydra {scenario.name} --clients 30,60"}
+    with RunStore.create(directory, {**FACTS, **text}) as store:
         sweep, results = ResolvedScenario.of(scenario).sweep, list[StepResult]()
         while (steps is None or len(results) < steps) and (plan := sweep.next(results)) is not None:
             epoch = len(results) + 1

@@ -40,16 +40,16 @@ def test_a_good_run_has_no_warning(loaded: Loaded) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ended", "said"),
+    ("ended", "text"),
     [
         ("interrupted", "the run was interrupted; the next step would be 60 subscribers, Batch 100"),
         (None, "the run was killed, or is still running; the next step would be 60 subscribers, Batch 100"),
         ("failed", "the run could not continue; the next step"),
     ],
 )
-def test_a_run_that_is_not_complete_says_so_first(tmp_path: Path, ended: str | None, said: str) -> None:
+def test_a_run_that_is_not_complete_says_so_first(tmp_path: Path, ended: str | None, text: str) -> None:
     run = run_data.load(make(tmp_path / "r", BATCH, steps=2, ended=ended))
-    assert warnings_of(run)[0].text.startswith(said)
+    assert warnings_of(run)[0].text.startswith(text)
     assert len(run.rows) == 2
 
 
@@ -200,8 +200,8 @@ def test_the_report_says_which_libraries_were_measured(tmp_path: Path) -> None:
     directory = make(tmp_path / "r", FIXED)
     assert "<th>Clients</th>" not in markup.facts(run_data.load(directory)).text
     with RunStore.open(directory, writable=True) as store:
-        said = {"implementation": "native", "versions": {"libzmq": "4.3.4"}}
-        store.set_meta("clients", [{"role": "publisher", **said}, {"role": "subscriber", **said}])
+        text = {"implementation": "native", "versions": {"libzmq": "4.3.4"}}
+        store.set_meta("clients", [{"role": "publisher", **text}, {"role": "subscriber", **text}])
     assert "<th>Clients</th><td>native (libzmq 4.3.4)</td>" in markup.facts(run_data.load(directory)).text
 
 

@@ -25,8 +25,8 @@ def test_the_notebook_runs_a_sweep_and_plots_it(tmp_path: Path) -> None:
         assert [(r.plan.clients, r.plan.settings.rate, r.status) for r in store.results()] == [(2, 200.0, "ok")]
         assert store.meta("ended") == "finished"
     outputs = [output for cell in done.cells for output in cell.get("outputs", [])]
-    said = "".join(o.text for o in outputs if o.output_type == "stream")
-    assert said.startswith("$ hydra zmqfixed --out sweep --clients 2 --rate 200 --duration 0.3\n")
+    text = "".join(o.text for o in outputs if o.output_type == "stream")
+    assert text.startswith("$ hydra zmqfixed --out sweep --clients 2 --rate 200 --duration 0.3\n")
     plots = [plot for o in outputs if (plot := o.get("data", {}).get("application/vnd.plotly.v1+json"))]
     assert len(plots) == 3
     assert all(plot["data"] for plot in plots)

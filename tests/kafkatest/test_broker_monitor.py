@@ -19,7 +19,7 @@ ALL_WELL, A_SILENT = {A: True, B: True}, {A: False, B: True}
 
 
 @pytest.mark.parametrize(
-    ("course", "now", "gone"),
+    ("series", "now", "ended"),
     [
         ([], 100.0, ""),
         ([(1.0, ALL_WELL)], 100.0, ""),
@@ -34,27 +34,27 @@ ALL_WELL, A_SILENT = {A: True, B: True}, {A: False, B: True}
     ],
 )
 def test_a_leader_is_gone_when_it_was_silent_for_long(
-    course: list[tuple[float, dict[str, bool]]], now: float, gone: str
+    series: list[tuple[float, dict[str, bool]]], now: float, ended: str
 ) -> None:
     silence = Silence(0.0)
-    for time_s, answered in course:
+    for time_s, answered in series:
         silence.note(answered, time_s)
-    assert silence.silent_leaders(now) == gone
+    assert silence.silent_leaders(now) == ended
 
 
 def test_a_silence_may_be_asked_for_while_it_is_noted() -> None:
-    silence, told = Silence(0.0), list[str]()
+    silence, reported = Silence(0.0), list[str]()
 
     class Asking(UserDict[str, bool]):
         """Another thread asks whenever this one looks at the answers."""
 
         def items(self) -> ItemsView[str, bool]:
-            told.append(silence.silent_leaders(100.0))
+            reported.append(silence.silent_leaders(100.0))
             return super().items()
 
     silence.note(A_SILENT, 1.0)
     silence.note(Asking({B: True}), 2.0)
-    assert set(told) == {A}
+    assert set(reported) == {A}
     assert silence.silent_leaders(100.0) == ""
 
 

@@ -63,9 +63,9 @@ def test_a_group_of_somebody_else_is_refused_and_left_alone(
     own = ("--set", f"settings.group={name}", "--set", "kafka.exact_group=true")
     with somebody(broker, topic, name) as consumer:
         words = ("kafka-fixed", "--bootstrap", broker.bootstrap, *GROUP, *own, "--clients", "1")
-        asked = hydra(*words, "--out", tmp_path / "run", expect=2)
-        assert f"the consumer group {name}" in asked.stderr
-        assert "1 members" in asked.stderr
+        requests = hydra(*words, "--out", tmp_path / "run", expect=2)
+        assert f"the consumer group {name}" in requests.stderr
+        assert "1 members" in requests.stderr
         consumer.poll(0.1)
         assert len(consumer.assignment()) == 1
     assert not [t for t in topics.describe().topics if t.startswith("hydra-run-")]

@@ -58,5 +58,5 @@ def test_a_broker_counts_the_bytes_and_messages_that_it_took(broker: EmbeddedBro
     assert grown["cpu_seconds_total"] > 0
     # A broker that does not answer is left out, and does not delay the others.
     (address,) = exporters(broker.endpoints()).values()
-    (nobody,) = free_ports("127.0.0.1", 1)
-    assert ask(named([address, f"127.0.0.1:{nobody}"])).keys() == {address}
+    (none,) = free_ports("127.0.0.1", 1)
+    assert ask(named([address, f"127.0.0.1:{none}"])).keys() == {address}

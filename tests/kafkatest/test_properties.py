@@ -34,7 +34,7 @@ def test_a_file_has_one_property_a_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "text"),
     [
         (b"sasl.username=me\ngeheim\n", "line 2 has no '='"),
         (b"sasl.pasword=geheim", "did you mean 'sasl.password'"),
@@ -43,13 +43,13 @@ def test_a_file_has_one_property_a_line(tmp_path: Path) -> None:
         (None, "cannot be read: No such file"),
     ],
 )
-def test_a_file_that_is_none_is_refused_without_a_value(tmp_path: Path, content: bytes | None, said: str) -> None:
+def test_a_file_that_is_none_is_refused_without_a_value(tmp_path: Path, content: bytes | None, text: str) -> None:
     file = tmp_path / "client.properties"
     if content is not None:
         file.write_bytes(content)
     with pytest.raises(UsageError) as refusal:
         properties.parse_file(file)
-    assert said in str(refusal.value)
+    assert text in str(refusal.value)
     assert "geheim" not in str(refusal.value)
 
 
@@ -140,8 +140,8 @@ def test_the_native_client_is_told_the_same(table: str, role: Role | None) -> No
         pytest.skip("the source of the native client is not here")
     (part,) = re.findall(rf"// common: {table}\n(.*?)\n\}};", NATIVE.read_text(encoding="utf-8"), re.DOTALL)
     entries = [(name, value, int(since or "0", 16)) for name, value, since in ENTRY.findall(part)]
-    told = [(row.name, row.value, row.since) for row in TABLE if row.value and row.role == role]
-    assert sorted(entries) == sorted(told)
+    messages = [(row.name, row.value, row.since) for row in TABLE if row.value and row.role == role]
+    assert sorted(entries) == sorted(messages)
 
 
 def test_each_is_in_the_docs_with_its_value() -> None:

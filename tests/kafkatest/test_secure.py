@@ -153,10 +153,10 @@ def test_the_controller_makes_and_removes_its_topic(secure: SecureBroker, case: 
     it.open("run", tmp_path, wait_alone)
     made = it.configure(load_scenario("kafka-fixed").settings)
     assert made["offsets"] == {"0": 0}
-    with closing(Topics(secure.plain, {}, "")) as there:
-        assert made["topic"] in there.describe().topics
+    with closing(Topics(secure.plain, {}, "")) as present:
+        assert made["topic"] in present.describe().topics
         it.close()
-        assert made["topic"] not in there.describe().topics
+        assert made["topic"] not in present.describe().topics
     assert [warning.kind for warning in it.warnings()] == ["addresses_silent"] * case.door.startswith("none")
 
 
@@ -228,7 +228,7 @@ EPOCHS: Final = count(1)
 def refusal(native: Bench, client: int, system: dict[str, Any]) -> str:
     """The error of a client that rejects a configuration: a subscriber's last message."""
     epoch = next(EPOCHS)
-    native.tell_configure([client], epoch, system=system, publishers={} if client == 1 else {1: ""})
+    native.send_configure([client], epoch, system=system, publishers={} if client == 1 else {1: ""})
     which = {"epoch": epoch} if client == 1 else {"fatal": True}
     return native.peer.heard(Error, [client], timeout_s=SOON_S, **which).message
 
@@ -268,13 +268,13 @@ def test_brokers_that_hydra_starts_use_tls(native: Bench, tmp_path: Path, needs_
         assert [path.stat().st_mode & 0o777 for path in keys] == [0o600]
         for library in (confluent, kafka_python):
             reach_each_other(library, command(system.configure(load_scenario("kafka-fixed").settings)))
-        told = system.configure(load_scenario("kafka-fixed").settings)
+        reported = system.configure(load_scenario("kafka-fixed").settings)
         epoch = next(EPOCHS)
-        native.configure_publisher(1, epoch, system=told)
-        native.configure_subscribers([2], epoch, system=told, publishers={1: ""})
+        native.configure_publisher(1, epoch, system=reported)
+        native.configure_subscribers([2], epoch, system=reported, publishers={1: ""})
         native.peer.heard(Ready, [2], epoch=epoch)
-        strange = {**told["properties"], "ssl.ca.pem": RunAuthority().client.ca}
-        one_clear_line(refusal(native, 1, {**told, "properties": strange}), "TLS: .*certificate verify failed")
+        strange = {**reported["properties"], "ssl.ca.pem": RunAuthority().client.ca}
+        one_clear_line(refusal(native, 1, {**reported, "properties": strange}), "TLS: .*certificate verify failed")
     finally:
         system.close()
     assert not [*tmp_path.rglob("*.pem")]

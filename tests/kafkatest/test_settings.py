@@ -12,7 +12,7 @@ from hydra.kafkatest.settings import KafkaSettings
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "text"),
     [
         ({"idempotence": True}, "idempotence needs acks all, not 1"),
         (
@@ -23,8 +23,8 @@ from hydra.kafkatest.settings import KafkaSettings
         ({"delivery_timeout_ms": 5, "linger_ms": 5.0}, "delivery_timeout_ms must be above linger_ms (5), not 5"),
     ],
 )
-def test_what_cannot_go_together_is_refused_in_one_line(settings: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match="^" + said.replace("(", r"\(").replace(")", r"\)") + "$"):
+def test_what_cannot_go_together_is_refused_in_one_line(settings: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match="^" + text.replace("(", r"\(").replace(")", r"\)") + "$"):
         KafkaSettings(**settings)
 
 

@@ -135,7 +135,7 @@ def test_nothing_is_left_of_a_tool_that_is_ended_in_the_middle(
         os.kill(client, 9)
     else:
         bench.quit()
-        assert bench.await_gone(program, SOON_S) == 0
+        assert bench.await_exit(program, SOON_S) == 0
     bench.peer.wait(lambda: not java.is_running(), "Java is gone", SOON_S)
     bench.peer.wait(lambda: list(sandbox.iterdir()) == [], "its folder is gone", SOON_S)
 
@@ -143,7 +143,7 @@ def test_nothing_is_left_of_a_tool_that_is_ended_in_the_middle(
 def test_a_subscriber_needs_a_cluster_that_commits(bench: Bench, sandbox: Path) -> None:
     launch(bench, "kafka-sub", SUBSCRIBER)
     system = {"bootstrap": "127.0.0.1:1", "topic": "t", "offsets": {"0": 0}}
-    bench.tell_configure([SUBSCRIBER], 1, SETTINGS, publishers={PUBLISHER: ""}, system=system)
+    bench.send_configure([SUBSCRIBER], 1, SETTINGS, publishers={PUBLISHER: ""}, system=system)
     error = bench.peer.heard(Error, [SUBSCRIBER], epoch=1, timeout_s=LONG_S)
     assert error.message.startswith("Kafka does not commit where the group ")
-    assert not bench.peer.said(Ack, command="configure")
+    assert not bench.peer.messages_of(Ack, command="configure")

@@ -80,10 +80,10 @@ class Lab:
         with background(*arguments, log=self.folder / "said", env=env) as command:
             yield command
 
-    def items(self, kind: str, group: str = "api/v1", *, ours: bool = True) -> list[Json]:
+    def items(self, kind: str, group: str = "api/v1", *, own: bool = True) -> list[Json]:
         """Objects of the namespace, as an administrator sees them; those with Hydra's label only."""
         path = f"/{group}/namespaces/{self.space}/{kind}"
-        return self.rig.api().items(f"{path}?{_OURS}" if ours else path)
+        return self.rig.api().items(f"{path}?{_OURS}" if own else path)
 
     def pods(self, part: str = "group") -> list[Json]:
         """The Pods of groups, or of another part."""
@@ -111,7 +111,7 @@ class Lab:
 
     def seen(self) -> str:
         """All that one may see of the namespace without the right to read Secrets."""
-        return json.dumps([self.items("pods"), self.items("jobs", "apis/batch/v1"), self.items("events", ours=False)])
+        return json.dumps([self.items("pods"), self.items("jobs", "apis/batch/v1"), self.items("events", own=False)])
 
     def delete_pod(self, name: str) -> None:
         """Deletes a Pod at once; nothing happens if it does not exist any more."""
@@ -132,10 +132,10 @@ def published(rig: Rig) -> str:
     return text.replace("[kubernetes]\n", f'[kubernetes]\nimage = "{rig.image}"\n', 1)
 
 
-def told(said: str, *starts: str) -> str:
+def told(text: str, *starts: str) -> str:
     """The one line of this kind that a command has printed."""
-    (line,) = [line for line in said.splitlines() if line.startswith(starts or ("hydra:", "warning:"))]
-    assert "Traceback" not in said
+    (line,) = [line for line in text.splitlines() if line.startswith(starts or ("hydra:", "warning:"))]
+    assert "Traceback" not in text
     return line
 
 

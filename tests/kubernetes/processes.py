@@ -48,8 +48,8 @@ def of(place: Place, role: str | None = None, program: str | None = None) -> lis
             name = Path(os.fsdecode((folder / "cmdline").read_bytes().split(b"\0")[0])).name
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             continue  # has ended meanwhile
-        ours = wanted in variables if role else any(each.startswith(wanted) for each in variables)
-        if ours and int(folder.name) != os.getpid() and program in (None, name):
+        own = wanted in variables if role else any(each.startswith(wanted) for each in variables)
+        if own and int(folder.name) != os.getpid() and program in (None, name):
             found.append(int(folder.name))
     return found
 

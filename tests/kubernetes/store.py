@@ -74,9 +74,9 @@ def bring(image: Image, root: Path, socket: Path) -> None:
         assert imports.stdin is not None
         with contextlib.suppress(BrokenPipeError), imports.stdin as stream:
             images.write(image, stream, known)
-        said = imports.stdout.read().decode() if imports.stdout else ""
+        output = imports.stdout.read().decode() if imports.stdout else ""
     if imports.returncode != 0:
-        raise RigError(f"containerd does not take {image.name}: {said.strip()}")
+        raise RigError(f"containerd does not take {image.name}: {output.strip()}")
 
 
 def _folder(fixed: Sequence[Image]) -> Path:

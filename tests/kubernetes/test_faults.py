@@ -37,15 +37,13 @@ def driver(command: Background) -> psutil.Process:
 
 def parent_of_subscribers(lab: Lab) -> int:
     """The parent process of a group: of this lab's, as others run on the same nodes."""
-    ours = [
-        pod["metadata"]["uid"] for pod in lab.pods() if pod["metadata"]["labels"][object_names.ROLE] == "subscriber"
-    ]
+    own = [pod["metadata"]["uid"] for pod in lab.pods() if pod["metadata"]["labels"][object_names.ROLE] == "subscriber"]
     found = []
     for pid in nodes.contained(lab.rig.place):
         with suppress(psutil.Error, OSError):
             inside = Path(f"/proc/{pid}/cgroup").read_text()
             named = any(re.fullmatch(r"subscribers-\d+", word) for word in psutil.Process(pid).cmdline())
-            if named and any(uid in inside for uid in ours):
+            if named and any(uid in inside for uid in own):
                 found.append(pid)
     return min(found)
 
@@ -109,12 +107,12 @@ def test_a_namespace_that_is_deleted_ends_the_run_with_one_line(lab: Lab) -> Non
 
 def test_tokens_that_expire_are_renewed_by_a_plugin_and_nobody_notices(lab: Lab) -> None:
     with (
-        lab.account.renewing(lab.folder, 8) as asked,  # accepted for 18 s at most: the rows last longer
+        lab.account.renewing(lab.folder, 8) as requests,  # accepted for 18 s at most: the rows last longer
         lab.measuring(*FIXED, "--clients", "2,3,4", "--duration", 7) as command,
     ):
         assert command.wait() == 0, command.output()
         assert lab.left() == []
-    assert len(asked.read_text()) > 1, "no token has expired"
+    assert len(requests.read_text()) > 1, "no token has expired"
     assert "who asks" not in command.output()
     assert [row["failed_clients"] for row in table(lab.run)] == ["0", "0", "0"]
 
@@ -134,8 +132,8 @@ def test_a_token_that_expires_and_is_not_renewed_ends_the_run_with_one_line(lab:
             assert command.wait(2 * LONG_S) == 1, command.output()
             lab.becomes_empty()
     line = told(command.output())
-    for said in (lab.space, "the API server does not know who asks", "log in to the cluster again", "--resume"):
-        assert said in line
+    for text in (lab.space, "the API server does not know who asks", "log in to the cluster again", "--resume"):
+        assert text in line
     measured = steps(lab.run)
     assert {status for _, status in measured} == {"ok"}
     assert 1 <= len(measured) < 5
@@ -149,9 +147,11 @@ def test_a_token_that_expires_and_is_not_renewed_ends_the_run_with_one_line(lab:
 
 @soak
 @pytest.mark.timeout(400 * PATIENCE)
-@pytest.mark.parametrize(("lost", "says"), [("pod", "the Pod of run was deleted"), ("node", "in the cluster is lost")])
+@pytest.mark.parametrize(
+    ("lost", "expected"), [("pod", "the Pod of run was deleted"), ("node", "in the cluster is lost")]
+)
 def test_where_a_command_in_the_cluster_is_lost_nothing_of_its_run_stays(
-    own_rig: Rig, tmp_path: Path, lost: str, says: str
+    own_rig: Rig, tmp_path: Path, lost: str, expected: str
 ) -> None:
     with opened(own_rig, tmp_path) as lab:
         lab.settings('service_account = "person"\nnode_lost_s = 3\ncontroller_cpus = 0.2')
@@ -165,7 +165,7 @@ def test_where_a_command_in_the_cluster_is_lost_nothing_of_its_run_stays(
                 own_rig.fail_node(pod["spec"]["nodeName"])
             assert command.wait(2 * LONG_S) == 1, command.output()
             lab.becomes_empty()
-        assert says in told(command.output())
+        assert expected in told(command.output())
 
 
 def an_apiserver_is_away_for_ten_seconds_of_a_window(lab: Lab) -> None:

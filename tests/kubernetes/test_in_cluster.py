@@ -52,15 +52,15 @@ class InCluster(Lab):
         return ["--master", "kubernetes", "--namespace", self.space, "--config", "cluster.toml"]
 
     def starts(self, *words: str, program: Sequence[str] = Hydra) -> subprocess.Popen[str]:
-        """A command whose standard error is the file ``said``."""
-        with (self.folder / "said").open("w") as said:
+        """A command whose standard error is the file ``text``."""
+        with (self.folder / "said").open("w") as text:
             whole, env = [*program, *words, *self.where], {**os.environ, "KUBECONFIG": str(self.account.kubeconfig)}
-            return subprocess.Popen(whole, stdout=subprocess.DEVNULL, stderr=said, text=True, cwd=self.folder, env=env)
+            return subprocess.Popen(whole, stdout=subprocess.DEVNULL, stderr=text, text=True, cwd=self.folder, env=env)
 
     def says(self, text: str) -> None:
         """Waits until the command prints it."""
-        said = self.folder / "said"
-        wait_until(lambda: text in said.read_text(), f"{text!r} from the command", LONG_S, saw=said.read_text)
+        output = self.folder / "said"
+        wait_until(lambda: text in output.read_text(), f"{text!r} from the command", LONG_S, saw=output.read_text)
 
 
 @pytest.fixture
@@ -96,8 +96,8 @@ def test_what_was_measured_is_fetched_whoever_is_ended(lab: InCluster) -> None:
     command.terminate()
     assert command.wait(SOON_S) == 130
     lab.says("the run stays in the cluster: hydra fetch killed --master kubernetes")
-    told = lab.hydra("fetch", "killed", "--out", "runs/part").stdout
-    assert "runs/part has what killed has measured so far; the run is still running" in told
+    output = lab.hydra("fetch", "killed", "--out", "runs/part").stdout
+    assert "runs/part has what killed has measured so far; the run is still running" in output
     assert len(table(lab.folder / "runs" / "part")) >= 1
     looking = lab.starts("fetch", "killed", "--follow", "--out", "looked")
     lab.says("step")
@@ -105,12 +105,12 @@ def test_what_was_measured_is_fetched_whoever_is_ended(lab: InCluster) -> None:
     assert looking.wait(SOON_S) == 130
     lab.says("the run stays in the cluster")
     os.kill(controller(lab, "killed"), signal.SIGKILL)
-    told = lab.hydra("fetch", "killed", "--follow", expect=1).stderr
-    assert "killed by SIGKILL; what the command had measured is in runs/killed" in told
+    output = lab.hydra("fetch", "killed", "--follow", expect=1).stderr
+    assert "killed by SIGKILL; what the command had measured is in runs/killed" in output
     assert len(steps(lab.folder / "runs" / "killed")) >= 1
     lab.becomes_empty()
-    told = lab.hydra("fetch", "killed", "--out", "again", expect=2).stderr
-    assert f"no command killed runs in the cluster's namespace {lab.space}" in told
+    output = lab.hydra("fetch", "killed", "--out", "again", expect=2).stderr
+    assert f"no command killed runs in the cluster's namespace {lab.space}" in output
 
 
 @pytest.mark.parametrize("drained", [False, True])
@@ -146,7 +146,12 @@ def unanswered(rig: Rig, namespace: str, resource: str) -> Iterator[Callable[[],
             return bool(asking)
 
         rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": [resource]}
-        says = {"failurePolicy": "Fail", "timeoutSeconds": 30, "sideEffects": "None", "admissionReviewVersions": ["v1"]}
+        expected = {
+            "failurePolicy": "Fail",
+            "timeoutSeconds": 30,
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        }
         webhook = {
             "name": "silent.rig.local",
             "clientConfig": {"url": f"https://{rig.place.gateway}:{silent.getsockname()[1]}/"},
@@ -154,7 +159,7 @@ def unanswered(rig: Rig, namespace: str, resource: str) -> Iterator[Callable[[],
             "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
         }
         name = f"silent-{namespace}"
-        rig.api().create(WEBHOOKS, {"metadata": {"name": name}, "webhooks": [{**webhook, **says}]})
+        rig.api().create(WEBHOOKS, {"metadata": {"name": name}, "webhooks": [{**webhook, **expected}]})
         try:
             yield is_asked
         finally:
@@ -173,9 +178,9 @@ def test_a_job_whose_files_never_come_ends_by_itself(lab: InCluster) -> None:
     assert job["spec"]["ttlSecondsAfterFinished"] == LOG_KEPT_S
     assert lab.hydra("ps").stdout.split().count("half") == 1
     wait_until(lambda: [p for p in lab.items("pods") if p["status"]["phase"] == "Failed"], "the end of its Pod", LONG_S)
-    told = lab.hydra("fetch", "half", expect=1).stderr
+    errors = lab.hydra("fetch", "half", expect=1).stderr
     assert (
-        "half has not begun: init container begin: exit status 1: the group's files did not appear within 3 s" in told
+        "half has not begun: init container begin: exit status 1: the group's files did not appear within 3 s" in errors
     )
     assert lab.items("secrets") == []
     path = f"/apis/batch/v1/namespaces/{lab.space}/jobs/{job['metadata']['name']}"
@@ -187,9 +192,9 @@ def test_an_image_that_is_not_there_is_one_line(lab: InCluster) -> None:
     settings = (lab.folder / "cluster.toml").read_text()
     settings = settings.replace(lab.rig.image, "rig.local/nosuch:1").replace("IfNotPresent", "Never")
     (lab.folder / "cluster.toml").write_text(settings)
-    told = lab.hydra("zmqfixed", "--quiet", "--in-cluster", expect=1).stderr
-    assert told.startswith("hydra: the command cannot run in the cluster: rig.local/nosuch:1 is not on the node")
-    assert len(told.splitlines()) == 1
+    errors = lab.hydra("zmqfixed", "--quiet", "--in-cluster", expect=1).stderr
+    assert errors.startswith("hydra: the command cannot run in the cluster: rig.local/nosuch:1 is not on the node")
+    assert len(errors.splitlines()) == 1
     assert lab.left() == []
 
 

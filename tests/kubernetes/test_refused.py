@@ -30,7 +30,7 @@ soak = pytest.mark.skipif("HYDRA_SOAK_SEEDS" not in os.environ, reason="takes ha
 
 
 @pytest.mark.parametrize(
-    ("settings", "image", "pull", "says"),
+    ("settings", "image", "pull", "expected"),
     [
         pytest.param("", "rig.local/nothing:1", "Never", "is not on the node, and pull_policy", id="not there"),
         pytest.param("", "rig.local/nothing:1", "Always", "nothing:1 cannot be pulled: ", id="pull", marks=soak),
@@ -41,10 +41,10 @@ soak = pytest.mark.skipif("HYDRA_SOAK_SEEDS" not in os.environ, reason="takes ha
     ],
 )
 def test_what_cannot_start_is_refused_before_anything_is_measured(
-    lab: Lab, settings: str, image: str, pull: str, says: str
+    lab: Lab, settings: str, image: str, pull: str, expected: str
 ) -> None:
     lab.settings(settings, image=image, pull=pull)
-    assert says in line_of(lab, *ONE)
+    assert expected in line_of(lab, *ONE)
 
 
 def test_an_image_without_hydra_is_what_its_user_gave(lab: Lab) -> None:
@@ -88,8 +88,8 @@ def test_an_eviction_is_told_and_the_next_row_has_all(lab: Lab) -> None:
         command.wait()
     two, three = table(lab.run)
     assert (two["failed_clients"], three["failed_clients"]) == ("2", "0"), command.output()
-    (told,) = events(lab.run, GroupExit)
-    assert "evicted from node node2, for example because the node was drained" in told
+    (reported,) = events(lab.run, GroupExit)
+    assert "evicted from node node2, for example because the node was drained" in reported
 
 
 def test_a_group_without_memory_is_told_so(lab: Lab) -> None:
@@ -97,9 +97,9 @@ def test_a_group_without_memory_is_told_so(lab: Lab) -> None:
     demand = ("--set", "subscriber.demand.base_mem=8", "--set", "subscriber.demand.mem_per_client=1")
     lab.measure("zmqfixed", "--client", "pyzmq", "--clients", 2, "--duration", 1, *demand, expect=1)
     # Now and then the container runtime misses that it was the kernel.
-    told = [e for e in events(lab.run, GroupExit) if "needs more memory than its limit of" in e]
-    assert told
-    assert "memory_limit_ratio" in told[0]
+    messages = [e for e in events(lab.run, GroupExit) if "needs more memory than its limit of" in e]
+    assert messages
+    assert "memory_limit_ratio" in messages[0]
 
 
 def test_a_rule_of_admission_is_named(lab: Lab) -> None:

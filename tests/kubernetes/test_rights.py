@@ -122,12 +122,12 @@ def test_the_role_is_enough_for_every_command_and_all_of_it_is_used(user: User, 
         assert going.wait() > 0
     assert user.phases("group") == []
 
-    asked = user.asked()
-    refused = {(right(call), call["objectRef"].get("namespace", "")) for call in asked if not allowed(call)}
+    requests = user.asked()
+    refused = {(right(call), call["objectRef"].get("namespace", "")) for call in requests if not allowed(call)}
     assert refused <= {(OPTIONAL, "")}
-    elsewhere = {call["objectRef"]["namespace"] for call in asked if "namespace" in call["objectRef"]}
+    elsewhere = {call["objectRef"]["namespace"] for call in requests if "namespace" in call["objectRef"]}
     assert elsewhere == {user.space}
-    used = {right(call) for call in asked if allowed(call)}
+    used = {right(call) for call in requests if allowed(call)}
     assert used - granted() == OF_EVERYBODY
     assert granted() - used == OF_IN_CLUSTER | OF_MISHAPS
 

@@ -65,8 +65,8 @@ def test_a_server_in_a_pod_is_restarted(lab: Lab) -> None:
 
 
 def test_a_workload_is_judged_and_a_group_that_dies_within_counts(lab: Lab) -> None:
-    asked = ("slo", "zmqfixed", "--clients", 4, "--rate", 100, "--duration", "4s", "--p99", "10s", "--loss", 0)
-    with lab.measuring(*asked, "--client", "native", "--json") as command:
+    requests = ("slo", "zmqfixed", "--clients", 4, "--rate", 100, "--duration", "4s", "--p99", "10s", "--loss", 0)
+    with lab.measuring(*requests, "--client", "native", "--json") as command:
         lab.await_clients()
         name = lab.a_subscriber()
         lab.await_window()

@@ -20,7 +20,7 @@ from tests.machine.trees import stat, write
 
 
 def test_a_process_is_read_whatever_its_name_contains() -> None:
-    found = processes_of({**stat(7, 1, "a) S (b", 150, gone=25), "/proc/8/stat": "", "/proc/self/stat": "7 (x) S"})
+    found = processes_of({**stat(7, 1, "a) S (b", 150, ended=25), "/proc/8/stat": "", "/proc/self/stat": "7 (x) S"})
     assert found == {7: ProcessTimes(1, "a) S (b", 5, 1.5, 0.25)}
 
 
@@ -38,18 +38,18 @@ def test_those_who_descend_from_a_process_belong_to_it() -> None:
         # Another process with the same id has done all of its work since then.
         (stat(9, 1, "old", 500), stat(9, 1, "other", 40, start=6), {"other": 0.4}),
         # What an ended child had used before counts for nothing, the rest for the parent that waited for it.
-        (stat(3, 1, "make", 0) | stat(4, 3, "cc", 100), stat(3, 1, "make", 0, gone=170), {"make": 0.7}),
+        (stat(3, 1, "make", 0) | stat(4, 3, "cc", 100), stat(3, 1, "make", 0, ended=170), {"make": 0.7}),
         (
             stat(3, 1, "make", 0) | stat(4, 3, "sh", 2) | stat(6, 4, "cc", 100) | stat(7, 4, "as", 9),
-            stat(3, 1, "make", 0, gone=171),
+            stat(3, 1, "make", 0, ended=171),
             {"make": 0.6},
         ),
-        (stat(3, 1, "make", 0, gone=50), stat(3, 1, "make", 1, gone=60), {"make": 0.11}),
+        (stat(3, 1, "make", 0, ended=50), stat(3, 1, "make", 1, ended=60), {"make": 0.11}),
         # Threads of the kernel work for all processes, and the run's own processes are no others.
         (stat(2, 0, "kthreadd", 0), stat(2, 0, "kthreadd", 9) | stat(8, 2, "ksoftirqd/0", 90), {}),
         ({}, stat(5, 1, "hydra", 90) | stat(16, 5, "client", 90), {}),
         # An own process that is not read again has not ended.
-        (stat(3, 1, "sh", 0) | stat(5, 3, "hydra", 500), stat(3, 1, "sh", 0, gone=40), {"sh": 0.4}),
+        (stat(3, 1, "sh", 0) | stat(5, 3, "hydra", 500), stat(3, 1, "sh", 0, ended=40), {"sh": 0.4}),
         (stat(9, 1, "a", 0) | stat(10, 1, "a", 0), stat(9, 1, "a", 10) | stat(10, 1, "a", 20), {"a": 0.3}),
     ],
 )
@@ -150,16 +150,16 @@ def test_what_disturbs_a_step(activity: MachineActivity, found: Disturbance | No
 
 
 @pytest.mark.parametrize(
-    ("jumps", "said"),
+    ("jumps", "output"),
     [
         ({"h": 1}, "on h, the CPU was slowed down 3 times, the clock jumped 1 time; cool"),
         ({"silent": 2, "quiet": 0}, "on h, the CPU was slowed down 3 times; on silent, the clock jumped 2 times; cool"),
     ],
 )
-def test_a_host_whose_clock_jumps_is_named(jumps: dict[str, int], said: str) -> None:
+def test_a_host_whose_clock_jumps_is_named(jumps: dict[str, int], output: str) -> None:
     hot = MachineActivity(10.0, 4, {}, throttled=3)
     (text,) = disturbed(encode_disturbances(disturbances({"h": hot, "quiet": QUIET}, jumps)))
-    assert said in text
+    assert output in text
     assert text.endswith("; measure when the host is not suspended, nor moved to other hardware")
 
 

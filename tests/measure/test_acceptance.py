@@ -80,11 +80,11 @@ def test_the_reason_is_that_of_the_publisher_with_most_rejected_messages() -> No
 
 def test_the_answer_about_a_loss_counts_what_was_not_accepted() -> None:
     facts = TimeSeriesFacts(0, 10.0, 1, copies=1.0)
-    course = [TimeSeriesInterval(second, due=100) for second in range(10)]
+    series = [TimeSeriesInterval(second, due=100) for second in range(10)]
     lost = {"client_loss_pct": 0.0, "undrained_pct": 0.0, "unknown_pct": 0.0}
-    assert copies_of({**lost, "unaccepted_pct": 0.0}, HISTOGRAM, facts, course).gone == (0, 0)
-    assert copies_of({**lost, "unaccepted_pct": 10.0}, HISTOGRAM, facts, course).gone == (100, 100)
-    nothing = copies_of({**dict.fromkeys(lost), "unaccepted_pct": 100.0}, Histogram(), facts, course)
+    assert copies_of({**lost, "unaccepted_pct": 0.0}, HISTOGRAM, facts, series).gone == (0, 0)
+    assert copies_of({**lost, "unaccepted_pct": 10.0}, HISTOGRAM, facts, series).gone == (100, 100)
+    nothing = copies_of({**dict.fromkeys(lost), "unaccepted_pct": 100.0}, Histogram(), facts, series)
     assert (nothing.expected, nothing.gone) == (1000, (1000, 1000))
 
 

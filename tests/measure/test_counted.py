@@ -47,7 +47,7 @@ def test_the_account(subscribers: tuple[int, ...], grown: int | None, shared: bo
 def test_percentiles_of_several_publishers_cannot_be_merged(
     publishers: list[dict[str, Any] | None], columns: dict[str, Any]
 ) -> None:
-    assert acknowledged_after([replace(SENT, system=said) for said in publishers]) == columns
+    assert acknowledged_after([replace(SENT, system=text) for text in publishers]) == columns
 
 
 def test_what_only_a_header_tells_is_empty() -> None:

@@ -24,7 +24,7 @@ OWN = ReportColumn("disconnects", "", "how often", role="subscriber", key="gone"
 
 
 @pytest.mark.parametrize(
-    ("said", "folded"),
+    ("text", "folded"),
     [
         ((3, 5), {"sum": 8, "max": 5, "common": None}),
         ((4, 4), {"sum": 8, "max": 4, "common": 4}),
@@ -35,10 +35,10 @@ OWN = ReportColumn("disconnects", "", "how often", role="subscriber", key="gone"
 )
 @pytest.mark.parametrize("fold", ["sum", "max", "common"])
 def test_a_column_of_the_systems_own_is_folded_over_those_who_report_it(
-    said: tuple[int | None, ...], folded: Mapping[str, Figure], fold: Literal["sum", "max", "common"]
+    text: tuple[int | None, ...], folded: Mapping[str, Figure], fold: Literal["sum", "max", "common"]
 ) -> None:
-    told = (None if value is None else {"gone": value, "other": 1} for value in said)
-    table = reporting(*(received(system=its) for its in told))
+    reported = (None if value is None else {"gone": value, "other": 1} for value in text)
+    table = reporting(*(received(system=its) for its in reported))
     own = SystemColumns(reported=[replace(OWN, fold=fold)])
     f = figures(replace(observed(), subscriber_reports=table, columns=own))
     names = list(f)

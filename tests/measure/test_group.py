@@ -80,7 +80,7 @@ def test_a_spread_at_random_is_what_a_plain_model_says(seed: int) -> None:
     dice = random.Random(seed)
     publishers: dict[int, PublisherReport] = {}
     of_members: list[list[LedgerCounts]] = [[] for _ in range(dice.randrange(1, 6))]
-    said: dict[int, tuple[int, int, int, int, set[int]]] = {}
+    text: dict[int, tuple[int, int, int, int, set[int]]] = {}
     for publisher in range(dice.randrange(1, 4)):
         sent = dice.randrange(400)
         holes = [(low, low + dice.randrange(12)) for low in range(0, sent, 37) if dice.random() < 0.4]
@@ -97,7 +97,7 @@ def test_a_spread_at_random_is_what_a_plain_model_says(seed: int) -> None:
         everyone = [n for its in took for n in its]
         seen = set(everyone)
         missing = expected - seen
-        said[publisher] = len(expected & seen), len(missing), len(everyone) - len(seen), len(seen - expected), missing
+        text[publisher] = len(expected & seen), len(missing), len(everyone) - len(seen), len(seen - expected), missing
     members = [member(*ledgers) for ledgers in of_members]
     for report in members:
         check_report(report)
@@ -106,8 +106,8 @@ def test_a_spread_at_random_is_what_a_plain_model_says(seed: int) -> None:
     assert found.ids.tolist() == [0]
     assert {
         x.publisher: (x.received, x.missing, x.duplicates, x.extra, spread(x.missing_ranges)) for x in found.ledgers(0)
-    } == said
-    assert is_complete(table, publishers) == (not any(missing for _, missing, *_ in said.values()))
+    } == text
+    assert is_complete(table, publishers) == (not any(missing for _, missing, *_ in text.values()))
 
 
 def test_a_group_that_has_everything_lost_nothing() -> None:

@@ -143,9 +143,9 @@ def test_a_rate_passes_by_what_was_received_and_by_what_came_in_time(
 def test_failed_clients_are_counted_once_under_the_gravest_reason() -> None:
     reports = {1: received(1000), 2: received(999, lost=1), 3: received(5, lost=995)}
     reports |= {6: received(999, undrained=1, drain="deadline"), 7: received(999, drain="deadline")}
-    asked = asked_of(range(1, 8), table_of(reports), dead={3, 9}, silent={4})
-    everyone = asked.ids > 0
-    failed = failed_clients(asked, everyone, outcomes_of_all(asked, THOUSAND, 10, {}))
+    requests = asked_of(range(1, 8), table_of(reports), dead={3, 9}, silent={4})
+    everyone = requests.ids > 0
+    failed = failed_clients(requests, everyone, outcomes_of_all(requests, THOUSAND, 10, {}))
     assert (failed, failed.total) == (FailedClients(lossy=1, dead=1, silent=2), 4)
-    assert failed_clients(asked, everyone, None) == FailedClients(lossy=0, dead=1, silent=2)
-    assert failed_clients(asked, asked.ids > 4, None) == FailedClients(lossy=0, dead=0, silent=1)
+    assert failed_clients(requests, everyone, None) == FailedClients(lossy=0, dead=1, silent=2)
+    assert failed_clients(requests, requests.ids > 4, None) == FailedClients(lossy=0, dead=0, silent=1)

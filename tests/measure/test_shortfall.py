@@ -117,8 +117,8 @@ def test_a_step_of_five_seconds_says_what_five_of_one_second_say() -> None:
     at = [(100, 250), (1400, 1402), (1600, 1899), (3333, 3334), (4100, 4899)]
     of_five: list[float] = []
     for second in range(5):
-        mine = [(a - 1000 * second, b - 1000 * second) for a, b in at if 1000 * second <= a < 1000 * (second + 1)]
-        of_five += loss_pattern.bursts(loss_pattern.loss_profile(listing(mine), RATE, 1.0), 1.0, 0.03)
+        own = [(a - 1000 * second, b - 1000 * second) for a, b in at if 1000 * second <= a < 1000 * (second + 1)]
+        of_five += loss_pattern.bursts(loss_pattern.loss_profile(listing(own), RATE, 1.0), 1.0, 0.03)
     together = loss_pattern.bursts(loss_pattern.loss_profile(listing(at), RATE, 5.0), 5.0, 0.03)
     assert sorted(together) == pytest.approx(sorted(of_five))
     assert sum(together) == pytest.approx(sum(b - a + 1 for a, b in at) / RATE + 5 * 0.03)

@@ -187,9 +187,9 @@ def test_a_limit_at_the_hosts_of_the_run_is_known_unless_a_server_or_the_run_did
 
 
 def test_the_figures_for_the_cause_come_first_and_nothing_is_said_of_what_was_not_measured() -> None:
-    told = replace(ZMQ, held=False, publisher=STARVED, lag_p99_ms=170.04, subscriber_host_pct=40.6, steal_pct=3.2)
-    told = replace(told, out_of_publishers=TcpWaits(2, 0.25, 0.0, 1_230_000))
-    assert verdict(told).evidence == (
+    reported = replace(ZMQ, held=False, publisher=STARVED, lag_p99_ms=170.04, subscriber_host_pct=40.6, steal_pct=3.2)
+    reported = replace(reported, out_of_publishers=TcpWaits(2, 0.25, 0.0, 1_230_000))
+    assert verdict(reported).evidence == (
         "subscribers lost messages or received them late; publishers: main ran 19 %, waited 80 % for CPU; "
         "schedule lag p99 170 ms; publishers' 2 connections waited 25 % for their reader, 0 % for the network, "
         "1.23 MB unsent; subscribers: python ran 20 %, waited 1 % for CPU; subscribers' hosts 41 % busy, 3 % stolen"
@@ -202,9 +202,9 @@ def test_the_figures_for_the_cause_come_first_and_nothing_is_said_of_what_was_no
     shared = BottleneckEvidence(
         QUEUE, True, held=True, behind=False, losing=True, subscriber_host_pct=77.0, others_pct=75.2
     )
-    said = "the rate was held and passed, though messages were lost; subscribers' hosts 77 % busy"
-    assert verdict(shared).evidence == f"{said}, about 75 % by other processes"
-    assert verdict(replace(shared, others_pct=4.9)).evidence == said
+    text = "the rate was held and passed, though messages were lost; subscribers' hosts 77 % busy"
+    assert verdict(shared).evidence == f"{text}, about 75 % by other processes"
+    assert verdict(replace(shared, others_pct=4.9)).evidence == text
 
 
 @pytest.mark.parametrize(

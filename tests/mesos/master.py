@@ -133,9 +133,9 @@ class Master:
         self, framework: Framework, task: str, state: str, message: str, reason: str, agent: str = "", **more: Json
     ) -> None:
         """An update by the master itself: it is not acknowledged."""
-        said = {"message": message, "source": "SOURCE_MASTER", "reason": reason, "timestamp": time.time()}
+        text = {"message": message, "source": "SOURCE_MASTER", "reason": reason, "timestamp": time.time()}
         where = {"agent_id": {"value": agent}} if agent else {}
-        status = {"task_id": {"value": task}, "state": state, **said, **where, **more}
+        status = {"task_id": {"value": task}, "state": state, **text, **where, **more}
         self._event(framework, "update", {"status": status})
 
     def _deliver(self, agent: Agent, task: Task, status: Json) -> None:
@@ -163,12 +163,12 @@ class Master:
             if not free or not agent.alive:
                 continue
             for framework in sorted(self.frameworks.values(), key=lambda f: len(fresh.get(f.id, ()))):
-                mine = {key: amount for key, amount in free.items() if key[1] in ("*", framework.role)}
+                own = {key: amount for key, amount in free.items() if key[1] in ("*", framework.role)}
                 refused, until = framework.filters.get(agent.id, ({}, 0.0))
-                filtered = until > now and pool.minus(refused, mine) is not None
-                if not mine or filtered or framework.suppressed or framework.stream is None:
+                filtered = until > now and pool.minus(refused, own) is not None
+                if not own or filtered or framework.suppressed or framework.stream is None:
                     continue
-                offer = Offer(f"{self.id}-O{next(self._numbers['offer'])}", framework, agent, mine)
+                offer = Offer(f"{self.id}-O{next(self._numbers['offer'])}", framework, agent, own)
                 self.offers[offer.id] = offer
                 fresh.setdefault(framework.id, []).append(offer)
                 break
@@ -242,8 +242,8 @@ class Master:
                 if task.framework == framework.id and task.state not in TERMINAL
             ]
             known = {"id": framework.id, "name": framework.info["name"], "registered_time": framework.registered_time}
-            there = framework.stream is not None
-            rows.append({**known, "active": there, "connected": there, "tasks": tasks})
+            present = framework.stream is not None
+            rows.append({**known, "active": present, "connected": present, "tasks": tasks})
         return {"version": "1.11.0", "id": self.id, "frameworks": rows, "completed_frameworks": []}
 
     def _operator_teardown(self, request: Request) -> Response:
@@ -350,10 +350,12 @@ class Master:
         return [self.offers.pop(i) for i in wanted if i in valid], [i for i in wanted if i not in valid]
 
     def _accept(self, framework: Framework, body: Json) -> None:
-        offers, gone = self._take(framework, body["offer_ids"])
+        offers, ended = self._take(framework, body["offer_ids"])
         infos = [i for operation in body["operations"] for i in operation["launch"]["task_infos"]]
-        if gone or len({offer.agent.id for offer in offers}) != 1:
-            why = f"Offer {gone[0]} is no longer valid" if gone else "Aggregated offers must belong to one single agent"
+        if ended or len({offer.agent.id for offer in offers}) != 1:
+            why = (
+                f"Offer {ended[0]} is no longer valid" if ended else "Aggregated offers must belong to one single agent"
+            )
             for info in infos:
                 text = f"Task launched with invalid offers: {why}"
                 lost = (info["task_id"]["value"], "TASK_DROPPED", text, "REASON_INVALID_OFFERS")

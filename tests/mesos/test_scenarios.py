@@ -108,8 +108,8 @@ def test_a_workload_is_judged_on_mesos_as_well(tmp_path: Path, run: Path, cluste
         "[sweep]\nclients = [4]\nduration_s = 4.0\n[load]\nshape = 'ramp'\nlow = 0.5\n"
         "[[events]]\nat_s = 1.0\nkind = 'gone'\nfor_s = 1.0\nfraction = 0.25\n"
     )
-    asked = ("--max", "10s", "--loss", 0, "--set", f"ready_timeout_s={LONG_S}")
-    answer = answer_of(scenario, *asked, "--master", cluster.address, out=run)
+    requests = ("--max", "10s", "--loss", 0, "--set", f"ready_timeout_s={LONG_S}")
+    answer = answer_of(scenario, *requests, "--master", cluster.address, out=run)
     assert answer["complete"]
     with RunStore.open(run) as store:
         (epoch,) = store.time_series_epochs()
@@ -214,15 +214,15 @@ def test_a_thousand_clients_in_a_hundred_groups(tmp_path: Path, run: Path, clien
 @pytest.mark.tier("test")
 def test_an_agent_without_our_python_says_so(cluster: Cluster, tmp_path: Path, run: Path) -> None:
     without_python(cluster, tmp_path / "bin")
-    said = measure(cluster, run, "--clients", 2, "--duration", 1, expect=1)
-    assert "this agent has no Python 3." in said
-    assert "python3 here: none" in said
+    text = measure(cluster, run, "--clients", 2, "--duration", 1, expect=1)
+    assert "this agent has no Python 3." in text
+    assert "python3 here: none" in text
 
 
 def test_no_matching_agent_is_explained_before_anything_is_launched(cluster: Cluster, run: Path) -> None:
     constraint = 'subscriber.constraints=[["group", "CLUSTER", "huge"]]'
-    said = measure(cluster, run, "--set", constraint, expect=2)
-    assert "0 of 3 agents match group CLUSTER huge; seen: cpu16-mem60 x2, cpu4-mem16 x1" in said
+    text = measure(cluster, run, "--set", constraint, expect=2)
+    assert "0 of 3 agents match group CLUSTER huge; seen: cpu16-mem60 x2, cpu4-mem16 x1" in text
     assert cluster.states() == {}
 
 

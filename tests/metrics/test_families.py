@@ -86,5 +86,5 @@ def test_a_name_ends_with_its_unit(name: str) -> None:
 
 def test_the_docs_have_every_name_and_no_other() -> None:
     page = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
-    told = set(re.findall(r"^\| `(hydra_\w+)` ", page, re.MULTILINE))
-    assert told == {f"{name}_total" if family.kind == "counter" else name for name, family in FOUND.items()}
+    reported = set(re.findall(r"^\| `(hydra_\w+)` ", page, re.MULTILINE))
+    assert reported == {f"{name}_total" if family.kind == "counter" else name for name, family in FOUND.items()}

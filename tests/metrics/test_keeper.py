@@ -13,10 +13,10 @@ from tests.metrics.samples import FIGURES, PLAN, latencies, progress
 
 
 def keeper(*, began: bool = False) -> SnapshotUpdater:
-    it = SnapshotUpdater("r", "zmq")
+    updater = SnapshotUpdater("r", "zmq")
     if began:
-        it.step_begins(1, PLAN)
-    return it
+        updater.step_begins(1, PLAN)
+    return updater
 
 
 def sums(it: SnapshotUpdater) -> tuple[int, int, int | None]:
@@ -100,7 +100,7 @@ def test_a_snapshot_does_not_change_any_more() -> None:
 
 
 @pytest.mark.parametrize(
-    ("figures", "told", "expected"),
+    ("figures", "reported", "expected"),
     [
         ({"in_window": 10, "late": 2}, 5, 12),
         # In a stored step no client reports what arrived in the window.
@@ -111,8 +111,8 @@ def test_a_snapshot_does_not_change_any_more() -> None:
         ({}, 7, 7),
     ],
 )
-def test_what_was_received_is_what_the_figures_say(figures: Mapping[str, Figure], told: int, expected: int) -> None:
-    assert received(figures, told) == expected
+def test_what_was_received_is_what_the_figures_say(figures: Mapping[str, Figure], reported: int, expected: int) -> None:
+    assert received(figures, reported) == expected
 
 
 @pytest.mark.parametrize(

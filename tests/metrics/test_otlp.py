@@ -39,10 +39,10 @@ def test_what_is_received_is_what_is_told() -> None:
 
 
 def test_pushes_follow_each_other() -> None:
-    asked = Mock(wraps=told)
+    mock = Mock(wraps=told)
     with receiving() as receiver:
-        pusher = OtlpPusher(receiver.url, asked, every_s=0.01)
-        wait_until(lambda: asked.call_count > 2, "three pushes")
+        pusher = OtlpPusher(receiver.url, mock, every_s=0.01)
+        wait_until(lambda: mock.call_count > 2, "three pushes")
         pusher.close()
     assert not pusher.failed
 

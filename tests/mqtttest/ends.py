@@ -40,9 +40,9 @@ class Arrival:
 def told_of(address: str, topic: str, **changes: Any) -> dict[str, Any]:
     """The ``system`` object of a ``configure``."""
     where = FORM.read(address)
-    there = {"host": where.host, "port": where.port, "topic": topic}
+    present = {"host": where.host, "port": where.port, "topic": topic}
     how = {"qos": 0, "retain": False, "shared": False, "max_inflight": 20, "keepalive": 60}
-    return {**there, **how, "clean_session": True, "protocol": "3.1.1", **changes}
+    return {**present, **how, "clean_session": True, "protocol": "3.1.1", **changes}
 
 
 class Place:
@@ -109,10 +109,10 @@ class Speaker:
         assert refusal is None
         self._answered += 1
 
-    def _publish(self, messages: Iterable[bytes], qos: int, *, retain: bool = False, beside: str = "") -> None:
+    def _publish(self, messages: Iterable[bytes], qos: int, *, retain: bool = False, others: str = "") -> None:
         self._answered, required = 0, 0
         for message in messages:
-            self._connection.publish(topic_of(self._step, self.publisher) + beside, message, qos, retain=retain)
+            self._connection.publish(topic_of(self._step, self.publisher) + others, message, qos, retain=retain)
             required += qos > 0
         # One of QoS 1 follows, so that those of QoS 0 are there as well: the server obeys in order.
         self._connection.publish(f"{self._step.topic}-followed", b"", 1)
@@ -123,15 +123,15 @@ class Speaker:
         messages = (pack(epoch, self.publisher, n, time.time_ns(), size) for n in sequences)
         self._publish(messages, qos, retain=retain)
 
-    def probe(self, epoch: int, publisher: int | None = None, *, beside: str = "") -> None:
+    def probe(self, epoch: int, publisher: int | None = None, *, others: str = "") -> None:
         """Sends one probe of a publisher that was configured for this epoch."""
         who = self.publisher if publisher is None else publisher
-        self._publish([pack(PROBE_EPOCH, who, epoch, time.time_ns())], 0, beside=beside)
+        self._publish([pack(PROBE_EPOCH, who, epoch, time.time_ns())], 0, others=others)
 
-    def mark_end(self, epoch: int, *, beside: str = "") -> None:
+    def mark_end(self, epoch: int, *, others: str = "") -> None:
         """Sends one end marker."""
         message = pack(PROBE_EPOCH, self.publisher, SEQUENCE_LIMIT | epoch, time.time_ns())
-        self._publish([message], 0, beside=beside)
+        self._publish([message], 0, others=others)
 
     def send_raw(self, message: bytes) -> None:
         """Sends bytes that need not be a message."""

@@ -165,6 +165,6 @@ def test_a_client_that_did_not_run_is_named(bench: Bench, mqtt_client: str, serv
     bench.await_end(window)
     os.kill(pid, signal.SIGCONT)
     report = bench.subscriber_report(CLIENT, 1, {ONE: 1}, quiet_s=1.0)
-    told = report.system or {}
-    assert (told["lost_connections"], told["lost_by_silence"]) == (1, 1)
-    assert told["lost_why"].startswith("this client was silent for longer than its keepalive: ")
+    reported = report.system or {}
+    assert (reported["lost_connections"], reported["lost_by_silence"]) == (1, 1)
+    assert reported["lost_why"].startswith("this client was silent for longer than its keepalive: ")

@@ -106,10 +106,10 @@ def output(process: subprocess.Popen[str]) -> str:
 
 def test_a_failed_build_is_said_without_a_traceback_and_leaves_no_program(tree: SourceTree) -> None:
     failed = tree.compile(f"{HALF}echo 'client.cpp:7: error'; exit 2")
-    _, said = failed.communicate(timeout=SOON_S)
+    _, text = failed.communicate(timeout=SOON_S)
     assert failed.returncode == 1
-    assert said.startswith("the native client cannot be compiled: cmake --build")
-    assert said.endswith("client.cpp:7: error\n\n")
+    assert text.startswith("the native client cannot be compiled: cmake --build")
+    assert text.endswith("client.cpp:7: error\n\n")
     assert not tree.program.exists()
 
 

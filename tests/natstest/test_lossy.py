@@ -23,8 +23,8 @@ DROPS = {"few": [0.002], "many": [0.02], "one": [0.05, *[0.0] * (CLIENTS - 1)]}
 
 
 def test_the_frames_of_a_server_are_told_apart() -> None:
-    said = b"INFO {}\r\nMSG a.b 1 2\r\n\r\n\r\nPING\r\nMSG a 2 r 3\r\nxyz\r\nMSG a 1 9\r\nhalf"
-    ends = [(is_message, said[:end].count(b"\r\n")) for is_message, end in frames(said)]
+    text = b"INFO {}\r\nMSG a.b 1 2\r\n\r\n\r\nPING\r\nMSG a 2 r 3\r\nxyz\r\nMSG a 1 9\r\nhalf"
+    ends = [(is_message, text[:end].count(b"\r\n")) for is_message, end in frames(text)]
     assert ends == [(False, 1), (True, 4), (False, 5), (True, 7)]
 
 
@@ -60,8 +60,8 @@ def test_what_is_lost_at_any_rate_is_told_apart_from_what_the_rate_loses(tmp_pat
     rows = {name: row_of(tmp_path / name) for name in DROPS}
     few, many, one = rows["few"], rows["many"], rows["one"]
     # A machine that others load has stalls of its own: then the cause is unknown, and the row must show that.
-    told = {"few": ("figure", "unknown"), "many": ("none", "unknown"), "one": ("none", "unknown")}
-    assert [name for name, row in rows.items() if row["loss_answer"] not in told[name]] == []
+    reported = {"few": ("figure", "unknown"), "many": ("none", "unknown"), "one": ("none", "unknown")}
+    assert [name for name, row in rows.items() if row["loss_answer"] not in reported[name]] == []
     assert codes == {name: 0 if row["loss_answer"] == "figure" else 3 for name, row in rows.items()}
     assert few[COLUMN] is None or CARRIES_PPS / 1.5 < few[COLUMN] < CARRIES_PPS * 1.5
     assert many["loss_answer"] == "unknown" or many["loss_floor_low_pct"] / 1.5 < 2 < many["loss_floor_high_pct"] * 1.5

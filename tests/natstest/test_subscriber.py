@@ -102,9 +102,9 @@ def test_steps_follow_each_other(subscriber: Bench, epoch: int, data: Ends) -> N
     data.write(epoch + 1, range(80), publisher=ONE)
     report = subscriber.subscriber_report(CLIENT, epoch + 1, {ONE: 80}, system=data.end_of_data())
     assert [(x.received, x.missing, x.duplicates, x.extra) for x in report.ledgers] == [(80, 0, 0, 0)]
-    subscriber.tell_finish([CLIENT], epoch + 1, {ONE: 80}, system=data.end_of_data())
+    subscriber.send_finish([CLIENT], epoch + 1, {ONE: 80}, system=data.end_of_data())
     subscriber.peer.heard(Report, [CLIENT], epoch=epoch + 1, times=2)
-    assert same_answer(*subscriber.peer.said(Report, CLIENT, epoch=epoch + 1))
+    assert same_answer(*subscriber.peer.messages_of(Report, CLIENT, epoch=epoch + 1))
 
 
 def test_an_end_marker_ends_the_drain_of_core(subscriber: Bench, epoch: int, core: Core) -> None:
@@ -183,7 +183,7 @@ def test_a_stream_that_does_not_exist_is_an_error_and_not_the_end(
     stream.write(epoch, range(5), publisher=ONE)
     progressed(subscriber, CLIENT, epoch, 5)
     bad = {**stream.system(), "stream": "there-is-none"}
-    subscriber.tell_configure([CLIENT], epoch + 1, PLAIN, publishers={ONE: ""}, system=bad)
+    subscriber.send_configure([CLIENT], epoch + 1, PLAIN, publishers={ONE: ""}, system=bad)
     error = subscriber.peer.heard(Error, [CLIENT], epoch=epoch + 1)
     assert ("there-is-none" in error.message, error.fatal) == (True, False)
     subscriber.ignores_commands(CLIENT, (epoch, epoch + 1), window)
@@ -191,9 +191,9 @@ def test_a_stream_that_does_not_exist_is_an_error_and_not_the_end(
 
 
 def test_no_subject_at_all_is_an_error(subscriber: Bench, epoch: int) -> None:
-    subscriber.tell_configure([CLIENT], epoch, publishers={ONE: ""})
+    subscriber.send_configure([CLIENT], epoch, publishers={ONE: ""})
     assert subscriber.peer.heard(Error, [CLIENT], epoch=epoch).message
-    assert not subscriber.peer.said(Ack, epoch=epoch, command="configure")
+    assert not subscriber.peer.messages_of(Ack, epoch=epoch, command="configure")
 
 
 @pytest.mark.tier("all")

@@ -40,14 +40,14 @@ def system(server: LocalServer, tmp_path: Path) -> Iterator[NatsSystem]:
         yield it
 
 
-def step_of(system: NatsSystem, asked: Settings) -> NatsStep:
-    return msgspec.convert(system.configure(asked), NatsStep)
+def step_of(system: NatsSystem, requests: Settings) -> NatsStep:
+    return msgspec.convert(system.configure(requests), NatsStep)
 
 
 def names(server: LocalServer) -> list[str]:
     """The streams of a server."""
-    with closing(JetStreams(NatsAccess(servers=[server.address]))) as asked:
-        return list(asked.names())
+    with closing(JetStreams(NatsAccess(servers=[server.address]))) as requests:
+        return list(requests.names())
 
 
 def settings(system: NatsSystem, **values: object) -> Settings:
@@ -74,13 +74,13 @@ def test_core_has_a_subject_and_no_end(system: NatsSystem, server: LocalServer) 
 def test_a_stream_goes_on_from_step_to_step_and_is_deleted(
     system: NatsSystem, server: LocalServer, storage: str
 ) -> None:
-    asked = settings(system, mode="jetstream", storage=storage)
-    first = step_of(system, asked)
+    requests = settings(system, mode="jetstream", storage=storage)
+    first = step_of(system, requests)
     publish(first, 3)
     assert msgspec.convert(system.finish(), NatsEnd).last == 3
-    second = step_of(system, asked)
+    second = step_of(system, requests)
     assert (first.first, second.first, second.stream) == (1, 4, first.stream)
-    assert system.log_end(asked) == 3
+    assert system.log_end(requests) == 3
     assert system.log_end(settings(system, mode="jetstream", storage=storage, publish_acks=False)) == 3
     system.close()
     assert system.warnings() == []
@@ -150,11 +150,11 @@ def test_a_resumed_run_removes_what_its_killed_part_left(server: LocalServer, tm
     assert [warning.text for warning in system.warnings()] == [
         f"an earlier part of this run left a stream behind: removed {left}"
     ]
-    mine = step_of(system, settings(system, mode="jetstream")).stream
-    assert {left, mine} & set(names(server)) == {mine}
-    assert StreamRegistry(tmp_path).all() == [mine]
+    own = step_of(system, settings(system, mode="jetstream")).stream
+    assert {left, own} & set(names(server)) == {own}
+    assert StreamRegistry(tmp_path).all() == [own]
     system.close()
-    assert mine not in names(server)
+    assert own not in names(server)
     assert list(tmp_path.iterdir()) == []
     killed.close()
 

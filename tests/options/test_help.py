@@ -122,9 +122,9 @@ def test_help_shows_groups_defaults_and_examples(words: list[str], shown: list[s
 
 
 def test_a_scenarios_help_has_the_flags_of_its_system(tmp_path: Path) -> None:
-    mine = tmp_path / "mine.toml"
-    mine.write_text(MINE)
-    text = CliRunner().invoke(cli, ["run", str(mine), "--help"]).output
+    own = tmp_path / "mine.toml"
+    own.write_text(MINE)
+    text = CliRunner().invoke(cli, ["run", str(own), "--help"]).output
     assert "--rcvhwm" in text
     assert "--servers" not in text
     assert "--rcvhwm" not in CliRunner().invoke(cli, ["run", "--help"]).output

@@ -99,8 +99,8 @@ def test_other_runs_are_independent_samples_with_a_warning(own_pair: Path) -> No
 def test_a_run_without_repeats_has_no_verdict(tmp_path: Path) -> None:
     runs = [make(tmp_path / name, replace(FIXED, client=client)) for name, client in (("a", "pyzmq"), ("b", "native"))]
     text = compare(*runs).stdout
-    for said in ("fewer than 3 repeats do not show the spread", "no verdict: 1 repeat does not show the spread"):
-        assert said in text
+    for output in ("fewer than 3 repeats do not show the spread", "no verdict: 1 repeat does not show the spread"):
+        assert output in text
     (first, *_) = told(*runs)["comparisons"]
     assert (first["verdict"], first["p"], first["low"]) == ("no verdict", None, None)
     assert first["change"] == pytest.approx(0, abs=0.05)
@@ -145,7 +145,7 @@ def test_searches_are_compared_by_the_rate_within_the_target(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("condition", "code", "says"),
+    ("condition", "code", "expected"),
     [
         ("avg_rx_rate_pps < 0.95 * base", EXIT_GOOD, ""),
         ("avg_rx_rate_pps > 0.95 * base", EXIT_INCOMPLETE, "c, 30 subscribers: avg_rx_rate_pps > 0.95 * base holds"),
@@ -155,14 +155,14 @@ def test_searches_are_compared_by_the_rate_within_the_target(tmp_path: Path) -> 
         ("clients >= 60", EXIT_INCOMPLETE, "a, row 2 (60 subscribers): clients >= 60 holds"),
     ],
 )
-def test_a_condition_may_be_about_the_base(pair: Path, again: Path, condition: str, code: int, says: str) -> None:
+def test_a_condition_may_be_about_the_base(pair: Path, again: Path, condition: str, code: int, expected: str) -> None:
     done = compare(pair / "a", again, "--fail-if", condition, expect=code)
-    assert says in done.stderr
-    assert bool(done.stderr) == bool(says)
+    assert expected in done.stderr
+    assert bool(done.stderr) == bool(expected)
 
 
 @pytest.mark.parametrize(
-    ("condition", "says"),
+    ("condition", "expected"),
     [
         ("nonsense < base", "no number called nonsense"),
         ("clients < base", "no number called clients"),
@@ -173,8 +173,8 @@ def test_a_condition_may_be_about_the_base(pair: Path, again: Path, condition: s
         ("avg_rx_rate_pps < nan * base", "no comparison"),
     ],
 )
-def test_a_condition_that_is_none_is_refused(pair: Path, condition: str, says: str) -> None:
-    assert says in refused(pair, "--fail-if", condition)
+def test_a_condition_that_is_none_is_refused(pair: Path, condition: str, expected: str) -> None:
+    assert expected in refused(pair, "--fail-if", condition)
 
 
 def _experiment(pair: Path, folder: Path) -> list[Path]:
@@ -213,29 +213,29 @@ BAD: dict[str, tuple[Folders, str]] = {
 }
 
 
-@pytest.mark.parametrize(("folders", "says"), BAD.values(), ids=BAD)
-def test_runs_that_cannot_be_compared_are_one_line(pair: Path, tmp_path: Path, folders: Folders, says: str) -> None:
-    said = refused(*folders(pair, tmp_path))
-    assert says in said
-    assert len(said.splitlines()) == 1
-    assert ";" in said, "there is a remedy"
+@pytest.mark.parametrize(("folders", "expected"), BAD.values(), ids=BAD)
+def test_runs_that_cannot_be_compared_are_one_line(pair: Path, tmp_path: Path, folders: Folders, expected: str) -> None:
+    text = refused(*folders(pair, tmp_path))
+    assert expected in text
+    assert len(text.splitlines()) == 1
+    assert ";" in text, "there is a remedy"
 
 
 @pytest.mark.parametrize("damage", ["a missing table", "no plan", "noise"])
 def test_a_damaged_run_is_one_line(own_pair: Path, damage: str) -> None:
     DAMAGES[damage](own_pair / "b" / "run.db")
-    said = refused(own_pair)
-    assert len(said.splitlines()) == 1
-    assert "run.db" in said
+    text = refused(own_pair)
+    assert len(text.splitlines()) == 1
+    assert "run.db" in text
 
 
 @pytest.mark.parametrize(
-    ("figure", "says"),
+    ("figure", "expected"),
     [("latency_p99", "did you mean latency_p99_us"), ("max_rate_with_drop_pps", "no figure of these"), ("", "empty")],
 )
-def test_an_unknown_figure_is_refused(pair: Path, figure: str, says: str) -> None:
+def test_an_unknown_figure_is_refused(pair: Path, figure: str, expected: str) -> None:
     done = CliRunner().invoke(main.cli, ["compare", str(pair), "--figure", figure])
-    assert says in (str(done.exception) + done.output)
+    assert expected in (str(done.exception) + done.output)
 
 
 @pytest.mark.tier("test")

@@ -47,11 +47,11 @@ def test_each_answer_has_its_word_and_a_line_with_the_figures_that_decide_it(
     objectives: list[ObjectiveResult], word: str, seconds: int | None, sentence: str, line: str
 ) -> None:
     answer = SloResult(holds(objectives), objectives, [], 0, True, TimeSeriesFacts(0, 10.0, 1, 1.0, complete=True), [])
-    told = json.loads(json_text(RunSetup(), answer, not_clean="3 % late"))
-    assert (told["clean"], told["why"]) == (False, "3 % late")
-    assert (told["answer"], told["measure_s"], answer_sentence(answer)) == (word, seconds, sentence)
+    content = json.loads(json_text(RunSetup(), answer, not_clean="3 % late"))
+    assert (content["clean"], content["why"]) == (False, "3 % late")
+    assert (content["answer"], content["measure_s"], answer_sentence(answer)) == (word, seconds, sentence)
     assert answer_line(answer) == line
-    assert told["holds"] is {"yes": True, "no": False, "unknown": None}[word]
+    assert content["holds"] is {"yes": True, "no": False, "unknown": None}[word]
     assert objective_warnings(answer) == [f"{o.name}: {o.why}" for o in objectives if o.why]
 
 

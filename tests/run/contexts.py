@@ -32,15 +32,15 @@ class Told:
 
     address, is_local = "", True
 
-    def __init__(self, fate: GroupState = "running") -> None:
+    def __init__(self, outcome: GroupState = "running") -> None:
         self.data: list[GroupEvent] = []
         self.launched: list[str] = []
         self.killed: list[str] = []
-        self._fate = fate
+        self._fate = outcome
 
     def events(self) -> list[GroupEvent]:
-        told, self.data = self.data, []
-        return told
+        reported, self.data = self.data, []
+        return reported
 
     def agents(self) -> list[Agent]:
         return []

@@ -169,8 +169,8 @@ def test_an_eviction_that_was_lost_is_asked_for_again() -> None:
     began_s = fleet.now_s
     fleet.deployment.evict(BitMap([1]))
     assert not fleet.deployment.scale(3)
-    asked = [(round(at_s - began_s), *what) for at_s, *what in fleet.evictions]
-    assert asked == [(0, group, [1]), (2, group, [1]), (4, group, [1])]
+    requests = [(round(at_s - began_s), *what) for at_s, *what in fleet.evictions]
+    assert requests == [(0, group, [1]), (2, group, [1]), (4, group, [1])]
     assert fleet.group_of(1) == group
 
 
@@ -253,16 +253,16 @@ def test_a_death_counts_whose_replacement_is_there_at_once() -> None:
     assert fleet.deployment.died == BitMap([1])
 
 
-@pytest.mark.parametrize(("told", "status"), [(True, -9), (False, None)], ids=["told late", "never told"])
+@pytest.mark.parametrize(("reported", "status"), [(True, -9), (False, None)], ids=["told late", "never told"])
 def test_a_death_that_the_replacement_tells_of_is_noted_once_and_with_its_cause_where_that_comes(
-    told: bool, status: int | None
+    reported: bool, status: int | None
 ) -> None:
     fleet, group, old = deployed()
     new = fleet.dials_in(group, [1], 1)
     fleet.wait_until(lambda: fleet.pids[1] == new, 1.0)
     fleet.deployment.watch()
     assert fleet.deployment.died == BitMap([1])
-    if told:
+    if reported:
         fleet.relay_tells(group, 1, old)
         fleet.deployment.watch()
         assert [how for how, ids in fleet.deployment.deaths.items() if ids] == ["SIGKILL"]

@@ -93,9 +93,9 @@ def test_a_window_that_fails_ends_the_watch() -> None:
 def roster_with(*hellos: tuple[bytes, dict[str, object]]) -> Roster:
     """Relays of groups of their own, who have all reported one sample, in the watch of epoch 3."""
     roster = Roster(HERE, NETWORK)
-    for n, (identity, said) in enumerate(hellos):
+    for n, (identity, text) in enumerate(hellos):
         roster.expect(f"g-{n}", [n])
-        roster.receive(identity, encode(hello([n], group=f"g-{n}", **said)))
+        roster.receive(identity, encode(hello([n], group=f"g-{n}", **text)))
     roster.watch.begin(3, 0.25)
     for n, (identity, _) in enumerate(hellos):
         samples = [Sample(1000, COUNTERS, [THREAD])]
@@ -104,8 +104,8 @@ def roster_with(*hellos: tuple[bytes, dict[str, object]]) -> Roster:
 
 
 def test_agents_that_share_clocks_and_network_share_samples() -> None:
-    there: dict[str, object] = {"network_namespace": "net:[7]", "role": "publisher"}
-    roster = roster_with((b"b", {**there, "agent": "agent-b"}), (b"a", {**there, "agent": "agent-a"}))
+    present: dict[str, object] = {"network_namespace": "net:[7]", "role": "publisher"}
+    roster = roster_with((b"b", {**present, "agent": "agent-b"}), (b"a", {**present, "agent": "agent-a"}))
     load = samples_on_step_clock(roster, 0, lambda ns: ns + 5)
     assert load.host_of == {"agent-a": "agent-a", "agent-b": "agent-a"}
     assert load.hosts == {"agent-a": [HostSample(1005, COUNTERS)] * 2}
@@ -128,12 +128,12 @@ def test_without_a_clock_there_are_no_samples() -> None:
 
 def test_who_watches_a_step_is_told_how_busy_its_hosts_are() -> None:
     channel = Channel(range(1, 5), elsewhere={0: clock(-(10**9), 50), 3: clock(AHEAD, -400)})
-    told: list[ProgressDetails] = []
+    messages: list[ProgressDetails] = []
 
     def tick(moment: StepProgress) -> None:
         if moment.doing == "sending":
-            told.append(moment.watched())
+            messages.append(moment.watched())
 
     measured(channel, tick)
-    assert told[-1].cpu_pct.keys() == {OURS, "agent-0", "agent-3"}
-    assert all(0 <= pct <= 100 for pct in told[-1].cpu_pct.values())
+    assert messages[-1].cpu_pct.keys() == {OURS, "agent-0", "agent-3"}
+    assert all(0 <= pct <= 100 for pct in messages[-1].cpu_pct.values())

@@ -64,8 +64,8 @@ def test_a_host_is_told_by_two_samples_a_second_apart(times_s: list[float], pair
 
 
 def test_the_slowest_are_named_without_the_cohort_and_who_has_told_nothing_yet() -> None:
-    said = {0: told(4000, 4.0), 1: told(3000, 3.0), 2: told(1000, 2.0), 3: told(10, 4.0), 4: told(7, 0.0)}
-    found = watched(StepProgress(4.0, 0.4), said, BitMap([1, 2, 4]), 10 * SECOND, 1.0, {"one": 5.0})
+    text = {0: told(4000, 4.0), 1: told(3000, 3.0), 2: told(1000, 2.0), 3: told(10, 4.0), 4: told(7, 0.0)}
+    found = watched(StepProgress(4.0, 0.4), text, BitMap([1, 2, 4]), 10 * SECOND, 1.0, {"one": 5.0})
     assert found.slowest == ((2, 500.0), (1, 1000.0))
     assert (found.of, found.cpu_pct) == (2, {"one": 5.0})
 

@@ -35,7 +35,7 @@ KAFKA = [name for name in scenarios() if "kafka" in name]
 
 
 @pytest.mark.parametrize(
-    ("name", "overrides", "here", "there"),
+    ("name", "overrides", "here", "present"),
     [
         ("zmqfixed", {}, None, None),
         ("kafka-fixed", {}, None, (1, 2)),
@@ -45,10 +45,10 @@ KAFKA = [name for name in scenarios() if "kafka" in name]
     ],
 )
 def test_servers_are_groups_on_agents_and_where_there_are_several(
-    name: str, overrides: dict[str, object], here: tuple[int, int] | None, there: tuple[int, int] | None
+    name: str, overrides: dict[str, object], here: tuple[int, int] | None, present: tuple[int, int] | None
 ) -> None:
     specs = [required(resolve(name, overrides), is_local=is_local) for is_local in (True, False)]
-    assert [spec and (spec.count, spec.demand.ports) for spec in specs] == [here, there]
+    assert [spec and (spec.count, spec.demand.ports) for spec in specs] == [here, present]
 
 
 @pytest.mark.parametrize("name", KAFKA)
@@ -165,13 +165,13 @@ class ReadyAtOnce(Told):
 def test_servers_are_told_of_each_other_until_they_answer(
     controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[tuple[int, Join]] = []
-    monkeypatch.setattr(controller, "tell", lambda ids, command: told.append((*ids, command)))
-    cluster = Slow(lambda: len(told) > 2)
+    messages: list[tuple[int, Join]] = []
+    monkeypatch.setattr(controller, "tell", lambda ids, command: messages.append((*ids, command)))
+    cluster = Slow(lambda: len(messages) > 2)
     servers = deployed(ReadyAtOnce(controller), controller, cluster=cluster)
     assert servers.start() == "h:1,h:2|h:1,h:2"
     both = [(FIRST_ID, {"number": 0}), (FIRST_ID + 1, {"number": 1})]
-    assert [(client, command.system) for client, command in told] == both * 2
+    assert [(client, command.system) for client, command in messages] == both * 2
     assert cluster.warmed == ["h:1,h:2|h:1,h:2"]
     assert servers.versions["libzmq"] == "4.3.5"
 
@@ -180,8 +180,8 @@ def test_servers_are_told_of_each_other_until_they_answer(
 def test_a_server_starts_again_only_after_it_has_acknowledged_its_end(
     controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[tuple[int, Join | Halt]] = []
-    monkeypatch.setattr(controller, "tell", lambda ids, command: told.append((*ids, command)))
+    messages: list[tuple[int, Join | Halt]] = []
+    monkeypatch.setattr(controller, "tell", lambda ids, command: messages.append((*ids, command)))
     monkeypatch.setattr(module, "accepts", lambda *_: True)
     monkeypatch.setattr(module, "RESEND_EVERY_S", 0.0)
     before, engine, last = set(threading.enumerate()), ReadyAtOnce(controller), FIRST_ID + 1
@@ -189,17 +189,17 @@ def test_a_server_starts_again_only_after_it_has_acknowledged_its_end(
     servers.start()
     controller.roster.begin(3)
     for start in (1, 2):
-        told.clear()
+        messages.clear()
         assert servers.halt() == "h:1,h:2"
         assert not servers.is_back()
         halt = Halt(epoch=3, number=start, start=start)
-        assert told == 2 * [(last, halt)], "it is repeated: it may have been lost"
+        assert messages == 2 * [(last, halt)], "it is repeated: it may have been lost"
         controller.roster.answers.acknowledge(halt.number, BitMap([last]))
         assert not servers.is_back()
-        assert len(told) == 2
+        assert len(messages) == 2
         servers.start_again()
         wait_until(servers.is_back, "its return")
-        assert told[-1] == (last, Join(system={"number": 1}, start=start + 1))
+        assert messages[-1] == (last, Join(system={"number": 1}, start=start + 1))
         assert not servers.is_back()
     servers.halt()
     engine.data = [GroupEvent("servers-1", "lost", "a", "the agent is gone")]
@@ -225,12 +225,12 @@ def test_no_thread_is_left_of_servers_that_do_not_come_up(
 def test_a_start_that_is_interrupted_says_that_they_are_ended(
     controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said: list[str] = []
+    texts: list[str] = []
     observer, engine = Observer(io.StringIO()), Told()
-    monkeypatch.setattr(observer, "preparing", lambda what: said.append(str(what)))
+    monkeypatch.setattr(observer, "preparing", lambda what: texts.append(str(what)))
     monkeypatch.setattr(engine, "launch", Mock(side_effect=KeyboardInterrupt))
     starting = ServerStartup(observer, "2 toys", controller.wait_until)
     servers = deployed(engine, controller, starting=starting)
     with pytest.raises(KeyboardInterrupt), starting.shown():
         servers.start()
-    assert said[-2:] == ["starting 2 toys: ending them (for 0 s)", "None"]
+    assert texts[-2:] == ["starting 2 toys: ending them (for 0 s)", "None"]

@@ -255,9 +255,11 @@ def test_whoever_is_in_the_cohort_is_told_so() -> None:
     channel = Channel(range(1, 11))
     plan = replace(PLAN, clients=10, cohort=Cohort("slow", 0.3, 50.0))
     raw = channel.stepper().measure(plan, lambda _: None)
-    told = {c: m for c, m in channel.data if c != PUBLISHER and isinstance(m, Configure)}
-    assert BitMap(c for c, m in told.items() if m.cohort) == BitMap(raw.cohort)
-    assert {c: m.settings.receive_rate for c, m in told.items()} == {c: 50.0 if c in raw.cohort else None for c in told}
+    reported = {c: m for c, m in channel.data if c != PUBLISHER and isinstance(m, Configure)}
+    assert BitMap(c for c, m in reported.items() if m.cohort) == BitMap(raw.cohort)
+    assert {c: m.settings.receive_rate for c, m in reported.items()} == {
+        c: 50.0 if c in raw.cohort else None for c in reported
+    }
     assert len(raw.cohort) == 3
 
 
@@ -297,12 +299,12 @@ def test_a_late_answer_to_the_first_configure_does_not_end_the_probes() -> None:
                 yield answer, 3.0 if ends_probes else after_s
 
         def log_end(self, settings: Settings) -> int | None:
-            asked_ns.append(self.now_ns)
+            request_ns.append(self.now_ns)
             return super().log_end(settings)
 
-    asked_ns: list[int] = []
+    request_ns: list[int] = []
     measured(Late(range(1, 4), log=[10, 20, 30, 30, 70, *[75] * 5, *[80] * 11]))
-    counts_ns, first_ns = asked_ns[:2]
+    counts_ns, first_ns = request_ns[:2]
     assert first_ns - counts_ns >= 3_000_000_000
 
 
@@ -329,8 +331,8 @@ def test_subscribers_that_read_what_is_stored_are_told_of_the_step_when_it_is() 
     assert raw.reading_ns is not None
     assert raw.reading_ns >= raw.window_ns[1]
     assert [type(m) for c, m in channel.data if c == 1] == [Configure, Start, Finish]
-    told = next(at_ns for at_ns, c, _ in channel.told_at if c == 1)
-    assert told + wall_offset_ns() >= raw.window_ns[1]
+    reported = next(at_ns for at_ns, c, _ in channel.told_at if c == 1)
+    assert reported + wall_offset_ns() >= raw.window_ns[1]
     # No client has to be ready, so there are no probes; and all of it may be read.
     assert not any(m.probe for _, m in channel.data if isinstance(m, Configure))
     assert {m.drain_max_s for _, m in channel.data if isinstance(m, Finish)} == {PLAN.duration_s}

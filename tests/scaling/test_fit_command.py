@@ -72,8 +72,8 @@ def test_a_capacity_is_predicted_and_drawn_and_the_json_has_what_the_text_says(c
     near, far = (line for line in result.stdout.splitlines() if line.startswith(("128 ", "6,400 ")))
     assert "2 times the largest measured count" in near
     assert "EXTRAPOLATED to 100 times the largest measured count" in far
-    for said in ("7 steps of 1 to 64 subscribers", "check: without the steps of 64 subscribers"):
-        assert said in result.stdout
+    for text in ("7 steps of 1 to 64 subscribers", "check: without the steps of 64 subscribers"):
+        assert text in result.stdout
     assert "plotly" in page.read_text(encoding="utf-8")
     assert "law, knee and power of N do not agree" in far
     (fit,) = told("fit", capacity, "--clients", "128,6400")
@@ -104,8 +104,8 @@ def test_held_rates_are_called_the_demand(tmp_path: Path) -> None:
 
 
 def test_three_points_and_a_run_without_a_measured_step_are_refused(tmp_path: Path) -> None:
-    said = refused("fit", run_of(tmp_path / "few", runs.FIXED, COUNTS[:3]))
-    assert "3 subscriber counts that could be measured: a fit needs 6" in said
+    text = refused("fit", run_of(tmp_path / "few", runs.FIXED, COUNTS[:3]))
+    assert "3 subscriber counts that could be measured: a fit needs 6" in text
     run = runs.make(tmp_path / "run", runs.FIXED, lambda _: ("failed", "no"), steps=2)
     assert "has no step that was measured" in refused("fit", run)
 

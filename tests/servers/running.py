@@ -37,8 +37,8 @@ def node(module: str, kind: str) -> list[str]:
 
 def progressed(bench: Bench, client: int, epoch: int, messages: int) -> None:
     """Waits until a client has reported this many messages."""
-    told = partial(bench.peer.said, Progress, client, epoch=epoch)
-    bench.peer.wait(lambda: any(p.messages >= messages for p in told()), f"progress of {messages} messages", LONG_S)
+    reported = partial(bench.peer.messages_of, Progress, client, epoch=epoch)
+    bench.peer.wait(lambda: any(p.messages >= messages for p in reported()), f"progress of {messages} messages", LONG_S)
 
 
 @contextlib.contextmanager
@@ -79,6 +79,6 @@ def started(
 
 def join(controller: Controller, cluster: ServerCluster, endpoint: str) -> None:
     """Makes it a cluster of one, and waits until that is up."""
-    (told,) = cluster.join([endpoint])
-    controller.send_to([SERVER], Join(system=told))
+    (reported,) = cluster.join([endpoint])
+    controller.send_to([SERVER], Join(system=reported))
     served(controller, lambda: cluster.up(endpoint), "its server")

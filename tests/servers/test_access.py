@@ -61,15 +61,15 @@ def test_what_is_no_address_is_named_without_its_password(text: str, refusal: st
 
 def handshake(tls: ClientTls, server: ServerTls, asks_for: str = "", host: str = HOST) -> str:
     """What fails when a client and a server shake hands in memory; "" if nothing does."""
-    theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    others = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with in_memory(server.certificate + server.key) as path:
-        theirs.load_cert_chain(path)
+        others.load_cert_chain(path)
     if asks_for:
-        theirs.verify_mode = ssl.CERT_REQUIRED
-        theirs.load_verify_locations(cadata=asks_for)
-    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
-    client = tls.context().wrap_bio(back, there, server_hostname=host)
-    other = theirs.wrap_bio(there, back, server_side=True)
+        others.verify_mode = ssl.CERT_REQUIRED
+        others.load_verify_locations(cadata=asks_for)
+    present, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = tls.context().wrap_bio(back, present, server_hostname=host)
+    other = others.wrap_bio(present, back, server_side=True)
     read = (lambda: client.read(1), lambda: other.read(1))
     try:
         for step in (client.do_handshake, other.do_handshake, client.do_handshake, other.do_handshake, *read):
@@ -90,9 +90,9 @@ def handshake(tls: ClientTls, server: ServerTls, asks_for: str = "", host: str =
 
 def test_the_certificates_of_a_run_let_its_clients_in_and_no_others() -> None:
     server, other = OURS.server(f"{HOST}:1,{HOST}:2"), RunAuthority()
-    mine, theirs = (it.server("client:1") for it in (OURS, other))
-    known = ClientTls(ca=OURS.client.ca, certificate=mine.certificate, key=mine.key)
-    unknown = ClientTls(ca=OURS.client.ca, certificate=theirs.certificate, key=theirs.key)
+    own, others = (it.server("client:1") for it in (OURS, other))
+    known = ClientTls(ca=OURS.client.ca, certificate=own.certificate, key=own.key)
+    unknown = ClientTls(ca=OURS.client.ca, certificate=others.certificate, key=others.key)
     assert handshake(OURS.client, server) == ""
     assert handshake(OURS.client, OURS.server("name:1"), host="name") == ""
     assert handshake(known, server, OURS.client.ca) == ""

@@ -87,8 +87,8 @@ sys.stdin.read()
 
 def test_it_dies_with_a_killed_owner(tmp_path: Path) -> None:
     command = [sys.executable, "-c", OWNER, str(tmp_path / "toy")]
-    told = {**os.environ, "PYTHONPATH": str(HOUSE)}
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=told) as owner:
+    reported = {**os.environ, "PYTHONPATH": str(HOUSE)}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=reported) as owner:
         assert owner.stdout is not None
         supervisor, server = (int(word) for word in owner.stdout.readline().split())
         assert not gone((supervisor, server))
@@ -132,19 +132,19 @@ def test_its_owner_serves_others_while_it_is_asked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "answers", "says"),
+    ("word", "answers", "expected"),
     [
         pytest.param("die", True, "the toy ended while it came up: no such word", marks=pytest.mark.tier("test")),
         ("hello", False, "the toy did not answer in time"),
     ],
 )
 def test_one_that_does_not_come_up_is_told_with_its_last_words(
-    tmp_path: Path, word: str, answers: bool, says: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, word: str, answers: bool, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not answers:
         monkeypatch.setattr(ToyCluster, "up", lambda *_: False)
     server = LocalServer(Toy(), ToyCluster(word), tmp_path / "toy")
-    with pytest.raises(ServerError, match=says):
+    with pytest.raises(ServerError, match=expected):
         server.start(timeout_s=SOON_S if answers else 0.2)
     assert not (tmp_path / "toy").exists()
 

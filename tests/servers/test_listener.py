@@ -66,9 +66,9 @@ def banner() -> Iterator[int]:
 @pytest.mark.tier("test")
 @pytest.mark.parametrize("protocol", ["MQTT", "NATS", "Kafka"])
 def test_the_first_contact_names_what_listens(banner: int, protocol: str) -> None:
-    said = refusal(f"{protocol.lower()}-fixed", "--clients", 1, "--servers", f"{HOST}:{banner}")
-    assert f"{HOST}:{banner} does not answer: network: what listens at this port does not speak {protocol}, " in said
-    assert 'sends "SSH-2.0-test"; check the host and port of --servers' in said
+    text = refusal(f"{protocol.lower()}-fixed", "--clients", 1, "--servers", f"{HOST}:{banner}")
+    assert f"{HOST}:{banner} does not answer: network: what listens at this port does not speak {protocol}, " in text
+    assert 'sends "SSH-2.0-test"; check the host and port of --servers' in text
 
 
 @pytest.mark.tier("test")

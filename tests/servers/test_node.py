@@ -40,7 +40,7 @@ def started(controller: Controller, folder: Path) -> AbstractContextManager[tupl
 
 
 @pytest.mark.parametrize(
-    ("told", "error"),
+    ("reported", "error"),
     [
         pytest.param(
             {"world": "hello"}, "the toy could not be started: nobody told it a word", marks=pytest.mark.tier("test")
@@ -49,10 +49,10 @@ def started(controller: Controller, folder: Path) -> AbstractContextManager[tupl
     ],
 )
 def test_a_server_that_cannot_be_says_why(
-    controller: Controller, tmp_path: Path, told: dict[str, str], error: str
+    controller: Controller, tmp_path: Path, reported: dict[str, str], error: str
 ) -> None:
     with started(controller, tmp_path) as (process, _):
-        controller.send_to([SERVER], Join(system=told))
+        controller.send_to([SERVER], Join(system=reported))
         errors = controller.roster.answers.errors
         served(controller, lambda: SERVER in errors, "its error")
         assert errors[SERVER] == error
@@ -146,7 +146,7 @@ def test_it_watches_its_host_and_the_threads_of_its_server(controller: Controlle
 
 
 @pytest.mark.parametrize(
-    ("env", "code", "said"),
+    ("env", "code", "text"),
     [
         ({"HYDRA_PORTS": ","}, 4, "no welcome at tcp://127.0.0.1:9"),
         ({"HYDRA_PORTS": "31000,x"}, 2, "'x'"),
@@ -154,10 +154,12 @@ def test_it_watches_its_host_and_the_threads_of_its_server(controller: Controlle
         ({"HYDRA_DATA_HOST": "192.0.2.1"}, 1, "cannot bind 192.0.2.1:0"),
     ],
 )
-def test_what_keeps_it_from_coming_up_is_one_line(tmp_path: Path, env: dict[str, str], code: int, said: str) -> None:
+def test_what_keeps_it_from_coming_up_is_one_line(tmp_path: Path, env: dict[str, str], code: int, text: str) -> None:
     dialling = curve_security.environment(curve_security.generate(), "tcp://127.0.0.1:9")
-    told = {**os.environ, "PYTHONPATH": str(HOUSE), "HYDRA_WELCOME_S": "0.2", **dialling, **env}
-    done = subprocess.run(COMMAND, cwd=tmp_path, env=told, capture_output=True, text=True, timeout=LONG_S, check=False)
+    reported = {**os.environ, "PYTHONPATH": str(HOUSE), "HYDRA_WELCOME_S": "0.2", **dialling, **env}
+    done = subprocess.run(
+        COMMAND, cwd=tmp_path, env=reported, capture_output=True, text=True, timeout=LONG_S, check=False
+    )
     assert done.returncode == code
     (line,) = done.stderr.splitlines()
-    assert said in line
+    assert text in line

@@ -99,15 +99,15 @@ def test_nothing_stays_on_the_users_servers(
     command = [sys.executable, "-m", "hydra.cli.main", *COMMANDS[system], address, *flags]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
         assert run.stderr is not None
-        told = []
+        messages = []
         for line in run.stderr:
-            told.append(line)
+            messages.append(line)
             if MOMENTS[moment] in line:
                 break
         run.send_signal(signal.SIGINT)
         time.sleep(gap_s)  # noqa: TID251  # the time between the signals is what is tested
         run.send_signal(signal.SIGINT)
         _, rest = run.communicate(timeout=LONG_S)
-    assert run.returncode == EXIT_INTERRUPTED, "".join([*told, rest])
+    assert run.returncode == EXIT_INTERRUPTED, "".join([*messages, rest])
     assert "interrupted" in rest
     assert left() == 0

@@ -31,7 +31,7 @@ def test_a_folder_that_was_left_behind_is_not_touched(tmp_path: Path) -> None:
 def test_servers_have_the_time_that_clients_have_and_half_a_minute_at_most(
     fails: int, ready_timeout_s: float, comes_back: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now_s, asked = 0.0, 0
+    now_s, requests = 0.0, 0
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now_s))
 
     def wait(condition: Callable[[], bool], timeout_s: float) -> bool:
@@ -40,16 +40,16 @@ def test_servers_have_the_time_that_clients_have_and_half_a_minute_at_most(
         return condition()
 
     def ask() -> str:
-        nonlocal asked
-        asked += 1
-        if asked <= fails:
-            raise ServerError(f"silent for the {asked}th time")
+        nonlocal requests
+        requests += 1
+        if requests <= fails:
+            raise ServerError(f"silent for the {requests}th time")
         return "here"
 
     if comes_back:
         assert await_return(ask, wait, ready_timeout_s) == "here"
     else:
-        with pytest.raises(ServerError, match=f"silent for the {asked or fails}"):
+        with pytest.raises(ServerError, match=f"silent for the {requests or fails}"):
             await_return(ask, wait, ready_timeout_s)
 
 

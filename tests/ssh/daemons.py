@@ -91,8 +91,8 @@ def left_in(folders: Sequence[Path], path: str = "") -> list[str]:
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
             its = process.environ()
-            there = "HYDRA_RUN" in its and its.get("TMPDIR") in known
-            if there or (
+            present = "HYDRA_RUN" in its and its.get("TMPDIR") in known
+            if present or (
                 its.get("PATH") == path and {"ssh", "hydra.ssh.driver"} & {process.name(), *process.cmdline()}
             ):
                 found.append(f"{process.pid} {' '.join(process.cmdline())[:80]}")

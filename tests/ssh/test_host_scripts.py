@@ -119,8 +119,8 @@ def test_a_group_has_its_words_its_environment_and_a_lifeline(supervised: Superv
     supervised.say("start", "g", "1", f"A={word}", "sh", "-c", script, "sh", "*")
     started, ended = supervised.hear(), supervised.hear()
     assert (started["kind"], started["group"]) == ("started", "g")
-    said = word.replace("\n", "|")
-    assert ended == {"kind": "ended", "group": "g", "status": "3", "text": f"{said}|{supervised.run}|9|*|"}
+    text = word.replace("\n", "|")
+    assert ended == {"kind": "ended", "group": "g", "status": "3", "text": f"{text}|{supervised.run}|9|*|"}
 
 
 @pytest.mark.parametrize(
@@ -324,14 +324,14 @@ def test_a_run_of_another_user_with_the_same_name_is_not_seen() -> None:
     with tempfile.TemporaryDirectory() as shared:  # another user cannot enter the folders of pytest
         Path(shared).chmod(0o1777)
         with (
-            contextlib.closing(Supervised(Path(shared), "sh")) as mine,
-            contextlib.closing(Supervised(Path(shared), "sh", mine.run, uid=65_534)) as theirs,
+            contextlib.closing(Supervised(Path(shared), "sh")) as own,
+            contextlib.closing(Supervised(Path(shared), "sh", own.run, uid=65_534)) as others,
         ):
-            mine.say("start", "g", "0", "sleep", "1000")
-            mine.hear()
-            assert sum(kind == "folder" for kind, *_ in theirs.asked(host_scripts.LISTED)) == 1
-            mine.asked(host_scripts.filled(host_scripts.KILLED, run=mine.run))
-            mine.process.wait(SOON_S)
-            assert mine.run not in str(mine.asked(host_scripts.LISTED))
-            theirs.say("start", "g", "0", "true")
-            assert [theirs.hear()["kind"] for _ in range(2)] == ["started", "ended"]
+            own.say("start", "g", "0", "sleep", "1000")
+            own.hear()
+            assert sum(kind == "folder" for kind, *_ in others.asked(host_scripts.LISTED)) == 1
+            own.asked(host_scripts.filled(host_scripts.KILLED, run=own.run))
+            own.process.wait(SOON_S)
+            assert own.run not in str(own.asked(host_scripts.LISTED))
+            others.say("start", "g", "0", "true")
+            assert [others.hear()["kind"] for _ in range(2)] == ["started", "ended"]

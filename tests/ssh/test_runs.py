@@ -240,8 +240,8 @@ def test_a_host_with_a_full_disk_is_refused_and_nothing_is_left_on_it(
         line = refusal(*FIXED, "--hosts", "full,closed", "--out", tmp_path / "run")
         assert line.startswith(f"2 of 2 hosts cannot be used: full: {reason}")
         assert "; closed: it is not reachable (Connection refused); " in line
-    there = Path(f"/proc/{full.sshd.pid}/root{full.tmp}")
-    wait_until(lambda: not list(there.glob("hydra-run-*")), "no folder on the full disk")
+    path = Path(f"/proc/{full.sshd.pid}/root{full.tmp}")
+    wait_until(lambda: not list(path.glob("hydra-run-*")), "no folder on the full disk")
     nothing_is_left(daemons)
 
 

@@ -154,7 +154,7 @@ def test_everything_is_lost_with_the_driver(run: Stated[HostsState]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("groups", "error", "says"),
+    ("groups", "error", "expected"),
     [
         ([group("g", constraints=on("c"))], PlacementError, "LIKE c"),
         ([group("../g")], ClusterError, "cannot be a folder name"),
@@ -162,9 +162,9 @@ def test_everything_is_lost_with_the_driver(run: Stated[HostsState]) -> None:
     ],
 )
 def test_what_cannot_be_launched_is_refused_whole(
-    run: Stated[HostsState], groups: list[Group], error: type[Exception], says: str
+    run: Stated[HostsState], groups: list[Group], error: type[Exception], expected: str
 ) -> None:
-    with pytest.raises(error, match=says):
+    with pytest.raises(error, match=expected):
         run.state.launch(groups)
     assert run.calls() == []
 

@@ -74,11 +74,11 @@ class Meter:
 
     def pytest_testnodedown(self, node: Any) -> None:
         """Called by pytest-xdist when a worker has ended."""
-        told = getattr(node, "workeroutput", {}).get("prices")
-        if told:
-            for mine, of_worker in ((self._cpu, told["cpu"]), (self._seconds, told["seconds"])):
+        reported = getattr(node, "workeroutput", {}).get("prices")
+        if reported:
+            for own, of_worker in ((self._cpu, reported["cpu"]), (self._seconds, reported["seconds"])):
                 for key, figure in of_worker.items():
-                    mine[key] += figure
+                    own[key] += figure
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -127,8 +127,8 @@ class Meter:
 
 
 def _section(name: str, figures: Mapping[str, float], least: float) -> str:
-    there = {key: figure for key, figure in figures.items() if key == SHARED or (PRICES.parents[1] / key).exists()}
-    lines = [f'"{key}" = {figure:.1f}' for key, figure in sorted(there.items()) if figure >= least]
+    present = {key: figure for key, figure in figures.items() if key == SHARED or (PRICES.parents[1] / key).exists()}
+    lines = [f'"{key}" = {figure:.1f}' for key, figure in sorted(present.items()) if figure >= least]
     return "\n".join(["", f"[{name}]", *lines, ""])
 
 

@@ -200,10 +200,10 @@ def test_steps_that_say_nothing_of_their_rate_end_a_client_count_soon(how: Outco
 
 
 @pytest.mark.tier("test")
-@pytest.mark.parametrize("gone", ["failed_dead", "failed_silent"])
-def test_subscribers_that_are_gone_once_or_twice_say_nothing_of_the_rate(gone: str) -> None:
+@pytest.mark.parametrize("ended", ["failed_dead", "failed_silent"])
+def test_subscribers_that_are_gone_once_or_twice_say_nothing_of_the_rate(ended: str) -> None:
     undisturbed, steps = row_of(loss_only(), capacity(1e9, 50_000))
-    row, results = row_of(loss_only(), failing(capacity(1e9, 50_000), 3, 4, how={**DEAD, gone: 1}))
+    row, results = row_of(loss_only(), failing(capacity(1e9, 50_000), 3, 4, how={**DEAD, ended: 1}))
     assert row == {**undisturbed, "failed_steps": 2}
     assert [r.plan for r in results] == [r.plan for r in (*steps[:2], *[steps[2]] * 2, *steps[2:])]
 
@@ -214,8 +214,8 @@ def test_a_rate_that_silences_subscribers_again_and_again_is_too_high() -> None:
     carried = capacity(87_286, 77_377)
 
     def system(plan: StepPlan) -> Outcome:
-        gone = {"failed_silent": 1, "client_loss_pct": 100 / 30} if rate(plan) > 15_000 else {}
-        return {**dict(carried(plan)), **gone}  # type: ignore[arg-type]  # figures, no text
+        ended = {"failed_silent": 1, "client_loss_pct": 100 / 30} if rate(plan) > 15_000 else {}
+        return {**dict(carried(plan)), **ended}  # type: ignore[arg-type]  # figures, no text
 
     row, results = row_of(scenario(SearchSpec(series=("max_rate", "loss"))), system)
     assert row["status"] == "ok"

@@ -241,22 +241,22 @@ def told(resolved: ResolvedScenario, monkeypatch: pytest.MonkeyPatch) -> object:
     assert plan is not None
     tested = spec.make(scenario, False, True)
     tested._address = "h:1"  # type: ignore[attr-defined]
-    beside: list[object] = [scenario.native] if scenario.client in ("pyzmq", *spec.natives) else []
+    others: list[object] = [scenario.native] if scenario.client in ("pyzmq", *spec.natives) else []
     if isinstance(tested, NatsSystem):
         monkeypatch.setattr(tested, "_first", lambda *_: 1)
     elif isinstance(tested, KafkaSystem):
         tested._data = _Nothing()  # type: ignore[assignment]
         monkeypatch.setattr(tested, "_group", lambda settings: settings.system["group"])
-        monkeypatch.setattr(tested, "_use", lambda _, config: beside.append(config))
-        beside.append(KafkaSettings.of(plan.settings).move_partition_at)
-        beside.append(topic_config_of(scenario, plan.settings).settings)
+        monkeypatch.setattr(tested, "_use", lambda _, config: others.append(config))
+        others.append(KafkaSettings.of(plan.settings).move_partition_at)
+        others.append(topic_config_of(scenario, plan.settings).settings)
     elif isinstance(tested, MqttSystem):
         tested._given = access_to("h:1")  # its files do not exist
-        beside.append(scenario.tables)
-    beside += [scenario.server.count, dict(scenario.tables), spec.one_publisher(plan.settings)]
+        others.append(scenario.tables)
+    others += [scenario.server.count, dict(scenario.tables), spec.one_publisher(plan.settings)]
     shared = [shared_of(plan.settings), plan.settings.largest_bytes, traffic_of(plan.settings)]
     shared.append(connect_command(plan.settings, plan.clients, keeps_up=False))
-    return msgspec.to_builtins([shared, scenario.load, tested.configure(plan.settings), beside])
+    return msgspec.to_builtins([shared, scenario.load, tested.configure(plan.settings), others])
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: f"{mode.system}-{'-'.join(map(str, mode.given.values()))}")
@@ -314,17 +314,17 @@ def test_a_default_and_a_value_that_came_with_hydra_are_never_rejected(tmp_path:
     """The shipped scenario names a mode; the user's equal file gave it."""
     for name in SCENARIOS.values():
         assert not resolve(name).unused
-    mine = tmp_path / "mine.toml"
-    mine.write_text(
+    own = tmp_path / "mine.toml"
+    own.write_text(
         'system = "nats"\nclient = "nats-py"\ntable = "fixed"\n[sweep]\nclients = [1]\nduration_s = 1.0\n'
         '[settings]\nstorage = "file"\n'
     )
     with pytest.raises(
         RefusedKeyError, match=r'mine.toml: settings.storage: .*it needs mode = "jetstream"; add --mode'
     ):
-        resolve(mine)
-    assert not resolve(mine, {"settings.mode": "jetstream"}).unused
-    assert not resolve(mine, {"sweep.vary.mode": ["core", "jetstream"]}).unused
+        resolve(own)
+    assert not resolve(own, {"settings.mode": "jetstream"}).unused
+    assert not resolve(own, {"sweep.vary.mode": ["core", "jetstream"]}).unused
 
 
 def test_pacing_has_no_effect_if_every_row_has_the_rate_max() -> None:

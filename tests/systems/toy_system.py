@@ -99,11 +99,11 @@ class Subscriber(Client):
         self._shared = 0
 
     def configure(self, command: Configure) -> None:
-        told = read_system(command.system, ToyConfigure)
-        self._chunk = told.chunk
-        self._shared = told.shared
+        reported = read_system(command.system, ToyConfigure)
+        self._chunk = reported.chunk
+        self._shared = reported.shared
         if self._file is None:
-            self._file = Path(told.path).open("rb", buffering=0)  # noqa: SIM115  # until close
+            self._file = Path(reported.path).open("rb", buffering=0)  # noqa: SIM115  # until close
             self._file.seek(0, 2)
 
     def receive(self, timeout_s: float, limit: int) -> Sequence[bytes]:

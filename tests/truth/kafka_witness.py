@@ -95,12 +95,12 @@ class LogWitness:
             ]
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         while not self._closing.wait(LOOK_S):
-            asked_ns = time.time_ns()
+            request_ns = time.time_ns()
             futures = self._admin.list_offsets(dict.fromkeys(self._partitions, latest), request_timeout=SOON_S)
             # A topic that is not quite there, or about to go, has no length.
             if not any(future.exception(SOON_S) for future in futures.values()):
                 records = {at.partition: future.result().offset for at, future in futures.items()}
-                self._lengths.append(Length(asked_ns, records))
+                self._lengths.append(Length(request_ns, records))
 
     def close(self) -> None:
         """Looks no more."""

@@ -71,9 +71,9 @@ class Witness:
 
     def end(self) -> None:
         """Learns what they saw; doing it again changes nothing."""
-        said = [process.communicate(timeout=SOON_S)[0] for process in self._processes]
+        texts = [process.communicate(timeout=SOON_S)[0] for process in self._processes]
         self._processes = []
-        lines = [line.split() for text in said for line in text.splitlines()]
+        lines = [line.split() for text in texts for line in text.splitlines()]
         self.pauses = merged([*self.pauses, *((int(begins), int(ends)) for begins, ends in lines)])
 
 

@@ -98,5 +98,7 @@ class Step:
             quiet_s=quiet_s,
             timeout_s=drain_max_s + SOON_S,
         )
-        assert len(self.bench.peer.said(Report, epoch=self.epoch)) == 1 + len(reports), "somebody has reported twice"
+        assert len(self.bench.peer.messages_of(Report, epoch=self.epoch)) == 1 + len(reports), (
+            "somebody has reported twice"
+        )
         return Measured(self.epoch, window, publisher, reports)

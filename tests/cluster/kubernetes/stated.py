@@ -42,14 +42,14 @@ class Subject(Stated[KubernetesState]):
     def tell_nodes(self, *nodes: str, cpu: str = "4", pods: tuple[Json, ...] = ()) -> None:
         self.say("nodes", nodes=[node(name, cpu=cpu) for name in nodes], pods=list(pods), partial=False)
 
-    def pod(self, group: str, where: str = "", *, gone: bool = False, deleted: bool = False, **status: Any) -> None:
+    def pod(self, group: str, where: str = "", *, removed: bool = False, deleted: bool = False, **status: Any) -> None:
         """The Pod of a group as the watch reports it."""
         labels = {names.PART: "group", names.GROUP: group}
         metadata: Json = {"name": names.object_name("r1", group), "namespace": "lab", "labels": labels}
         if deleted:
             metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
         spec = {"nodeName": where, "containers": [{"name": CONTAINER}]}
-        self.say("pod", pod={"metadata": metadata, "spec": spec, "status": status}, gone=gone)
+        self.say("pod", pod={"metadata": metadata, "spec": spec, "status": status}, gone=removed)
 
     def runs(self, group: str, where: str = "n1") -> None:
         self.pod(group, where, **running())

@@ -122,8 +122,8 @@ def by_file(folder: Path) -> Json:
 
 def by_plugin(folder: Path) -> Json:
     version = "client.authentication.k8s.io/v1"
-    said = json.dumps({"apiVersion": version, "kind": "ExecCredential", "status": {"token": "TOKEN"}})
-    script = f"sed \"s/TOKEN/$(cat '{folder / 'token'}')/\" <<END\n{said}\nEND"
+    text = json.dumps({"apiVersion": version, "kind": "ExecCredential", "status": {"token": "TOKEN"}})
+    script = f"sed \"s/TOKEN/$(cat '{folder / 'token'}')/\" <<END\n{text}\nEND"
     return {"exec": {"apiVersion": version, "command": "sh", "args": ["-e", "-c", script], "interactiveMode": "Never"}}
 
 
@@ -146,8 +146,8 @@ class Asked:
     def is_answered(self) -> bool:
         return bool(self.api.call("GET", PODS)["kind"] == "PodList")
 
-    def is_unknown(self, says: str) -> bool:
-        with pytest.raises(ApiError, match=says) as refused:
+    def is_unknown(self, expected: str) -> bool:
+        with pytest.raises(ApiError, match=expected) as refused:
             self.api.call("GET", PODS)
         return refused.value.status == 401
 
@@ -179,17 +179,17 @@ def no_change(_: Asked) -> None:
     """No process renews it."""
 
 
-def half_written(asked: Asked) -> None:
-    (asked.folder / "token").unlink()
-    (asked.folder / "config").write_text("clusters: [{")
+def half_written(requests: Asked) -> None:
+    (requests.folder / "token").unlink()
+    (requests.folder / "config").write_text("clusters: [{")
 
 
-def no_credentials(asked: Asked) -> None:
-    (asked.folder / "token").unlink()  # the kubeconfig is good, and its plugin fails
+def no_credentials(requests: Asked) -> None:
+    (requests.folder / "token").unlink()  # the kubeconfig is good, and its plugin fails
 
 
 @pytest.mark.parametrize(
-    ("by", "meanwhile", "says"),
+    ("by", "meanwhile", "expected"),
     [
         *((by, no_change, "Unauthorized") for by in (by_token, by_file, by_plugin)),
         *((by, half_written, "the kubeconfig is none") for by in (by_token, by_file, by_plugin)),
@@ -197,12 +197,12 @@ def no_credentials(asked: Asked) -> None:
     ],
 )
 def test_who_is_not_known_is_told_so_until_the_token_is_renewed(
-    asked: Asked, server: Server, meanwhile: Callable[[Asked], None], says: str
+    asked: Asked, server: Server, meanwhile: Callable[[Asked], None], expected: str
 ) -> None:
     assert asked.is_answered()
     server.token = "second"
     meanwhile(asked)
-    assert asked.is_unknown(says)
-    assert asked.is_unknown(says)
+    assert asked.is_unknown(expected)
+    assert asked.is_unknown(expected)
     asked.renew("second")
     assert asked.is_answered()

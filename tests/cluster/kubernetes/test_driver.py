@@ -52,7 +52,7 @@ class Subject:
         self.process._namespace, self.process._selector = "lab", "hydra/run=r1"
         self.process._created = True
 
-    def said(self) -> list[Message]:
+    def messages(self) -> list[Message]:
         return list(self.process._outbox.take())
 
     def make(self, kind: str = "Pod", path: str = PODS) -> bool:
@@ -69,11 +69,11 @@ def begin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Begin]:
     with ExitStack() as stack:
 
         def begun(answer: Answer) -> Subject:
-            ours, theirs = socket.socketpair()
-            it = Subject(FakeApi(answer), DriverPipe(theirs))
-            for end in (ours, theirs, it.process._outbox.bell, it.process._outbox._ringer):
+            own, others = socket.socketpair()
+            subject = Subject(FakeApi(answer), DriverPipe(others))
+            for end in (own, others, subject.process._outbox.bell, subject.process._outbox._ringer):
                 stack.enter_context(end)
-            return it
+            return subject
 
         yield begun
 
@@ -101,15 +101,20 @@ NO = ApiError(403, "Forbidden", "no")
 def test_a_call_outlives_an_api_server_that_is_away(begin: Begin, status: int) -> None:
     it = begin(failing(ApiError(status, "", "away"), ApiError(status, "", "away")))
     assert it.make()
-    assert [m["kind"] for m in it.said()] == ["made"]
+    assert [m["kind"] for m in it.messages()] == ["made"]
 
 
 @pytest.mark.parametrize("status", [400, 403, 404, 422])
 def test_what_is_refused_for_good_is_told_at_once(begin: Begin, status: int) -> None:
     it = begin(failing(ApiError(status, "Forbidden", "no")))
     assert not it.make()
-    (told,) = it.said()
-    assert (told["kind"], told["status"], told["message"], len(it.api.asked)) == ("refused", status, "no", 1)
+    (reported,) = it.messages()
+    assert (reported["kind"], reported["status"], reported["message"], len(it.api.asked)) == (
+        "refused",
+        status,
+        "no",
+        1,
+    )
 
 
 def test_a_pod_of_that_name_is_ours_as_nobody_else_has_such_names(begin: Begin) -> None:
@@ -142,23 +147,23 @@ def test_nothing_is_made_behind_the_removal(begin: Begin) -> None:
     methods = [method for method, _ in it.api.asked]
     assert "POST" not in methods[methods.index("DELETE") :]
     assert methods.count("POST") < len(wanted)
-    assert it.said()[-1] == {"kind": "stopped", "left": 0}
+    assert it.messages()[-1] == {"kind": "stopped", "left": 0}
 
 
 def test_a_removal_that_is_refused_is_told(begin: Begin) -> None:
     it = begin(failing(*[NO] * 9))
     it.process._stop()
-    assert it.said()[-1] == {"kind": "stopped", "left": -1, "status": 403, "reason": "Forbidden", "message": "no"}
+    assert it.messages()[-1] == {"kind": "stopped", "left": -1, "status": 403, "reason": "Forbidden", "message": "no"}
 
 
 def test_a_refused_secret_refuses_what_needs_it(begin: Begin) -> None:
     it = begin(failing(NO))
     it.process._create({"first": [{"tag": "s", "path": "/s", "body": {}}], "then": [{"tag": "p", "path": PODS}]})
-    assert [(m["kind"], m["tag"]) for m in it.said()] == [("refused", "s"), ("refused", "p")]
+    assert [(m["kind"], m["tag"]) for m in it.messages()] == [("refused", "s"), ("refused", "p")]
 
 
 @pytest.mark.parametrize(
-    ("job", "says"),
+    ("job", "expected"),
     [
         ({"metadata": {}, "status": {}}, "found"),
         ({"metadata": {"deletionTimestamp": "now"}, "status": {}}, "refused"),
@@ -166,10 +171,10 @@ def test_a_refused_secret_refuses_what_needs_it(begin: Begin) -> None:
         ({"metadata": {}, "status": {"conditions": [{"type": "Suspended", "status": "True"}]}}, "found"),
     ],
 )
-def test_a_job_that_is_about_to_go_is_as_good_as_gone(begin: Begin, job: Json, says: str) -> None:
+def test_a_job_that_is_about_to_go_is_as_good_as_gone(begin: Begin, job: Json, expected: str) -> None:
     it = begin(lambda *_: job)
     it.process._look({"tag": "owner", "path": JOBS})
-    assert [m["kind"] for m in it.said()] == [says]
+    assert [m["kind"] for m in it.messages()] == [expected]
 
 
 # --- the watch --------------------------------------------------------------------------------------------------------
@@ -198,7 +203,7 @@ def test_a_watch_outlives_a_kubeconfig_that_is_being_written(begin: Begin) -> No
     heard: list[str] = []
 
     def is_back() -> bool:
-        heard.extend(m["kind"] for m in it.said())
+        heard.extend(m["kind"] for m in it.messages())
         return "online" in heard
 
     watch_until(it, is_back, "the watch's return")

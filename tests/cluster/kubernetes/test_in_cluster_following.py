@@ -136,9 +136,9 @@ def test_ctrl_c_for_the_second_time_removes_all_of_the_run_and_not_its_controlle
 
 
 def test_who_is_not_known_any_more_is_told_how_to_go_on() -> None:
-    with pytest.raises(ClusterError) as told:
+    with pytest.raises(ClusterError) as reported:
         followed(UNKNOWN)
-    assert str(told.value) == (
+    assert str(reported.value) == (
         "cannot read pods in namespace hydra: the API server does not know who asks (Unauthorized); log in to the "
         "cluster again; the run continues in the cluster: hydra fetch first --master k8s://lab --namespace hydra"
     )
@@ -242,7 +242,7 @@ def test_what_is_half_made_goes(tmp_path: Path, cluster: Cluster, where: str, wh
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "text"),
     [
         ({"resumed": True}, "--resume continues a run of this machine; leave out --in-cluster"),
         ({"prometheus": ("127.0.0.1", 9464)}, "--prometheus 127.0.0.1:9464 is the Pod itself"),
@@ -254,11 +254,11 @@ def test_what_is_half_made_goes(tmp_path: Path, cluster: Cluster, where: str, wh
     ],
 )
 def test_what_makes_no_sense_in_a_pod_is_refused(
-    tmp_path: Path, cluster: Cluster, flags: dict[str, Any], said: str
+    tmp_path: Path, cluster: Cluster, flags: dict[str, Any], text: str
 ) -> None:
     with pytest.raises(UsageError) as refused:
         remote_run.relocate(asked(tmp_path, **flags))
-    assert said in str(refused.value)
+    assert text in str(refused.value)
     assert not cluster.made
 
 

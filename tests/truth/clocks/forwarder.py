@@ -35,10 +35,10 @@ class Forwarder(FrameForwarder):
         back_ns: the same of the frames to the controller.
     """
 
-    def __init__(self, controller: str, there: Delay, back: Delay, seed: int = 1) -> None:
+    def __init__(self, controller: str, present: Delay, back: Delay, seed: int = 1) -> None:
         self.there_ns: list[int] = []
         self.back_ns: list[int] = []
-        self._there, self._back = there.drawn_by(seed), back.drawn_by(seed + 1)
+        self._there, self._back = present.drawn_by(seed), back.drawn_by(seed + 1)
         super().__init__(controller)
 
     def thread_begins(self) -> None:

@@ -95,13 +95,13 @@ def measured(controller: Controller, names: dict[int, str]) -> Step:
     offset_ns = wall_offset_ns()
     clocks = StepClocks(controller.roster, BitMap(names), time.monotonic_ns(), offset_ns)
     command = Start(epoch=1, number=2, start_at_ns=0, stop_at_ns=1, clock=clocks.own)
-    told = {names[client]: share.clock for (client,), share in clocks.shares(BitMap(names), command)}
+    reported = {names[client]: share.clock for (client,), share in clocks.shares(BitMap(names), command)}
     first_ns = time.monotonic_ns()
     controller.wait_until(lambda: False, WINDOW_S)
     last_ns = time.monotonic_ns()
     clocks.hear_once_more(controller.wait_until)
     used = clocks.used(names, first_ns + offset_ns, last_ns + offset_ns)
-    return Step(first_ns, last_ns, offset_ns, told, used)
+    return Step(first_ns, last_ns, offset_ns, reported, used)
 
 
 @pytest.fixture(scope="module")
