@@ -59,7 +59,7 @@ class Channel(System):
     processes, ``log`` how much is in the servers' log, one time that it is asked for after the other,
     ``reads_stored`` whether subscribers read when all is sent, ``all_sent_after_s`` when the publisher has sent 500,
     ``elsewhere`` which clients are on another host, each on one of its own, and what that host's clock shows at a time
-    of the test (ns), where it has COUNTERS; ``told_at`` has the messages to clients, with time (ns) and id, ``told``
+    of the test (ns), where it has COUNTERS; ``timed_messages`` has the messages to clients, with time and id, ``told``
     without the time; ``polls`` is how often it was looked what has come.
     """
 
@@ -75,7 +75,7 @@ class Channel(System):
     elsewhere: Mapping[int, Callable[[int], int]] = field(default_factory=dict)
     now_ns: int = 10**12
     polls: int = 0
-    told_at: list[tuple[int, int, wire.FromController]] = field(default_factory=list)
+    timed_messages: list[tuple[int, int, wire.FromController]] = field(default_factory=list)
     evicted: list[int] = field(default_factory=list)
     died: BitMap = field(default_factory=BitMap)
     renewed: BitMap = field(default_factory=BitMap)
@@ -87,7 +87,7 @@ class Channel(System):
         self._seq = 0
         self._counts: defaultdict[tuple[object, ...], int] = defaultdict(int)
         self._coming: list[tuple[int, int, int, wire.FromClient]] = []
-        self._said = 0
+        self._sent = 0
         self._started: dict[int, int] = {}
         for client in everyone:
             present = {"boot_id": f"boot-{client}"} if client in self.elsewhere else {}
@@ -102,7 +102,7 @@ class Channel(System):
     def _watcher(self, client: int) -> HostMonitor:
         return HostMonitor(
             [client],
-            lambda message: self._say(client, message, _TICK_NS / 1e9),
+            lambda message: self._send(client, message, _TICK_NS / 1e9),
             lambda: COUNTERS,
             (lambda: [THREAD]) if client in self.publishers else None,
             lambda: self.elsewhere[client](self.now_ns) if client in self.elsewhere else self.now_ns,
@@ -122,16 +122,16 @@ class Channel(System):
 
     @property
     def data(self) -> list[tuple[int, wire.FromController]]:
-        return [(client, message) for _, client, message in self.told_at]
+        return [(client, message) for _, client, message in self.timed_messages]
 
     # --- a controller ----------------------------------------------------------------------------------------------
 
     def send_to(self, ids: BitMap, message: wire.FromController) -> None:
         for client in ids:
-            self.told_at.append((self.now_ns, client, message))
+            self.timed_messages.append((self.now_ns, client, message))
             if not self._lost(client, message):
                 for answer, after_s in self._answers(client, message):
-                    self._say(client, answer, after_s)
+                    self._send(client, answer, after_s)
 
     def wait_until(self, condition: Callable[[], bool], timeout_s: float) -> bool:
         until_ns = self.now_ns + timeout_s * 1e9
@@ -159,7 +159,7 @@ class Channel(System):
         if not self._lost(client, ping):
             shown_ns = self.elsewhere[client](self.now_ns + _TICK_NS // 2)
             answer = wire.Ack(ids=[client], seq=1, epoch=0, command="ping", time_ns=shown_ns, echo=ping.time_ns)
-            self._say(client, answer, _TICK_NS / 1e9)
+            self._send(client, answer, _TICK_NS / 1e9)
 
     def watch_hosts(self, epoch: int, every_s: float) -> None:
         self.roster.watch.begin(epoch, every_s)
@@ -179,7 +179,7 @@ class Channel(System):
     def complain(self, text: str) -> None:
         """The publisher reports that it cannot continue."""
         epoch = self.roster.answers.epoch
-        self._say(PUBLISHER, wire.Error(ids=[PUBLISHER], seq=1, epoch=epoch, message=text), 0)
+        self._send(PUBLISHER, wire.Error(ids=[PUBLISHER], seq=1, epoch=epoch, message=text), 0)
 
     # --- a deployment ----------------------------------------------------------------------------------------------
 
@@ -250,11 +250,11 @@ class Channel(System):
         self._counts[kind] += 1
         return self.loses(client, message, self._counts[kind])
 
-    def _say(self, client: int, answer: wire.FromClient, after_s: float) -> None:
+    def _send(self, client: int, answer: wire.FromClient, after_s: float) -> None:
         """The client's relay sends it that much later, unless it is lost."""
         if not self._lost(client, answer):
-            self._said += 1
-            heapq.heappush(self._coming, (self.now_ns + round(after_s * 1e9), self._said, client, answer))
+            self._sent += 1
+            heapq.heappush(self._coming, (self.now_ns + round(after_s * 1e9), self._sent, client, answer))
 
     def _hear(self, client: int, answer: wire.FromClient) -> None:
         self._seq += 1

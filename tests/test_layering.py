@@ -9,9 +9,9 @@ from graphlib import CycleError, TopologicalSorter
 
 import pytest
 
-from tests.import_graph import HOUSE, Sources, imports, sources, third_parties
+from tests.import_graph import PACKAGE, Sources, imports, sources, third_parties
 
-PLUGGED = [".".join(spec.parent.relative_to(HOUSE.parent).parts) for spec in sorted(HOUSE.rglob("spec.py"))]
+PLUGGED = [".".join(spec.parent.relative_to(PACKAGE.parent).parts) for spec in sorted(PACKAGE.rglob("spec.py"))]
 """Packages of systems and engines: entry points name them, and no module outside."""
 
 LAYERS = [
@@ -180,7 +180,7 @@ def test_only_their_own_packages_name_systems() -> None:
 
 def test_no_file_of_tests_imports_from_another_one() -> None:
     """What several use stands in a module beside them."""
-    tests = HOUSE.with_name("tests")
+    tests = PACKAGE.with_name("tests")
     uses = re.compile(r"^\s*(?:from|import) tests\b.*\btest_", re.MULTILINE)
     assert [str(path.relative_to(tests)) for path in tests.rglob("*.py") if uses.search(path.read_text())] == []
 

@@ -45,7 +45,7 @@ def names() -> frozenset[str]:
     return frozenset(path.rpartition("/")[2] for path in files())
 
 
-def told(path: str) -> Iterator[str]:
+def named_paths(path: str) -> Iterator[str]:
     """The paths and modules that a file names."""
     kind = Path(path).suffix
     text = "\n".join("".join(found) for found in COMMENTS.get(kind, COMMENT).findall((ROOT / path).read_text()))
@@ -55,7 +55,7 @@ def told(path: str) -> Iterator[str]:
     yield from MODULE.findall(text)
 
 
-def is_there(word: str, path: str) -> bool:
+def exists(word: str, path: str) -> bool:
     """Whether what a file names exists; of a module, also the name in it."""
     if "/" not in word and word.endswith(CODE):
         return word in names()
@@ -83,8 +83,8 @@ def test_every_path_that_is_named_is_there(top: str) -> None:
         f"{path}: {word}"
         for path in texts
         if path.endswith(kinds) and path != "CHANGELOG.md"
-        for word in told(path)
-        if not ELSEWHERE.search(word) and not is_there(word, path)
+        for word in named_paths(path)
+        if not ELSEWHERE.search(word) and not exists(word, path)
     }
     assert sorted(dead) == []
 
@@ -98,4 +98,4 @@ def test_every_path_that_is_named_is_there(top: str) -> None:
     ],
 )  # fmt: skip
 def test_a_dead_path_is_found(word: str, present: bool) -> None:
-    assert is_there(word, "docs/index.md") == present
+    assert exists(word, "docs/index.md") == present

@@ -37,13 +37,13 @@ def test_it_measures_a_step_and_leaves_nothing_behind(bench: Bench) -> None:
     assert all(100 <= a.size <= 200 and len(a.padding) == a.size - HEADER_BYTES for a in listener.data(1))
     bench.peer.wait(lambda: bool(listener.end_markers(1)), "an end marker")
     bench.quit()
-    assert bench.await_gone(program, SOON_S) == 0
+    assert bench.await_exit(program, SOON_S) == 0
 
 
 def test_nothing_stays_behind_when_whoever_launched_it_is_gone(bench: Bench) -> None:
     program = bench.launch(COMMAND, "zmq-pub", first_id=CLIENT)
     program.cut_lifeline()
-    assert bench.await_gone(program, SOON_S) == 0
+    assert bench.await_exit(program, SOON_S) == 0
 
 
 @pytest.mark.tier("test")

@@ -39,11 +39,11 @@ class Ledger:
     """
 
     __slots__ = (
-        "_asked",
         "_awaited",
         "_by_key",
         "_bytes",
         "_ended",
+        "_expected",
         "_known",
         "_lasts",
         "_over",

@@ -392,7 +392,7 @@ class ConfluentSubscriber(ConsumerTransport[Consumer]):
 
     def _on_assign(self, member: Membership, consumer: Consumer, partitions: Sequence[TopicPartition]) -> None:
         assigned = [tp.partition for tp in partitions if tp.topic == self._topic]
-        offsets = member.given(assigned, self._committed(consumer, assigned))
+        offsets = member.given(assigned, self._group_offsets(consumer, assigned))
         consumer.assign([TopicPartition(self._topic, p, offset) for p, offset in offsets.items()])
 
     def _on_revoke(self, member: Membership, consumer: Consumer, _: Sequence[TopicPartition]) -> None:
@@ -419,9 +419,9 @@ class ConfluentSubscriber(ConsumerTransport[Consumer]):
             self._member.refused()
 
     def _committed(self, partitions: list[int]) -> dict[int, int]:
-        return self._committed(self._opened(), partitions)
+        return self._group_offsets(self._opened(), partitions)
 
-    def _committed(self, consumer: Consumer, partitions: Sequence[int]) -> dict[int, int]:
+    def _group_offsets(self, consumer: Consumer, partitions: Sequence[int]) -> dict[int, int]:
         """The group's offsets; none if the group does not return them, as messages read twice are counted."""
         if not partitions:
             return {}

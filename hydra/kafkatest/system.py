@@ -116,8 +116,8 @@ class KafkaSystem(ServerSystem):
             StepError: the brokers do not answer, or reject the topic; they count as failed from now on.
         """
         data = self._opened()
-        self._asked(lambda: self._use(data, topic_config_of(self._scenario, settings)))
-        offsets = self._asked(data.end_offsets)
+        self._answered(lambda: self._use(data, topic_config_of(self._scenario, settings)))
+        offsets = self._answered(data.end_offsets)
         by_topic = [_by_text(each) for each in data.by_topic(offsets)]
         data.begin(offsets)
         self._spare()
@@ -198,7 +198,7 @@ class KafkaSystem(ServerSystem):
     def _end_offsets(self) -> dict[int, int]:
         killed = self._kill is not None and self._kill.killed
         limit_s = LEADERS_MOVE_WITHIN_S if killed or self._returned else None
-        return self._asked(lambda: self._opened().end_offsets(limit_s, returned=self._returned))
+        return self._answered(lambda: self._opened().end_offsets(limit_s, returned=self._returned))
 
     def _opened(self) -> DataTopic:
         if self._data is None:

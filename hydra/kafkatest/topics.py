@@ -124,7 +124,7 @@ class Topics:
     def __init__(self, bootstrap: str, properties: Mapping[str, str], run: str, wait: Waiting = wait_alone) -> None:
         self._bootstrap = bootstrap
         self._run = run
-        self._created: list[str] = []
+        self._own_topics: list[str] = []
         self._complaint = Complaint()
         self._remedy = "look at --servers and the --kafka-prop settings"
         self._properties = properties
@@ -139,7 +139,7 @@ class Topics:
     @property
     def created(self) -> tuple[str, ...]:
         """Names of the topics that exist because of this object."""
-        return tuple(self._created)
+        return tuple(self._own_topics)
 
     def reach(self) -> Cluster:
         """The cluster's description, requested before anything is created.
@@ -225,7 +225,7 @@ class Topics:
         new = [NewTopic(topic, partitions, config=dict(config or {}), **replicas) for topic in topics]
         self.describe()
         # Recorded now, so the topics are also deleted if this call is interrupted.
-        self._created += topics
+        self._own_topics += topics
         what = topics[0] if len(topics) == 1 else f"{topics[0]} and {len(topics) - 1} more"
         self._ask(lambda: self._created(new), CHANGE_TIMEOUT_S, f"create {what}")
         deadline = time.monotonic() + CHANGE_TIMEOUT_S
@@ -284,7 +284,7 @@ class Topics:
         Raises:
             ServerError: this object did not create it, or the cluster rejects the call or does not answer.
         """
-        if topic not in self._created:
+        if topic not in self._own_topics:
             raise ServerError(
                 f"the topic {topic} was not created by this run", "delete the topic with Kafka's own tools"
             )
@@ -292,13 +292,13 @@ class Topics:
 
     def delete_all(self, topics: Sequence[str]) -> None:
         """Deletes these topics, without those that this object did not create; see :meth:`delete`."""
-        created = [topic for topic in topics if topic in self._created]
+        created = [topic for topic in topics if topic in self._own_topics]
         if not created:
             return
         what = created[0] if len(created) == 1 else f"{created[0]} and {len(created) - 1} more"
         self._ask(lambda: self._deleted(created), DELETE_TIMEOUT_S, f"delete {what}")
         self._await_removal(created)
-        self._created = [topic for topic in self._created if topic not in created]
+        self._own_topics = [topic for topic in self._own_topics if topic not in created]
 
     def remove(self, topic: str) -> bool:
         """Deletes a topic of any creator, and waits until the cluster does not list it any more.
@@ -353,7 +353,7 @@ class Topics:
         ``created`` then contains those that were not deleted.
         """
         with contextlib.suppress(ServerError):
-            if self._created:
+            if self._own_topics:
                 self.describe(REACH_TIMEOUT_S)  # detects a dead cluster once, and early
             self.delete_all(self.created)
         self.end()
@@ -424,7 +424,7 @@ class Topics:
             except KafkaException as e:
                 # Such a topic was not created, or another process created it; after a timeout it may come.
                 if is_refusal(e) and code(e) != KafkaError.REQUEST_TIMED_OUT:
-                    self._created.remove(topic)
+                    self._own_topics.remove(topic)
                 failed = failed or e
         if failed is not None:
             raise failed

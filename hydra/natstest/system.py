@@ -188,14 +188,14 @@ class NatsSystem(ServerSystem):
             if self._registry is not None:
                 self._registry.add(stream)
             try:
-                self._asked(lambda: streams.create(stream, subject, storage, self._spec.replicas))
+                self._answered(lambda: streams.create(stream, subject, storage, self._spec.replicas))
             except StepError as e:
                 if self._users and isinstance(e.__cause__, RefusedStreamError):
                     raise UsageError(e.what, "lower nats.replicas, or make room on the servers") from None
                 raise
         else:
             streams.forget(stream, self._began[stream])
-        first = self._asked(lambda: streams.last(stream)) + 1
+        first = self._answered(lambda: streams.last(stream)) + 1
         self._began[stream] = first
         return first
 
@@ -203,9 +203,9 @@ class NatsSystem(ServerSystem):
         """The stream's last sequence; None in core mode, in which only the servers are checked."""
         streams, stream = self._opened(), self._stream
         if not stream:
-            self._asked(lambda: streams.reach(jetstream=False))
+            self._answered(lambda: streams.reach(jetstream=False))
             return None
-        return msgspec.to_builtins(NatsEnd(last=self._asked(lambda: streams.last(stream))))  # type: ignore[no-any-return]
+        return msgspec.to_builtins(NatsEnd(last=self._answered(lambda: streams.last(stream))))  # type: ignore[no-any-return]
 
     def proof(self, settings: Settings) -> Hashable:
         """The servers, and all settings except a publisher's: if one changes, a subscriber subscribes again."""
@@ -217,7 +217,7 @@ class NatsSystem(ServerSystem):
         if NatsSettings.of(settings).mode == "core" or not self._stream:
             return None
         streams, stream = self._opened(), self._stream
-        return self._asked(lambda: streams.last(stream))
+        return self._answered(lambda: streams.last(stream))
 
     def _opened(self) -> JetStreams:
         if self._streams is None:

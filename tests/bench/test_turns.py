@@ -89,7 +89,7 @@ def test_a_ratio_of_nothing_is_an_error() -> None:
 def test_sides_take_turns_until_pairs_decide(first: float, rest: float, pairs: int, may_add: bool, taken: int) -> None:
     turns: list[str] = []
 
-    def ours() -> float:
+    def own_side() -> float:
         turns.append("A")
         return first if turns.count("A") % 2 else rest
 
@@ -98,7 +98,7 @@ def test_sides_take_turns_until_pairs_decide(first: float, rest: float, pairs: i
         return (1.0,)
 
     looks: list[None] = []
-    sides = take(ours, bare, [at_least(0.95)], pairs, before=lambda: looks.append(None), may_add=may_add)
+    sides = take(own_side, bare, [at_least(0.95)], pairs, before=lambda: looks.append(None), may_add=may_add)
     assert [len(side) for side in sides] == [taken, taken]
     assert len(looks) == taken
     assert "".join(turns) == ("ABBA" * taken)[: 2 * taken]

@@ -104,7 +104,7 @@ def test_whoever_replaces_a_client_has_been_told_nothing() -> None:
     commands = configured(1, 2, answered=[1])
     commands.left([1, 2])
     assert not commands.awaited(Configure)
-    assert commands.give(configure(), [1, 2], 0).new == [1, 2]
+    assert commands.give(configure(), [1, 2], 0).fresh == [1, 2]
 
 
 def test_what_a_client_does_not_heed_is_told_and_not_said_again() -> None:
@@ -119,5 +119,5 @@ def test_what_a_client_does_not_heed_is_told_and_not_said_again() -> None:
     assert commands.give(start(), [2], 0).recipients == [2]
     assert commands.next_ns() is None
     commands.give(start(), [1], 0)
-    assert commands.give(stop, [1], 0).new == [1]
+    assert commands.give(stop, [1], 0).fresh == [1]
     assert commands.awaited(Stop)

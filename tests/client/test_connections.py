@@ -26,13 +26,13 @@ class Kernel:
     def __init__(self, path: Path) -> None:
         self.now_ns = 100 * SECOND
         self.reading_ns = 0
-        self.there: dict[bytes, TcpConnection] = {b"a": NEW}
+        self.sockets: dict[bytes, TcpConnection] = {b"a": NEW}
         self.looked = 0
         files = path / "10" / "fd"
         files.mkdir(parents=True)
         for number, target in enumerate(("socket:[5]", "socket:[6]", "/dev/null", "pipe:[7]")):
             (files / str(number)).symlink_to(target)
-        self.sampler = TcpSampler(self.processes, lambda: self.there, path, self.clock_ns, self.clock_ns)
+        self.sampler = TcpSampler(self.processes, lambda: self.sockets, path, self.clock_ns, self.clock_ns)
 
     def processes(self) -> list[int]:
         self.looked += 1
@@ -44,7 +44,7 @@ class Kernel:
 
     def a_second_later(self, **present: TcpConnection) -> TcpConnections | None:
         self.now_ns += SECOND
-        self.there = {name.encode(): tcp for name, tcp in present.items()}
+        self.sockets = {name.encode(): tcp for name, tcp in present.items()}
         return self.sampler.read()
 
 

@@ -55,15 +55,15 @@ class Answering(Library):
         super().__init__()
         self.arrive_ns: list[int] = []
         self.found_ns: list[int] = []
-        self.asked = self.waits = 0
-        self.asked_before_last = 0
+        self.waits_begun = self.waits = 0
+        self.waits_before_last = 0
 
     def configure(self, _command: Configure) -> str:
         return ""
 
     def send(self, messages: Sequence[bytes], first_sequence: int) -> int:
         accepted = super().send(messages, first_sequence)
-        self.asked_before_last = self.asked
+        self.waits_before_last = self.waits_begun
         self.arrive_ns += [self.now_ns + ANSWER_NS] * accepted
         return accepted
 
@@ -72,7 +72,7 @@ class Answering(Library):
         self.found_ns += [self.now_ns] * (arrived - len(self.found_ns))
 
     def awaits(self) -> bool:
-        self.asked += 1
+        self.waits_begun += 1
         return len(self.found_ns) < len(self.arrive_ns)
 
     def wait(self, timeout_s: float) -> None:
@@ -189,4 +189,4 @@ def test_messages_that_follow_each_other_closely_cost_no_look_at_what_is_missing
 ) -> None:
     it = answered(monkeypatch, 2000, STOP_NS)
     assert len(it.found_ns) == len(it.sent) == 400
-    assert it.asked_before_last <= 1  # before the first one was due
+    assert it.waits_before_last <= 1  # before the first one was due

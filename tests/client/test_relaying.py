@@ -105,7 +105,7 @@ def report(client: int, number: int = 4) -> wire.Report:
     return wire.Report(ids=[client], seq=1, epoch=1, number=number, subscriber=body)
 
 
-def course(client: int, *seconds: wire.SecondCounts, epoch: int = 1) -> wire.TimeSeries:
+def time_series(client: int, *seconds: wire.SecondCounts, epoch: int = 1) -> wire.TimeSeries:
     return wire.TimeSeries(ids=[client], seq=1, epoch=epoch, seconds=list(seconds))
 
 
@@ -298,8 +298,10 @@ def test_progress_is_passed_on_and_a_publishers_report_kept_as_well() -> None:
 
 def test_what_clients_tell_of_their_seconds_is_added_up_and_the_cohorts_apart() -> None:
     group = arrived(configure(1, 2), configure(3, cohort=True))
-    group.hear_each(*(course(client, wire.SecondCounts(0, client), wire.SecondCounts(5, 1)) for client in (1, 2, 3)))
-    group.take_message("1", course(1, wire.SecondCounts(0, 100), epoch=9))
+    group.hear_each(
+        *(time_series(client, wire.SecondCounts(0, client), wire.SecondCounts(5, 1)) for client in (1, 2, 3))
+    )
+    group.take_message("1", time_series(1, wire.SecondCounts(0, 100), epoch=9))
     assert group.work() == []
     others, cohort = (m for m in group.work(TIME_SERIES_WITHIN_NS) if isinstance(m, wire.TimeSeries))
     assert (others.ids, others.seconds, others.cohort) == (
@@ -314,7 +316,7 @@ def test_what_clients_tell_of_their_seconds_is_added_up_and_the_cohorts_apart() 
 def test_the_course_goes_out_before_the_reports_that_it_belongs_to() -> None:
     group = arrived(configure(), START, FINISH)
     for client in (1, 2, 3):
-        group.hear_each(course(client, wire.SecondCounts(0, 1)), report(client))
+        group.hear_each(time_series(client, wire.SecondCounts(0, 1)), report(client))
     texts = [type(message) for message in group.work(BATCHED_WITHIN_NS)]
     assert texts.index(wire.TimeSeries) < texts.index(wire.Batch)
 

@@ -20,7 +20,7 @@ class Stated(Generic[S]):
         self.now = 0.0
         self.state = state
 
-    def say(self, kind: str, **fields: Any) -> None:
+    def drive(self, kind: str, **fields: Any) -> None:
         """The driver's messages."""
         self.state.handle({"kind": kind, **fields}, self.now)
 

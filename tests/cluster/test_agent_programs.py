@@ -19,7 +19,7 @@ from hydra.config.scenario import resolved_from
 from hydra.engine.artifacts.archive import compiled_name, contents
 from hydra.kafkatest import system as kafka
 from hydra.system import Program, programs
-from tests.import_graph import HOUSE, at_run_time, reached, sources, third_parties
+from tests.import_graph import PACKAGE, at_run_time, reached, sources, third_parties
 from tests.suite.waiting import LONG_S
 
 CREDENTIALS = f"-----BEGIN NATS USER JWT-----\nx.y.z\n------END NATS USER JWT------\nSU{'A' * 56}\n"
@@ -127,7 +127,7 @@ def test_every_program_of_an_agent_imports_the_archive_and_the_standard_library_
 
 @pytest.mark.tier("test")
 def test_what_runs_without_the_archive_imports_the_standard_library_only() -> None:
-    files = [HOUSE.parent.joinpath(*name.split(".")).with_suffix(".py") for name in sorted(STANDALONE)]
+    files = [PACKAGE.parent.joinpath(*name.split(".")).with_suffix(".py") for name in sorted(STANDALONE)]
     assert _bare(_RUNS_NOTHING, *map(str, files)) == ""
 
 

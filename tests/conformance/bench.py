@@ -14,13 +14,13 @@ from hydra.wire import messages as wire
 from hydra.wire.clock import StepClock, wall_offset_ns
 from tests.conformance.group import GroupProgram
 from tests.conformance.peer import Arrival, ControlPeer
-from tests.suite.waiting import PATIENCE, SOON_S
+from tests.suite.waiting import SOON_S, TIME_FACTOR
 
 CLIENT = 3
 """Who is under test, where it is one."""
 ONE, OTHER, STRANGER = 100, 101, 666
 """Publishers that a subscriber's settings name, and one that they do not."""
-LEAD_NS = round(60_000_000 * PATIENCE)
+LEAD_NS = round(60_000_000 * TIME_FACTOR)
 """How far ahead of its window a start is sent here, at least."""
 _MOST_AHEAD_NS = 1_000_000_000
 APART_NS = 100_000_000_000

@@ -23,7 +23,7 @@ from tests.conformance.bench import CLIENT, Bench, StepSettings, Window, step_se
 from tests.conformance.conftest import Share
 from tests.conformance.kafka_ends import IMPOSSIBLE, Log, kill
 from tests.conformance.libraries import librdkafka_version
-from tests.suite.waiting import LONG_S, PATIENCE
+from tests.suite.waiting import LONG_S, TIME_FACTOR
 
 STEADY = step_settings(rate=500.0, message_size=100, burst=50, msg_batch=50)
 
@@ -241,7 +241,7 @@ def test_a_broker_that_dies_leaves_an_honest_report(
 ) -> None:
     bench.launch(kafka_client, "kafka-pub", first_id=CLIENT)
     configured(bench, 1, own_log.from_here(), probe=False)
-    window = bench.start([CLIENT], 1, 60 * PATIENCE)
+    window = bench.start([CLIENT], 1, 60 * TIME_FACTOR)
     bench.await_moment(window, 1.0)
     kill(own_broker)
     bench.await_moment(window, 2.0)

@@ -21,7 +21,7 @@ from tests.conformance.conftest import Share
 from tests.conformance.group import no_more_files
 from tests.conformance.libraries import libzmq_version
 from tests.conformance.zmq_ends import Listener
-from tests.suite.waiting import LONG_S, PATIENCE
+from tests.suite.waiting import LONG_S, TIME_FACTOR
 
 DEEP = step_settings(sndhwm=0, message_size=64)
 """Nothing is dropped at an unbounded high-water mark, so every figure is exact."""
@@ -347,7 +347,7 @@ def test_nodrop_waits_and_still_listens_to_the_controller(publisher: Bench) -> N
     listener = Listener(publisher.peer, publisher.configure_publisher(CLIENT, 1, settings), rcvhwm=1)
     listener.await_probe(1)
     listener.read_no_more()
-    window = publisher.start([CLIENT], 1, 60 * PATIENCE)
+    window = publisher.start([CLIENT], 1, 60 * TIME_FACTOR)
     publisher.await_moment(window, 0.3)
     publisher.peer.sync([CLIENT])
     assert not window.expired()

@@ -43,10 +43,10 @@ class Caller:
     def __init__(self, accepted: socket.socket) -> None:
         self.socket = accepted
         self.heard = b""
-        self.gone = False
+        self.ended = False
         """Whether the subscriber has closed it."""
 
-    def say(self, words: bytes) -> None:
+    def send(self, words: bytes) -> None:
         """Sends these bytes."""
         self.socket.sendall(words)
 
@@ -70,7 +70,7 @@ class PlainPublisher:
         caller = Caller(accepted)
         self.callers.append(caller)
         with contextlib.suppress(OSError):
-            caller.say(self.opening)
+            caller.send(self.opening)
         self._peer.watch(accepted.fileno(), lambda: self._listen(caller))
 
     def _listen(self, caller: Caller) -> None:
@@ -80,7 +80,7 @@ class PlainPublisher:
             words = b""
         caller.heard += words
         if not words:
-            caller.gone = True
+            caller.ended = True
             self._hang_up(caller)
 
     def _hang_up(self, caller: Caller) -> None:
@@ -100,7 +100,7 @@ class PlainPublisher:
 
     def probe(self, caller: Caller, epoch: int) -> None:
         """Sends one probe."""
-        caller.say(self.message(PROBE_EPOCH, epoch))
+        caller.send(self.message(PROBE_EPOCH, epoch))
 
     def message(self, epoch: int, sequence: int, size: int = 24) -> bytes:
         """The frame of a message."""

@@ -100,11 +100,11 @@ def relay_of(
     relay.send(hello(list(ids), **{**OUR_HOST, **changes}))
     assert relay.next(controller) == welcome()
     relay.send(joined(list(ids[:come])))
-    assert next_beside_pings(relay, controller) == welcome(*ids[:come])
+    assert next_except_pings(relay, controller) == welcome(*ids[:come])
     return relay
 
 
-def next_beside_pings(relay: Peer, controller: Controller) -> wire.FromController:
+def next_except_pings(relay: Peer, controller: Controller) -> wire.FromController:
     """Its messages except the pings that ask for its time."""
     while isinstance(message := relay.next(controller), wire.Ping):
         pass
@@ -355,11 +355,11 @@ def test_the_clock_of_this_host_is_our_own(controller: Controller, peers: Peers)
 def test_the_relays_of_other_hosts_are_told_to_watch_and_when_to_end(controller: Controller, peers: Peers) -> None:
     relay = relay_of(controller, peers, boot_id="another")
     controller.watch_hosts(7, 0.25)
-    assert next_beside_pings(relay, controller) == wire.Watch(epoch=7, every_s=0.25, host=True)
+    assert next_except_pings(relay, controller) == wire.Watch(epoch=7, every_s=0.25, host=True)
     relay.send(wire.HostReadings(ids=[1], seq=50, epoch=7, samples=[wire.Sample(5, COUNTERS)]))
     serve_until(controller, controller.roster.watch.samples, "a sample")
     controller.end_watch()
-    assert next_beside_pings(relay, controller) == wire.Watch(epoch=7, every_s=0.0, host=False)
+    assert next_except_pings(relay, controller) == wire.Watch(epoch=7, every_s=0.0, host=False)
     assert not controller.roster.watch.answered()
     relay.send(wire.HostReadings(ids=[1], seq=60, epoch=7, samples=[]))
     serve_until(controller, controller.roster.watch.answered, "the answer")

@@ -11,7 +11,7 @@ from hydra.control.epoch_replies import CommandRetry
 from hydra.control.id_bitmaps import span
 from hydra.wire.protocol_constants import RESEND_EVERY_S
 
-NOBODY = BitMap()
+NO_CLIENTS = BitMap()
 
 
 def each_alone(clients: Iterable[int]) -> list[BitMap]:
@@ -21,17 +21,17 @@ def each_alone(clients: Iterable[int]) -> list[BitMap]:
 
 def test_nobody_is_told_again_before_it_is_due() -> None:
     retry = CommandRetry([BitMap([1, 2]), BitMap([3])], 10.0, 60.0)
-    assert retry.due(NOBODY, NOBODY, 10.0) == NOBODY
-    assert retry.due(NOBODY, NOBODY, 9.99 + RESEND_EVERY_S) == NOBODY
-    assert retry.due(NOBODY, NOBODY, 10.0 + RESEND_EVERY_S) == BitMap([1, 2, 3])
-    assert retry.due(NOBODY, NOBODY, 11.0 + RESEND_EVERY_S) == NOBODY
-    assert retry.due(NOBODY, NOBODY, 10.0 + 2 * RESEND_EVERY_S) == BitMap([1, 2, 3])
+    assert retry.due(NO_CLIENTS, NO_CLIENTS, 10.0) == NO_CLIENTS
+    assert retry.due(NO_CLIENTS, NO_CLIENTS, 9.99 + RESEND_EVERY_S) == NO_CLIENTS
+    assert retry.due(NO_CLIENTS, NO_CLIENTS, 10.0 + RESEND_EVERY_S) == BitMap([1, 2, 3])
+    assert retry.due(NO_CLIENTS, NO_CLIENTS, 11.0 + RESEND_EVERY_S) == NO_CLIENTS
+    assert retry.due(NO_CLIENTS, NO_CLIENTS, 10.0 + 2 * RESEND_EVERY_S) == BitMap([1, 2, 3])
 
 
 def test_only_those_are_told_again_who_have_not_answered_and_still_can() -> None:
     retry = CommandRetry([BitMap([1, 2, 3]), BitMap([4]), BitMap([5])], 0.0, 60.0, every_s=1.0)
     assert retry.due(BitMap([2, 9]), BitMap([4]), 1.0) == BitMap([1, 3, 5])
-    assert retry.due(BitMap([1, 2, 3, 5, 9]), BitMap([4]), 2.0) == NOBODY
+    assert retry.due(BitMap([1, 2, 3, 5, 9]), BitMap([4]), 2.0) == NO_CLIENTS
 
 
 @pytest.mark.parametrize(
@@ -48,13 +48,13 @@ def test_only_those_are_told_again_who_have_not_answered_and_still_can() -> None
 def test_ten_thousand_connections_are_not_flooded(answered: int, heard_s: float, every_s: float, reported: int) -> None:
     retry = CommandRetry(each_alone(range(10_000)), 0.0, 60.0, every_s=every_s)
     retry.heard(answered, heard_s)
-    assert retry.due(BitMap(range(answered)), NOBODY, every_s) == BitMap(range(answered, answered + reported))
+    assert retry.due(BitMap(range(answered)), NO_CLIENTS, every_s) == BitMap(range(answered, answered + reported))
 
 
 def test_a_million_clients_of_a_thousand_relays_are_told_at_once_in_silence() -> None:
     retry = CommandRetry([span(n * 1000, n * 1000 + 1000) for n in range(1000)], 0.0, 60.0)
     answered = span(500, 1500)
-    assert retry.due(answered, NOBODY, 2.0) == span(0, 1_000_000) - answered
+    assert retry.due(answered, NO_CLIENTS, 2.0) == span(0, 1_000_000) - answered
     retry.heard(2000, 3.9)
     assert retry.due(answered, span(2000, 2001), 4.0) == span(0, 500) | span(1500, 100_000) - BitMap([2000])
 
@@ -64,13 +64,13 @@ def test_a_million_clients_of_a_thousand_relays_are_told_at_once_in_silence() ->
 )
 def test_a_quiet_drain_is_no_reason_to_send_long_commands_to_all(command_bytes: int, reported: int) -> None:
     retry = CommandRetry(each_alone(range(10_000)), 0.0, 60.0, command_bytes=command_bytes)
-    assert retry.due(NOBODY, NOBODY, 2.0) == BitMap(range(reported))
-    assert retry.due(NOBODY, NOBODY, 4.0) == BitMap(range(reported, 2 * reported))
+    assert retry.due(NO_CLIENTS, NO_CLIENTS, 2.0) == BitMap(range(reported))
+    assert retry.due(NO_CLIENTS, NO_CLIENTS, 4.0) == BitMap(range(reported, 2 * reported))
 
 
 def test_all_that_are_missing_have_their_turn() -> None:
     retry = CommandRetry(each_alone(range(250)), 0.0, 60.0, every_s=0.5)
-    rounds = [retry.due(BitMap(range(250 - look, 250)), NOBODY, look * 0.5) for look in (1, 2, 3)]
+    rounds = [retry.due(BitMap(range(250 - look, 250)), NO_CLIENTS, look * 0.5) for look in (1, 2, 3)]
     assert [len(reported) for reported in rounds] == [100, 100, 100]
     assert rounds[0] | rounds[1] | rounds[2] == BitMap(range(247))
     assert rounds[2] == BitMap([*range(200, 247), *range(53)])

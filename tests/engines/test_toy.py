@@ -55,7 +55,7 @@ def installed(package: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     plugins.engines.cache_clear()
 
 
-def said_by(*words: str) -> str:
+def output_of(*words: str) -> str:
     """What a command of Hydra's prints, run in this process."""
     return CliRunner().invoke(cli, words).output
 
@@ -81,7 +81,7 @@ def test_a_run_on_it_has_its_settings_and_its_flag(package: Path, cluster: Path,
 def test_its_command_and_its_agents_are_hydras(package: Path, cluster: Path) -> None:
     output = hydra("toy-settings", "--config", cluster, PYTHONPATH=str(package), TOY_PASSWORD="geheim").stdout
     assert output == "ToySettings(mark='file', most=9, room='nursery')\n"
-    listed = said_by("agents", "--json", "--master", "toy://agent-pub", "--config", str(cluster))
+    listed = output_of("agents", "--json", "--master", "toy://agent-pub", "--config", str(cluster))
     assert [row["agent"] for row in json.loads(listed)] == ["agent-sub-1", "agent-sub-2", "agent-sub-3"]
     assert "toy://ANYTHING" in hydra("agents", "--help", PYTHONPATH=str(package)).stdout
 
@@ -251,13 +251,13 @@ def test_its_secret_is_hidden_where_it_cannot_run_a_command_elsewhere(
 
 
 def test_what_runs_have_left_on_it_is_listed_and_ended() -> None:
-    assert said_by("ps", "--master", "toy://untidy", "--room", "attic").split()[-3:] == ["old", "2", "attic"]
-    as_json = said_by("ps", "--engine", "toy://untidy", "--json")
+    assert output_of("ps", "--master", "toy://untidy", "--room", "attic").split()[-3:] == ["old", "2", "attic"]
+    as_json = output_of("ps", "--engine", "toy://untidy", "--json")
     assert json.loads(as_json) == [{"run": "old", "groups": 2, "room": "nursery"}]
     tidy = CliRunner().invoke(cli, ["ps", "--master", "toy"])
     none = "the cluster of --master toy knows no run of Hydra's; --room names another part of the cluster\n"
     assert (tidy.exit_code, tidy.output) == (0, none)
-    ended = said_by("kill", "old", "--master", "toy://untidy", "--room", "attic")
+    ended = output_of("kill", "old", "--master", "toy://untidy", "--room", "attic")
     assert ended == "ended group 1 in attic\nended group 2 in attic\n"
 
 
@@ -359,7 +359,7 @@ def test_a_command_has_those_of_its_flags_that_make_sense_there_once(
 )
 def test_hydras_commands_have_its_flags(commands: str, added: set[str]) -> None:
     for command in commands.split():
-        text = said_by(command, "--help")
+        text = output_of(command, "--help")
         assert {name for name in ("room", "mark", "most") if f"--{name} " in text} == added, command
 
 

@@ -23,7 +23,7 @@ from hydra.run.deployment import Deployment
 from hydra.wire.protocol_constants import EXIT_STRANDED
 from tests.faults.faulty import FaultyZmq, cluster, pid, scenario
 from tests.run.contexts import context
-from tests.suite.waiting import PATIENCE, SOON_S
+from tests.suite.waiting import SOON_S, TIME_FACTOR
 
 pytestmark = pytest.mark.tier("test")
 
@@ -79,7 +79,7 @@ def staged(tmp_path: Path) -> Iterator[Callable[..., Stage]]:
     with ExitStack() as stack:
 
         def make(faults: Mapping[int, Sequence[str]] | None = None, ready_s: float = 20.0, respawns: int = 3) -> Stage:
-            return stack.enter_context(closing(Stage(tmp_path, faults or {}, ready_s * PATIENCE, respawns)))
+            return stack.enter_context(closing(Stage(tmp_path, faults or {}, ready_s * TIME_FACTOR, respawns)))
 
         yield make
 

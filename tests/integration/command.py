@@ -111,16 +111,16 @@ def assert_clocks_known(run: Path, ahead_s: Mapping[str, int]) -> None:
 
 def steps(run: Path) -> list[tuple[int, str]]:
     """The (epoch, status) of every committed step; empty while there is no run yet."""
-    return _asked(run, "SELECT epoch, status FROM steps ORDER BY epoch")
+    return _query(run, "SELECT epoch, status FROM steps ORDER BY epoch")
 
 
 def events(run: Path, kind: type[Event]) -> list[str]:
     """A run's events of a kind, oldest first; none while there is no run yet."""
-    found = _asked(run, "SELECT detail FROM events WHERE kind = ? ORDER BY id", kind.kind)
+    found = _query(run, "SELECT detail FROM events WHERE kind = ? ORDER BY id", kind.kind)
     return [detail for (detail,) in found]
 
 
-def _asked(run: Path, query: str, *values: str) -> list[Any]:
+def _query(run: Path, query: str, *values: str) -> list[Any]:
     if not (run / DATABASE).is_file():
         return []
     with contextlib.closing(sqlite3.connect(run / DATABASE, timeout=SOON_S)) as db:
@@ -203,7 +203,7 @@ class Background:
                 words = " ".join(process.cmdline())[:120]
                 found.append(f"  {process.pid} {process.status()} {used.user + used.system:.1f} s of CPU: {words}")
         run = self._run or self._log
-        noted = _asked(run, "SELECT kind, detail FROM events ORDER BY id")
+        noted = _query(run, "SELECT kind, detail FROM events ORDER BY id")
         found += ["events:", *(f"  {kind}: {detail}" for kind, detail in noted[-20:])]
         for log in (self._log, *sorted(run.rglob("stderr")), *sorted(run.rglob("server*.log"))):
             last = log.read_text(errors="replace").splitlines()[-8:]
@@ -242,7 +242,7 @@ def interrupt(run: Path, *arguments: object) -> None:
         assert command.wait() == 130, command.state()
 
 
-def gone(processes: Sequence[psutil.Process]) -> bool:
+def all_ended(processes: Sequence[psutil.Process]) -> bool:
     """Whether all of these have ended."""
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):

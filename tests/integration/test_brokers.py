@@ -10,7 +10,7 @@ from hydra.events.run_events import ClientsConnected, Launched, ServerKilled, Se
 from hydra.jupyter import report
 from hydra.store.database import RunStore
 from tests.integration.brokers import COMMON, FIXED, nothing_is_left_of
-from tests.integration.command import assert_all_arrived, background, events, gone, measured, refusal, steps, table
+from tests.integration.command import all_ended, assert_all_arrived, background, events, measured, refusal, steps, table
 from tests.suite.waiting import LONG_S, wait_until
 
 pytestmark = pytest.mark.tier("all")
@@ -57,7 +57,7 @@ def test_a_killed_broker_fails_its_step_and_fresh_ones_carry_the_row(
     assert {(row["status"], row["failed_clients"], float(row["client_loss_pct"])) for row in rows} == {("ok", "0", 0)}
     assert len(rows) == 2
     assert sum(text.startswith("servers") for text in events(run, Launched)) == (4 if brokers > 1 else 0)
-    assert gone(first)
+    assert all_ended(first)
     assert nothing_is_left_of(run)
 
 

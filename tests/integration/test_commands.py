@@ -20,7 +20,7 @@ pytestmark = pytest.mark.tier("test")
 everything = pytest.mark.tier("all")
 
 COLUMNS = ["clients", "avg_tx_rate_pps", "avg_rx_rate_pps", "client_loss_pct", "failed_clients", "total_tx", "total_rx"]
-MINE = """
+OWN_SCENARIO = """
 system = "zmq"
 client = "pyzmq"
 table = "fixed"
@@ -165,7 +165,7 @@ def test_the_users_own_cluster_keeps_its_topics(tmp_path: Path, monkeypatch: pyt
 
 def test_run_takes_a_file_and_replaced_keys(tmp_path: Path) -> None:
     scenario = tmp_path / "mine.toml"
-    scenario.write_text(MINE)
+    scenario.write_text(OWN_SCENARIO)
     done = hydra("run", scenario, "--set", "settings.rate=200.0", "--json", "--out", tmp_path / "run")
     rows = json.loads(done.stdout)["rows"]
     assert [r["message_size"] for r in rows] == [24, 1000]

@@ -13,7 +13,7 @@ import pytest
 
 from hydra.events.run_events import ClientsConnected, WindowOpened
 from hydra.store.database import RunStore
-from tests.integration.command import UNKNOWN, background, events, gone, measured, steps, table
+from tests.integration.command import UNKNOWN, all_ended, background, events, measured, steps, table
 
 pytestmark = pytest.mark.tier("test")
 
@@ -24,7 +24,7 @@ SEARCHED = {"status": "ok", "failed_steps": "1"}
 
 
 @pytest.fixture(autouse=True)
-def _there(request: pytest.FixtureRequest) -> None:
+def _installed(request: pytest.FixtureRequest) -> None:
     """Skips where the server is not installed."""
     system, _, _ = request.node.callspec.params["command"][0].partition("-")
     if system != "mqtt":
@@ -95,7 +95,7 @@ def test_a_killed_server_fails_its_step_and_a_fresh_one_carries_the_row(
     pinned = f"publisher on CPUs {last}, subscriber on CPUs {first}, server on CPUs {first}"
     where = rf" · {server} [\d.]+ on this machine, \d+ cores?, {pinned} · steps of 1 s"
     assert re.search(where, (run / "table.md").read_text())
-    assert gone([process])
+    assert all_ended([process])
     assert not [*run.glob("nats-*"), *run.glob("server*")]
 
 

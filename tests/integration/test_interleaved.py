@@ -13,10 +13,10 @@ from hydra.events.run_events import Launched
 from hydra.report.run_catalog import catalog
 from hydra.store import interleaved_record
 from hydra.store.database import RunStore
-from tests.integration.command import background, events, gone, hydra, steps
-from tests.suite.waiting import LONG_S, PATIENCE, wait_until
+from tests.integration.command import all_ended, background, events, hydra, steps
+from tests.suite.waiting import LONG_S, TIME_FACTOR, wait_until
 
-pytestmark = [pytest.mark.tier("all"), pytest.mark.timeout(600 * PATIENCE)]  # up to eight deployments each
+pytestmark = [pytest.mark.tier("all"), pytest.mark.timeout(600 * TIME_FACTOR)]  # up to eight deployments each
 
 SMALL = ("zmqfixed", "--rate", 500, "--duration", 0.2, "--set", "warmup_s=0")
 SAME = "pyzmq,pyzmq"
@@ -64,7 +64,7 @@ def test_what_was_interrupted_goes_on_in_the_same_order(run: Path) -> None:
         family = command.family()
         command.process.send_signal(signal.SIGINT)
         assert command.wait() == 130
-        wait_until(lambda: gone(family), "the end of every process")
+        wait_until(lambda: all_ended(family), "the end of every process")
         assert f"continue with --resume {run}" in command.output()
     before = interleaved_record.read_record(run)
     assert before.ended == "interrupted"

@@ -17,7 +17,7 @@ from hydra.client.server_interface import free_ports
 from hydra.events.run_events import WindowOpened
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.topics import Topics
-from tests.integration.command import LIFELINE_S, Hydra, background, events, gone, hydra, steps, table
+from tests.integration.command import LIFELINE_S, Hydra, all_ended, background, events, hydra, steps, table
 from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
 pytestmark = pytest.mark.tier("all")
@@ -56,7 +56,7 @@ def test_the_topic_of_a_killed_run_is_removed_by_whoever_comes_next_and_not_befo
         family = command.family()
         command.process.kill()
         command.process.wait(SOON_S)
-        wait_until(lambda: gone(family), "the end of every client", LIFELINE_S)
+        wait_until(lambda: all_ended(family), "the end of every client", LIFELINE_S)
     assert topics(bootstrap) == [topic]
     resumed = hydra("kafka-fixed", "--resume", run)
     assert f"removed {topic}" in resumed.stderr
@@ -87,7 +87,7 @@ def test_a_closed_terminal_ends_a_run_in_order(run: Path, bootstrap: str) -> Non
         for _ in range(2):
             process.send_signal(signal.SIGHUP)
         assert process.wait(LONG_S) == 130
-        wait_until(lambda: gone(family), "the end of every client", LIFELINE_S)
+        wait_until(lambda: all_ended(family), "the end of every client", LIFELINE_S)
     finally:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()

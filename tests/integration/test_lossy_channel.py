@@ -17,7 +17,7 @@ from hydra.native import build
 from hydra.store.database import RunStore
 from tests.integration import lossy
 from tests.integration.command import assert_all_arrived, background, table
-from tests.suite.waiting import LONG_S, PATIENCE
+from tests.suite.waiting import LONG_S, TIME_FACTOR
 
 pytestmark = pytest.mark.tier("all")
 
@@ -33,7 +33,7 @@ ARGUMENTS = (
 )  # fmt: skip
 
 
-@pytest.mark.timeout(600 * PATIENCE)
+@pytest.mark.timeout(600 * TIME_FACTOR)
 @pytest.mark.parametrize("loss", [0.05, 0.2] if SOAK else [0.05])
 @pytest.mark.parametrize("first", SEEDS[::AT_ONCE])
 def test_a_lossy_control_channel_changes_no_row(tmp_path: Path, first: int, loss: float) -> None:

@@ -258,15 +258,15 @@ def browser() -> Iterator[Browser]:
         pytest.fail("there is no Chromium to open pages with: scripts/system-packages browser")
     flags = [*FLAGS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     with tempfile.TemporaryDirectory(prefix="hydra-chromium-", ignore_cleanup_errors=True) as home:
-        theirs_in, to = os.pipe()
-        of, theirs_out = os.pipe()
+        child_in, to = os.pipe()
+        of, child_out = os.pipe()
         # Chromium reads commands from descriptor 3 and answers on 4; first out of their own way.
-        high_in, high_out = os.dup2(theirs_in, 103), os.dup2(theirs_out, 104)
+        high_in, high_out = os.dup2(child_in, 103), os.dup2(child_out, 104)
         actions = [(os.POSIX_SPAWN_DUP2, high_in, 3), (os.POSIX_SPAWN_DUP2, high_out, 4)]
         environment = {**os.environ, "HOME": home, "DBUS_SESSION_BUS_ADDRESS": "disabled:"}
         words = [program, *flags, f"--user-data-dir={home}/profile", "about:blank"]
         pid = os.posix_spawn(program, words, environment, file_actions=actions, setpgroup=0)
-        for descriptor in (theirs_in, theirs_out, high_in, high_out):
+        for descriptor in (child_in, child_out, high_in, high_out):
             os.close(descriptor)
         try:
             yield Browser(to, of)

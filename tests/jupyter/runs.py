@@ -88,7 +88,7 @@ def observe(scenario: Scenario, plan: StepPlan, nth: int = 0) -> Observation:
     )
 
 
-def there(found: T | None) -> T:
+def found_one(found: T | None) -> T:
     """The plots and texts of a run; nothing would be a failure."""
     assert found is not None
     return found
@@ -165,7 +165,7 @@ def _make(directory: Path, scenario: Scenario, status: Status, steps: int | None
     return directory
 
 
-COURSE = TimeSeriesFacts(10**18, 2.5, 1, copies=30.0)
+SERIES = TimeSeriesFacts(10**18, 2.5, 1, copies=30.0)
 
 
 def keep_seconds(run: Path, received: int) -> None:
@@ -174,7 +174,7 @@ def keep_seconds(run: Path, received: int) -> None:
         results = store.results()
     with RunStore.open(run, writable=True) as store:
         for result in results:
-            store.begin_time_series(result.epoch, result.plan, COURSE)
+            store.begin_time_series(result.epoch, result.plan, SERIES)
             counts = [result.epoch, received, received, received]
             late = Histogram([1000, received], 1000, 1000)
             intervals = [

@@ -11,13 +11,13 @@ from hydra.jupyter import run_data
 from hydra.jupyter.loss_plot import LossPlot, loss
 from hydra.model import Figure, StepResult
 from tests.jupyter.conftest import Loaded
-from tests.jupyter.runs import FEW, FIXED, there
+from tests.jupyter.runs import FEW, FIXED, found_one
 
 RATES = replace(FIXED, sweep=replace(FEW, clients=(30, 60), vary={"rate": (1000.0, 50_000.0, 80_000.0)}))
 
 
 def drawn(run: run_data.RunData) -> LossPlot:
-    return there(loss(run))
+    return found_one(loss(run))
 
 
 def with_figures(run: run_data.RunData, *figures: Mapping[str, Figure]) -> run_data.RunData:

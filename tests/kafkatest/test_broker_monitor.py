@@ -72,16 +72,16 @@ def test_an_address_without_a_port_has_the_one_of_kafka(address: str, where: tup
     assert host_and_port(address) == where
 
 
-class Asked(Topics):
+class Unanswered(Topics):
     """A cluster that answers no question: each fails with the given error."""
 
     def __init__(self, bootstrap: str, fails: Exception) -> None:
         super().__init__(bootstrap, {}, "")
-        self.asked = threading.Semaphore(0)
+        self.questions = threading.Semaphore(0)
         self._fails = fails
 
     def leaders(self, topic: str, timeout_s: float) -> frozenset[str]:
-        self.asked.release()
+        self.questions.release()
         raise self._fails
 
 
@@ -89,11 +89,11 @@ class Asked(Topics):
 @pytest.mark.parametrize("bootstrap", ["localhost", "localhost, 127.0.0.1:9", f"{'a' * 64}:9092"])
 def test_a_watch_goes_on_whatever_the_address_is(bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "EVERY_S", 0.01)
-    topics = Asked(bootstrap, TimeoutError())
+    topics = Unanswered(bootstrap, TimeoutError())
     watch = BrokerMonitor(topics, "t")
     try:
         # The third question is asked after the addresses were tried twice.
-        assert all(topics.asked.acquire(timeout=SOON_S) for _ in range(3))
+        assert all(topics.questions.acquire(timeout=SOON_S) for _ in range(3))
         assert watch.failure() == ""
     finally:
         watch.close()
@@ -101,13 +101,13 @@ def test_a_watch_goes_on_whatever_the_address_is(bootstrap: str, monkeypatch: py
 
 def test_a_watch_that_fails_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "EVERY_S", 0.01)
-    watch = BrokerMonitor(Asked("h:1", ZeroDivisionError("a defect")), "t")
+    watch = BrokerMonitor(Unanswered("h:1", ZeroDivisionError("a defect")), "t")
 
-    def told() -> bool:
+    def has_failed() -> bool:
         try:
             return bool(watch.failure())
         except ZeroDivisionError as e:
             return str(e) == "a defect"
 
-    wait_until(told, "its failure")
+    wait_until(has_failed, "its failure")
     watch.close()

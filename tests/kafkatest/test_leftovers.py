@@ -121,10 +121,10 @@ class Cluster(Topics):
 
     def __init__(self, present: set[str], hidden: set[str], refused: set[str]) -> None:
         super().__init__("h:1", {}, "")
-        self.there, self._hidden, self._refused = present, hidden, refused
+        self.names, self._hidden, self._refused = present, hidden, refused
 
     def describe(self, timeout_s: float = 0.0) -> Described:
-        return Described("c", 1, frozenset(self.there - self._hidden))
+        return Described("c", 1, frozenset(self.names - self._hidden))
 
     def groups_of(self, topic: str) -> list[str]:
         return []  # no broker answers at its address, and asking takes seconds
@@ -132,9 +132,9 @@ class Cluster(Topics):
     def remove(self, topic: str) -> bool:
         if topic in self._refused:
             raise ServerError(f"Kafka refuses to delete {topic}", "look at --bootstrap")
-        was_there = topic in self.there
-        self.there.discard(topic)
-        return was_there
+        existed = topic in self.names
+        self.names.discard(topic)
+        return existed
 
 
 def test_a_topic_that_is_not_removed_keeps_its_record_and_stops_no_other(tmp_path: Path) -> None:
@@ -157,6 +157,6 @@ def test_a_topic_that_is_not_removed_keeps_its_record_and_stops_no_other(tmp_pat
     assert "which is running" in own
     assert unknown.startswith("kept hydra-g-unknown: ")
     assert "no record" in unknown
-    assert cluster.there == refused | kept
+    assert cluster.names == refused | kept
     assert records.all().keys() == refused | {"hydra-f-mine"}
     assert cluster.created == ()

@@ -31,7 +31,7 @@ def launch(bench: Bench, kind: str, client: int, **more: Any) -> GroupProgram:
     return bench.launch(PROGRAM, kind, first_id=client, env={"OPENBLAS_NUM_THREADS": "1"}, **more)
 
 
-def told(broker: EmbeddedBroker, topic: str, offsets: dict[int, int] | None = None) -> dict[str, Any]:
+def configured(broker: EmbeddedBroker, topic: str, offsets: dict[int, int] | None = None) -> dict[str, Any]:
     begin = {str(p): n for p, n in (offsets or {0: 0}).items()}
     return {"bootstrap": broker.bootstrap, "topic": topic, "offsets": begin}
 
@@ -60,7 +60,7 @@ def test_what_was_sent_is_what_the_log_grew_by_and_what_was_read(
     assert {m.implementation for m in bench.peer.log if isinstance(m, Hello)} == {"kafka-tool"}
     begin = {0: 0, 1: 0}
     for epoch in (1, 2):
-        system = told(broker, topic, begin)
+        system = configured(broker, topic, begin)
         sent = send(bench, epoch, system)
         end = topics.end_offsets(topic)
         assert (sent.sent, sent.acknowledged, sent.failed) == (RECORDS, RECORDS, 0)
@@ -99,7 +99,7 @@ def test_records_that_are_too_large_are_told_of(
     topic = topics.create("data", config={"max.message.bytes": "2000"})
     launch(bench, "kafka-pub", PUBLISHER)
     settings = step_settings(messages=3, message_size=3_000)
-    bench.configure_publisher(PUBLISHER, 1, settings, system=told(broker, topic))
+    bench.configure_publisher(PUBLISHER, 1, settings, system=configured(broker, topic))
     window = bench.start([PUBLISHER], 1, 60.0)
     error = bench.peer.heard(Error, [PUBLISHER], epoch=1, timeout_s=LONG_S)
     assert "RecordTooLargeException" in error.message
@@ -116,7 +116,7 @@ def test_nothing_is_left_of_a_tool_that_is_ended_in_the_middle(
     program = launch(bench, "kafka-pub", PUBLISHER, arguments=["--respawns", "0"])
     settings = step_settings(messages=10_000_000, message_size=SIZE, rate=1000.0)
     secret = {"properties": {"sasl.username": "me", "sasl.password": "not told", "security.protocol": "PLAINTEXT"}}
-    bench.configure_publisher(PUBLISHER, 1, settings, system=told(broker, topic) | secret, progress_s=0.2)
+    bench.configure_publisher(PUBLISHER, 1, settings, system=configured(broker, topic) | secret, progress_s=0.2)
     assert list(sandbox.iterdir()) == []
     window = bench.start([PUBLISHER], 1, 60.0)
     progressed(bench, PUBLISHER, 1, 1)

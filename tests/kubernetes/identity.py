@@ -15,7 +15,7 @@ from tests.kubernetes.places import Place
 
 SYSTEM = "rig-system"
 """The user of the rig's own processes; the audit log leaves it out."""
-NOBODY = "hydra"
+USER = "hydra"
 """A user without any right."""
 ADMIN = "admin"
 ISSUER = "https://kubernetes.default.svc"

@@ -19,13 +19,13 @@ from tests.integration.command import Background, await_clients, await_window, b
 from tests.kubernetes.accounts import RBAC, Account
 from tests.kubernetes.pods import delete, namespace
 from tests.kubernetes.rig import Rig
-from tests.suite.waiting import LONG_S, PATIENCE, wait_until
+from tests.suite.waiting import LONG_S, TIME_FACTOR, wait_until
 
 Json = dict[str, Any]
 
-_OURS: Final = f"labelSelector={object_names.MANAGED_BY}%3D{object_names.MANAGER}"
+_OWN_OBJECTS: Final = f"labelSelector={object_names.MANAGED_BY}%3D{object_names.MANAGER}"
 _SMALL: Final = (
-    *("--set", f"ready_timeout_s={60 * PATIENCE}", "--set", "warmup_s=0"),
+    *("--set", f"ready_timeout_s={60 * TIME_FACTOR}", "--set", "warmup_s=0"),
     *("--set", "publisher.demand.base_cpus=0.1", "--set", "subscriber.demand.base_cpus=0.05"),
 )
 """A machine that runs a whole Kubernetes beside the clients is slow, and has few CPUs for several tests."""
@@ -83,7 +83,7 @@ class Lab:
     def items(self, kind: str, group: str = "api/v1", *, own: bool = True) -> list[Json]:
         """Objects of the namespace, as an administrator sees them; those with Hydra's label only."""
         path = f"/{group}/namespaces/{self.space}/{kind}"
-        return self.rig.api().items(f"{path}?{_OURS}" if own else path)
+        return self.rig.api().items(f"{path}?{_OWN_OBJECTS}" if own else path)
 
     def pods(self, part: str = "group") -> list[Json]:
         """The Pods of groups, or of another part."""
@@ -132,7 +132,7 @@ def published(rig: Rig) -> str:
     return text.replace("[kubernetes]\n", f'[kubernetes]\nimage = "{rig.image}"\n', 1)
 
 
-def told(text: str, *starts: str) -> str:
+def printed_line(text: str, *starts: str) -> str:
     """The one line of this kind that a command has printed."""
     (line,) = [line for line in text.splitlines() if line.startswith(starts or ("hydra:", "warning:"))]
     assert "Traceback" not in text

@@ -91,7 +91,7 @@ def patiently(what: str, command: Sequence[str | Path], cwd: Path | None = None,
         raise RigError(f"{what} failed: " + "; ".join(done.stderr.strip().splitlines()[-3:]))
 
 
-def say(text: str) -> None:
+def show(text: str) -> None:
     """Prints what takes long."""
     sys.stderr.write(f"{text} …\n")
     sys.stderr.flush()

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from tests.kubernetes import control, identity, network, nodes, processes, store
 from tests.kubernetes.api import Api, ApiError
-from tests.kubernetes.identity import ADMIN, NOBODY, SYSTEM
+from tests.kubernetes.identity import ADMIN, SYSTEM, USER
 from tests.kubernetes.machine import Machine
 from tests.kubernetes.nodes import PUBLISHED, NodeSpec
 from tests.kubernetes.places import Place
@@ -85,7 +85,7 @@ class Rig:
     def _start(self, images: Path) -> None:
         network.up(self.place, len(self._specs))
         identity.certificates(self.place.run, self.place.api)
-        for user, groups in ((SYSTEM, ("system:masters",)), (ADMIN, ("system:masters",)), (NOBODY, ())):
+        for user, groups in ((SYSTEM, ("system:masters",)), (ADMIN, ("system:masters",)), (USER, ())):
             self.users.add(user, *groups)
         self.start("etcd", "apiserver")
         for n in range(1, len(self._specs) + 1):
@@ -196,7 +196,7 @@ class Rig:
         kept.mkdir()
         for log in self.place.run.glob("*.log"):
             shutil.copy(log, kept)
-        processes.say(f"the rig's logs are kept in {kept}")
+        processes.show(f"the rig's logs are kept in {kept}")
 
 
 def _niced(nice: int, command: Sequence[str | Path]) -> list[str | Path]:

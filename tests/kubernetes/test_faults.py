@@ -17,10 +17,10 @@ from hydra.events.run_events import GroupExit, Launched
 from hydra.kubernetes import object_names
 from tests.integration.command import Background, assert_all_arrived, events, hydra, steps, table
 from tests.kubernetes import nodes
-from tests.kubernetes.labs import Lab, told
+from tests.kubernetes.labs import Lab, printed_line
 from tests.kubernetes.labs import lab as opened
 from tests.kubernetes.rig import Rig
-from tests.suite.waiting import LONG_S, PATIENCE, wait_until
+from tests.suite.waiting import LONG_S, TIME_FACTOR, wait_until
 
 pytestmark = pytest.mark.tier("all")
 
@@ -101,7 +101,7 @@ def test_a_namespace_that_is_deleted_ends_the_run_with_one_line(lab: Lab) -> Non
         lab.await_window(2)
         lab.rig.api().delete(f"/api/v1/namespaces/{lab.space}")
         assert command.wait() == 1, command.output()
-    assert f"namespace {lab.space}" in told(command.output(), "hydra:")
+    assert f"namespace {lab.space}" in printed_line(command.output(), "hydra:")
     assert len(table(lab.run)) >= 1
 
 
@@ -118,7 +118,7 @@ def test_tokens_that_expire_are_renewed_by_a_plugin_and_nobody_notices(lab: Lab)
 
 
 @soak
-@pytest.mark.timeout(400 * PATIENCE)
+@pytest.mark.timeout(400 * TIME_FACTOR)
 def test_a_token_that_expires_and_is_not_renewed_ends_the_run_with_one_line(lab: Lab) -> None:
     with ExitStack() as given:
         given.enter_context(lab.account.renewing(lab.folder, 6))
@@ -131,7 +131,7 @@ def test_a_token_that_expires_and_is_not_renewed_ends_the_run_with_one_line(lab:
             assert re.search(r"\brun +1 +\d+ +2\b", listed), listed
             assert command.wait(2 * LONG_S) == 1, command.output()
             lab.becomes_empty()
-    line = told(command.output())
+    line = printed_line(command.output())
     for text in (lab.space, "the API server does not know who asks", "log in to the cluster again", "--resume"):
         assert text in line
     measured = steps(lab.run)
@@ -146,7 +146,7 @@ def test_a_token_that_expires_and_is_not_renewed_ends_the_run_with_one_line(lab:
 
 
 @soak
-@pytest.mark.timeout(400 * PATIENCE)
+@pytest.mark.timeout(400 * TIME_FACTOR)
 @pytest.mark.parametrize(
     ("lost", "expected"), [("pod", "the Pod of run was deleted"), ("node", "in the cluster is lost")]
 )
@@ -165,7 +165,7 @@ def test_where_a_command_in_the_cluster_is_lost_nothing_of_its_run_stays(
                 own_rig.fail_node(pod["spec"]["nodeName"])
             assert command.wait(2 * LONG_S) == 1, command.output()
             lab.becomes_empty()
-        assert expected in told(command.output())
+        assert expected in printed_line(command.output())
 
 
 def an_apiserver_is_away_for_ten_seconds_of_a_window(lab: Lab) -> None:
@@ -185,7 +185,7 @@ def an_apiserver_is_away_for_ten_seconds_of_a_window(lab: Lab) -> None:
     (lab.folder / "run").rename(lab.folder / "first")
 
 
-@pytest.mark.timeout(400 * PATIENCE)
+@pytest.mark.timeout(400 * TIME_FACTOR)
 @pytest.mark.parametrize("lost", ["node", pytest.param("kubelet", marks=soak)])
 def test_what_an_apiserver_an_etcd_and_a_node_do_to_a_run(own_rig: Rig, tmp_path: Path, lost: str) -> None:
     """A cluster of its own, broken in each way in turn."""

@@ -57,7 +57,7 @@ class InCluster(Lab):
             whole, env = [*program, *words, *self.where], {**os.environ, "KUBECONFIG": str(self.account.kubeconfig)}
             return subprocess.Popen(whole, stdout=subprocess.DEVNULL, stderr=text, text=True, cwd=self.folder, env=env)
 
-    def says(self, text: str) -> None:
+    def await_text(self, text: str) -> None:
         """Waits until the command prints it."""
         output = self.folder / "said"
         wait_until(lambda: text in output.read_text(), f"{text!r} from the command", LONG_S, saw=output.read_text)
@@ -92,18 +92,18 @@ def test_what_was_measured_is_fetched_whoever_is_ended(lab: InCluster) -> None:
     # More steps than are measured: the run continues while both commands fetch from it.
     sweep = ("--clients", "2,3,4", "--repeat", "5", "--duration", "2", "--rate", "100")
     command = lab.starts("zmqfixed", "--in-cluster", *sweep, "--out", "runs/killed")
-    lab.says("step 1 of 15")
+    lab.await_text("step 1 of 15")
     command.terminate()
     assert command.wait(SOON_S) == 130
-    lab.says("the run stays in the cluster: hydra fetch killed --master kubernetes")
+    lab.await_text("the run stays in the cluster: hydra fetch killed --master kubernetes")
     output = lab.hydra("fetch", "killed", "--out", "runs/part").stdout
     assert "runs/part has what killed has measured so far; the run is still running" in output
     assert len(table(lab.folder / "runs" / "part")) >= 1
     looking = lab.starts("fetch", "killed", "--follow", "--out", "looked")
-    lab.says("step")
+    lab.await_text("step")
     looking.send_signal(signal.SIGINT)
     assert looking.wait(SOON_S) == 130
-    lab.says("the run stays in the cluster")
+    lab.await_text("the run stays in the cluster")
     os.kill(controller(lab, "killed"), signal.SIGKILL)
     output = lab.hydra("fetch", "killed", "--follow", expect=1).stderr
     assert "killed by SIGKILL; what the command had measured is in runs/killed" in output
@@ -119,7 +119,7 @@ def test_ctrl_c_and_a_drained_node_end_the_run_cleanly(lab: InCluster, drained: 
         "zmqfixed", "--in-cluster", "--clients", "2,3,4", "--duration", "5", "--rate", "100", "--out", "runs/ended"
     )
     # The line before the first step precedes the database; a signal between them leaves no run, as nothing began.
-    lab.says("step 1")
+    lab.await_text("step 1")
     if drained:
         (pod,) = lab.pods("controller")
         lab.rig.api().delete(f"/api/v1/namespaces/{lab.space}/pods/{pod['metadata']['name']}")
@@ -140,7 +140,7 @@ def unanswered(rig: Rig, namespace: str, resource: str) -> Iterator[Callable[[],
         silent.setblocking(False)
         asking: list[socket.socket] = []
 
-        def is_asked() -> bool:
+        def is_waiting() -> bool:
             with contextlib.suppress(BlockingIOError):
                 asking.append(silent.accept()[0])
             return bool(asking)
@@ -161,7 +161,7 @@ def unanswered(rig: Rig, namespace: str, resource: str) -> Iterator[Callable[[],
         name = f"silent-{namespace}"
         rig.api().create(WEBHOOKS, {"metadata": {"name": name}, "webhooks": [{**webhook, **expected}]})
         try:
-            yield is_asked
+            yield is_waiting
         finally:
             rig.api().delete(f"{WEBHOOKS}/{name}")
             for each in asking:
@@ -169,9 +169,9 @@ def unanswered(rig: Rig, namespace: str, resource: str) -> Iterator[Callable[[],
 
 
 def test_a_job_whose_files_never_come_ends_by_itself(lab: InCluster) -> None:
-    with unanswered(lab.rig, lab.space, "secrets") as is_asked:
+    with unanswered(lab.rig, lab.space, "secrets") as is_waiting:
         command = lab.starts("zmqfixed", "--in-cluster", "--out", "runs/half", program=QUICK)
-        wait_until(is_asked, "the Secret, which is made behind the Job", LONG_S)
+        wait_until(is_waiting, "the Secret, which is made behind the Job", LONG_S)
         command.kill()
         command.wait()
     (job,) = lab.items("jobs", "apis/batch/v1")

@@ -10,7 +10,7 @@ from hydra.events.run_events import GroupExit, Launched
 from tests.integration.command import events, table
 from tests.kubernetes import images
 from tests.kubernetes.api import ApiError
-from tests.kubernetes.labs import Lab, told
+from tests.kubernetes.labs import Lab, printed_line
 from tests.kubernetes.pods import pod
 from tests.suite.waiting import LONG_S, wait_until
 
@@ -23,7 +23,7 @@ ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 
 def line_of(lab: Lab, *words: object, expect: int = 1) -> str:
     """The one line with which a command refuses."""
-    return told(lab.measure(*words, expect=expect).stderr, "hydra")
+    return printed_line(lab.measure(*words, expect=expect).stderr, "hydra")
 
 
 soak = pytest.mark.skipif("HYDRA_SOAK_SEEDS" not in os.environ, reason="takes half a minute: make soak")

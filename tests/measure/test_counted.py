@@ -12,7 +12,7 @@ from hydra.model import Histogram, LedgerCounts, ProcessUsage, PublisherReport, 
 from hydra.wire.subscriber_table import SubscriberTable, table_of
 
 SENT = PublisherReport(100, 100, 0, 1, 2, 0, Histogram(), ProcessUsage())
-TOLD = {"max_latency_ms": 9.0, "p50_ms": 1, "p99_ms": 3, "p99_9_ms": 4}
+SHOWN = {"max_latency_ms": 9.0, "p50_ms": 1, "p99_ms": 3, "p99_9_ms": 4}
 
 
 def read(*messages: int) -> SubscriberTable:
@@ -40,8 +40,8 @@ def test_the_account(subscribers: tuple[int, ...], grown: int | None, shared: bo
     ("publishers", "columns"),
     [
         ([None], {}),
-        ([{"figures": TOLD}], {"ack_max_us": 9000, "ack_p50_us": 1000, "ack_p99_us": 3000, "ack_p999_us": 4000}),
-        ([{"figures": TOLD}, {"figures": {"max_latency_ms": 12.5}}], {"ack_max_us": 12_500}),
+        ([{"figures": SHOWN}], {"ack_max_us": 9000, "ack_p50_us": 1000, "ack_p99_us": 3000, "ack_p999_us": 4000}),
+        ([{"figures": SHOWN}, {"figures": {"max_latency_ms": 12.5}}], {"ack_max_us": 12_500}),
     ],
 )
 def test_percentiles_of_several_publishers_cannot_be_merged(

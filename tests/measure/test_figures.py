@@ -184,7 +184,7 @@ def test_the_hosts_columns_are_of_the_host_that_fared_worst() -> None:
     assert {k: f[k] for k in expected} == pytest.approx(expected)
 
 
-def told(*cpu_pct: float, group: str = "s") -> list[model.ThreadSample]:
+def samples(*cpu_pct: float, group: str = "s") -> list[model.ThreadSample]:
     """Threads of a server that used so much all through the window."""
     threads = [model.BusyThread(1, "t", pct, tid=n) for n, pct in enumerate(cpu_pct)]
     return [model.ThreadSample(START + k * SECOND, group, threads, "server") for k in (0, 5, 10)]
@@ -194,11 +194,15 @@ def told(*cpu_pct: float, group: str = "s") -> list[model.ThreadSample]:
     ("threads", "servers", "others_pct"),
     [
         ({}, {}, 60),
-        ({"b": told(30, 5)}, {}, 25),
-        ({"here": told(30, 5)}, {}, 25),  # no group: the controller watches it
-        ({"here": told(*[1.5] * 10)}, {}, None),  # there may be an eleventh
-        ({"here": told(*[1.5] * 10)}, {"s": {"cpu_seconds_per_s": 0.35}}, 25),
-        ({"here": told(*[1.5] * 10), "b": told(1)}, {"s": {"cpu_seconds_per_s": 0.35}}, None),  # of which of the two?
+        ({"b": samples(30, 5)}, {}, 25),
+        ({"here": samples(30, 5)}, {}, 25),  # no group: the controller watches it
+        ({"here": samples(*[1.5] * 10)}, {}, None),  # there may be an eleventh
+        ({"here": samples(*[1.5] * 10)}, {"s": {"cpu_seconds_per_s": 0.35}}, 25),
+        (
+            {"here": samples(*[1.5] * 10), "b": samples(1)},
+            {"s": {"cpu_seconds_per_s": 0.35}},
+            None,
+        ),  # of which of the two?
         ({}, {"elsewhere": {"cpu_seconds_per_s": 0.35}}, 60),
     ],
 )

@@ -28,7 +28,7 @@ def subscriber(
     return received(ledgers=counts, undrained=undrained, drain=drain)
 
 
-def course(reports: list[SubscriberReport], rate: float = RATE, window_s: float = 1.0) -> dict[int, float]:
+def losses(reports: list[SubscriberReport], rate: float = RATE, window_s: float = 1.0) -> dict[int, float]:
     """The slices with losses, and which share of what was due was lost in each."""
     found = loss_pattern.loss_profile(table_of(dict(enumerate(reports))), rate, window_s)
     return {int(i): float(found[i]) for i in np.flatnonzero(found)}
@@ -65,16 +65,16 @@ def listing(ranges: list[SequenceRange], times: int = 1) -> SubscriberTable:
 def test_the_course_is_the_share_that_was_lost_by_the_time_at_which_it_was_due(
     reports: list[SubscriberReport], shares: dict[int, float]
 ) -> None:
-    assert course(reports) == pytest.approx(shares)
+    assert losses(reports) == pytest.approx(shares)
     # At 10/s a message is due every 0.1 s: it is lost in all five slices.
-    assert course([subscriber([(3, 3)])], rate=10.0) == pytest.approx(dict.fromkeys(range(15, 20), 1.0))
+    assert losses([subscriber([(3, 3)])], rate=10.0) == pytest.approx(dict.fromkeys(range(15, 20), 1.0))
 
 
 def test_the_course_of_many_is_added_up_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     reports = [subscriber([(40, 59), (61 + 7 * n, 63 + 7 * n)], more=n) for n in range(1, 20)]
-    whole = course(reports)
+    whole = losses(reports)
     monkeypatch.setattr(loss_pattern, "_AT_ONCE", 3)
-    assert course(reports) == pytest.approx(whole)
+    assert losses(reports) == pytest.approx(whole)
 
 
 @pytest.mark.parametrize("rate", [1000.0, 33_333.3, pytest.param(777_777.7, marks=pytest.mark.tier("test"))])

@@ -67,7 +67,7 @@ def test_stretches_of_many_seconds_count_as_few() -> None:
     assert seldom(counter["yes"], STEPS), counter
 
 
-def asked(slo: SloSpec, make: Callable[[np.random.Generator], Made], steps: int) -> Counter[Word]:
+def answers(slo: SloSpec, make: Callable[[np.random.Generator], Made], steps: int) -> Counter[Word]:
     """What is answered to one objective, by whole steps."""
     counter: Counter[Word] = Counter()
     for seed in range(steps):
@@ -96,7 +96,7 @@ def test_whole_steps_are_not_answered_wrongly(
     slo: SloSpec, make: Callable[[np.random.Generator], Made], never: Word
 ) -> None:
     steps = max(STEPS // 2, 10)
-    text = asked(slo, make, steps)
+    text = answers(slo, make, steps)
     assert seldom(text[never], steps), text
 
 

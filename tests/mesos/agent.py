@@ -146,7 +146,7 @@ class Agent:
                     why = {"source": "SOURCE_AGENT", "reason": "REASON_CONTAINER_LAUNCH_FAILED"}
                     self._update(task, "TASK_FAILED", f"Failed to launch container: {fetch}", **why)
                     return
-            if self._gone(task):
+            if self._has_ended(task):
                 self._update(task, "TASK_KILLED", "Killed before it was launched")
                 return
             self._update(task, "TASK_STARTING")
@@ -175,7 +175,7 @@ class Agent:
                 self._update(task, "TASK_FAILED", f"Failed to launch command: {error}")
                 return
         self._update(task, "TASK_RUNNING")
-        if self._gone(task):
+        if self._has_ended(task):
             _signal(task, signal.SIGKILL)
         code = await task.process.wait()
         ended = f"terminated with signal {signal.strsignal(-code)}" if code < 0 else f"exited with status {code}"
@@ -185,7 +185,7 @@ class Agent:
         state = "TASK_KILLED" if task.killed else "TASK_FAILED" if code else "TASK_FINISHED"
         self._update(task, state, f"Command {ended}")
 
-    def _gone(self, task: Task) -> bool:
+    def _has_ended(self, task: Task) -> bool:
         """What may have happened while something was awaited."""
         return task.killed or not self.alive
 

@@ -103,7 +103,7 @@ class Master:
             framework = self.frameworks.get(task.framework)
             if framework is not None and (task.state not in TERMINAL or task.updates):
                 why = ("TASK_UNREACHABLE", "health check timed out", "REASON_AGENT_REMOVED")
-                self._tell(framework, task.id, *why, agent.id, unreachable_time={"nanoseconds": time.time_ns()})
+                self._send_update(framework, task.id, *why, agent.id, unreachable_time={"nanoseconds": time.time_ns()})
         for framework in self.frameworks.values():
             self._event(framework, "failure", {"agent_id": {"value": agent.id}})
 
@@ -129,7 +129,7 @@ class Master:
         if framework.stream is not None:
             framework.stream.send({"type": kind.upper(), **({kind: body} if body is not None else {})})
 
-    def _tell(
+    def _send_update(
         self, framework: Framework, task: str, state: str, message: str, reason: str, agent: str = "", **more: Json
     ) -> None:
         """An update by the master itself: it is not acknowledged."""
@@ -226,10 +226,15 @@ class Master:
         total, used, offered = map(pool.plain, (agent.total, agent.used(), self._offered(agent)))
         pid = f"slave(1)@127.0.0.1:{agent.port}"
         who = {"id": agent.id, "hostname": agent.hostname, "port": agent.port, "pid": pid}
-        is_there = {"registered_time": agent.registered_time, "active": True, "deactivated": False, "version": "1.11.0"}
+        registered = {
+            "registered_time": agent.registered_time,
+            "active": True,
+            "deactivated": False,
+            "version": "1.11.0",
+        }
         has = {"resources": total, "unreserved_resources": total, "reserved_resources": {}, "used_resources": used}
         attributes = {a["name"]: _plain(a) for a in agent.attributes}
-        return {**who, **is_there, **has, "offered_resources": offered, "attributes": attributes}
+        return {**who, **registered, **has, "offered_resources": offered, "attributes": attributes}
 
     def _state(self) -> Json:
         rows = []
@@ -359,7 +364,7 @@ class Master:
             for info in infos:
                 text = f"Task launched with invalid offers: {why}"
                 lost = (info["task_id"]["value"], "TASK_DROPPED", text, "REASON_INVALID_OFFERS")
-                self._tell(framework, *lost, info["agent_id"]["value"])
+                self._send_update(framework, *lost, info["agent_id"]["value"])
             return
         agent = offers[0].agent
         left = pool.total(offer.resources for offer in offers)
@@ -372,7 +377,7 @@ class Master:
                     f"than available {pool.words(left, framework.role)}"
                 )
                 refused = (info["task_id"]["value"], "TASK_ERROR", text, "REASON_TASK_INVALID")
-                self._tell(framework, *refused, info["agent_id"]["value"])
+                self._send_update(framework, *refused, info["agent_id"]["value"])
                 continue
             left = rest
             agent.launch(framework.id, info)
@@ -402,7 +407,7 @@ class Master:
                 agent, task = known[identity]
                 state = task.updates[0]["state"] if task.updates else task.state
                 text = "Reconciliation: Latest task state"
-            self._tell(framework, identity, state, text, "REASON_RECONCILIATION", agent)
+            self._send_update(framework, identity, state, text, "REASON_RECONCILIATION", agent)
 
     def _tear_down(self, framework: Framework) -> None:
         del self.frameworks[framework.id]

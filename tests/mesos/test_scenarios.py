@@ -18,13 +18,13 @@ from hydra.events.run_events import GroupExit, Launched
 from hydra.store.database import RunStore
 from tests.integration.command import (
     Background,
+    all_ended,
     answer_of,
     assert_all_arrived,
     assert_clocks_known,
     await_window,
     background,
     events,
-    gone,
     hydra,
     steps,
     table,
@@ -236,7 +236,7 @@ def test_a_run_that_is_interrupted_or_killed_leaves_nothing_on_the_cluster(
         command.process.send_signal(number)
         wait_until(lambda: cluster.ask(lambda: not cluster.master.frameworks), "the teardown")
         wait_until(lambda: no_task_runs(cluster), "the end of the tasks", saw=cluster.states)
-        wait_until(lambda: gone(family), "the end of the driver's process", saw=command.family)
+        wait_until(lambda: all_ended(family), "the end of the driver's process", saw=command.family)
     assert steps(run)[0][1] == "ok"
 
 

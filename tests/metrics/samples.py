@@ -44,6 +44,6 @@ def running() -> SnapshotUpdater:
     return keeper
 
 
-def told() -> list[MetricFamily]:
+def exposed() -> list[MetricFamily]:
     """What is exposed of it."""
     return families([running().snapshot])

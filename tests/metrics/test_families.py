@@ -10,7 +10,7 @@ import pytest
 
 from hydra.monitor.metric_families import families
 from hydra.monitor.run_snapshot import RunSnapshot
-from tests.metrics.samples import running, told
+from tests.metrics.samples import exposed, running
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = {"run": "r", "system": "zmq"}
@@ -25,7 +25,7 @@ CLIENTS = [
     for role, counts in (("publisher", (1, 1, 1)), ("subscriber", (3, 3, 2)))
     for state, count in zip(("asked", "connected", "telling"), counts, strict=True)
 ]
-FOUND = {family.name: family for family in told()}
+FOUND = {family.name: family for family in exposed()}
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ class Arrival:
     size: int
 
 
-def told_of(address: str, topic: str, **changes: Any) -> dict[str, Any]:
+def system_of(address: str, topic: str, **changes: Any) -> dict[str, Any]:
     """The ``system`` object of a ``configure``."""
     where = FORM.read(address)
     present = {"host": where.host, "port": where.port, "topic": topic}
@@ -51,7 +51,7 @@ class Place:
     def __init__(self, address: str, **changes: Any) -> None:
         self.address = address
         self.topic = f"conformance/{secrets.token_hex(4)}"
-        self.system = told_of(address, self.topic, **changes)
+        self.system = system_of(address, self.topic, **changes)
 
     def step_system(self, **changes: Any) -> dict[str, Any]:
         """The ``system`` object of a ``configure``, with some of it changed."""

@@ -28,7 +28,7 @@ from tests.suite.fixtures import starts
 from tests.suite.waiting import SOON_S
 
 from .conftest import PAHO
-from .ends import told_of
+from .ends import system_of
 from .secure import secure_servers, websocket_server
 
 starts("secure", "tried_client")
@@ -77,7 +77,7 @@ EPOCHS: Final = count(1)
 def test_a_client_is_let_in_or_names_the_layer(tried_client: Bench, spec: MqttSpec, case: Case) -> None:
     epoch, access = next(EPOCHS), access_of(spec)
     reported = {name: value for name, value in msgspec.to_builtins(access).items() if value}
-    system = told_of(f"{access.host}:{access.port}", "test", **reported)
+    system = system_of(f"{access.host}:{access.port}", "test", **reported)
     if not case.reason:
         tried_client.configure_publisher(1, epoch, system=system, probe=False)
         tried_client.peer.heard(Ready, [1], epoch=epoch)

@@ -10,11 +10,11 @@ import pytest
 from hydra.model import Settings, shared_of
 from hydra.mqtttest import paho_mqtt
 from hydra.wire.messages import Configure
-from tests.mqtttest.ends import told_of
+from tests.mqtttest.ends import system_of
 
 
 def command(epoch: int) -> Configure:
-    system = told_of("127.0.0.1:1883", "hydra/run")
+    system = system_of("127.0.0.1:1883", "hydra/run")
     return Configure(
         epoch=epoch, number=1, settings=shared_of(Settings(burst=1)), publishers=[], probe=False, system=system
     )

@@ -20,7 +20,7 @@ from tests.natstest.ends import Ends
 from tests.suite.waiting import SOON_S
 
 CLIENT, MESSAGES = 7, 10
-AWAY_S = 0.07
+DELAY_S = 0.07
 
 
 class DistantForwarder(TcpForwarder):
@@ -44,7 +44,7 @@ class DistantForwarder(TcpForwarder):
                 data = server.recv(65_536)
                 if not data:
                     return hang_up(client)
-                under_way.append((time.monotonic() + AWAY_S, data))
+                under_way.append((time.monotonic() + DELAY_S, data))
             while under_way and under_way[0][0] <= time.monotonic():
                 client.sendall(under_way.popleft()[1])
 
@@ -69,7 +69,7 @@ def test_a_late_answer_does_not_end_what_the_connection_reads(server: LocalServe
     with DistantForwarder(server.address) as forwarder, closing(connection):
         connection.open(NatsAccess(servers=[forwarder.address]))
         with pytest.raises(OSError, match="no answer within"):
-            connection.confirm(AWAY_S / 7)
+            connection.confirm(DELAY_S / 7)
         connection.confirm(SOON_S)
-        assert [connection.flush(AWAY_S / 7), connection.flush(SOON_S)] == [False, True]
+        assert [connection.flush(DELAY_S / 7), connection.flush(SOON_S)] == [False, True]
     connection.end()

@@ -27,7 +27,7 @@ def scenario(table: TableKind, system: str = "kafka", client: str = "kafka-pytho
     return Scenario("mine", system, client, table, sweep, Settings(rate=1000.0))
 
 
-def beside(own: Scenario) -> PublishedTable:
+def published_table(own: Scenario) -> PublishedTable:
     found = published_for(ResolvedScenario.of(own))
     assert found is not None
     return found
@@ -53,7 +53,7 @@ def test_each_experiment_has_the_published_table_that_it_repeats(own: Scenario, 
 @pytest.mark.parametrize("table", ["batch", "fixed", "rates"])
 def test_the_published_columns_are_those_of_the_run(table: TableKind) -> None:
     own = scenario(table, *(("zmq", "pyzmq") if table == "rates" else ("kafka", "kafka-python")))
-    assert beside(own).columns == tuple(column.name for column in published_columns(own))
+    assert published_table(own).columns == tuple(column.name for column in published_columns(own))
 
 
 def test_cells_are_numbers_text_or_nothing() -> None:
@@ -91,7 +91,7 @@ def test_rows_that_differ_in_a_setting_lie_beside_the_same_published_row() -> No
 
 
 def test_what_was_asked_for_otherwise_is_named() -> None:
-    published = asked(beside(scenario("fixed")))
+    published = asked(published_table(scenario("fixed")))
     others = published.scenario
     assert differences(others, published) == []
     settings = with_values(others.settings, {"rate": 1000.0, "acks": "all"})

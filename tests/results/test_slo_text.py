@@ -16,7 +16,7 @@ SHORT = ObjectiveResult("p99_ms", 20.0, 5.0, 4.0, None, None, "measure for at le
 CLOCKS = ObjectiveResult("p50_ms", 1.0, 0.9, 0.0, 5.9, None, "clocks may be wrong by 5,000 us")
 KEPT = ObjectiveResult("loss_pct", 0.0, 0.0, 0.0, 0.1, True)
 MISSED = ObjectiveResult("max_ms", 1.0, 2.0, None, None, False)
-GONE = ObjectiveResult("p99_ms", 1.0, None, 9.0, None, False, "3 copies did not arrive")
+LOST = ObjectiveResult("p99_ms", 1.0, None, 9.0, None, False, "3 copies did not arrive")
 SENT = ObjectiveResult("rate", 990.0, 1000.0, None, None, True)
 
 
@@ -38,7 +38,7 @@ SENT = ObjectiveResult("rate", 990.0, 1000.0, None, None, True)
         ),
         ([SHORT, MISSED], "no", None, "no: the workload does not hold", "no: max_ms 2 ms, target <= 1 ms"),
         (
-            [GONE], "no", None, "no: the workload does not hold",
+            [LOST], "no", None, "no: the workload does not hold",
             "no: p99_ms — (95 % interval: at least 9 ms), target <= 1 ms: 3 copies did not arrive",
         ),
     ],

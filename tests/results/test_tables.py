@@ -125,14 +125,14 @@ def test_a_row_at_rate_max_names_first_what_was_received_except_under_published_
 
 
 @pytest.mark.parametrize(
-    ("bound_us", "cells_of_it"),
+    ("bound_us", "expected_cells"),
     [(0.0, ["0.152", "2.14"]), (153.0, ["< 0.305", "2.14 ± 0.153"]), (None, ["0.152", "2.14"])],
 )
 def test_a_latency_is_in_milliseconds_with_the_bound_of_the_clocks(
-    bound_us: float | None, cells_of_it: list[str]
+    bound_us: float | None, expected_cells: list[str]
 ) -> None:
     row = {**GOOD, "latency_p50_us": 152.0, "latency_p99_us": 2140.0, "latency_bound_us": bound_us}
-    assert cells(tables.markdown(grid(), [row]).splitlines()[-1])[-2:] == cells_of_it
+    assert cells(tables.markdown(grid(), [row]).splitlines()[-1])[-2:] == expected_cells
 
 
 def test_further_columns_follow_the_published_ones(tmp_path: Path) -> None:

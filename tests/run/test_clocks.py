@@ -20,7 +20,7 @@ HALF_RTT_NS = 5_000_000
 
 def starts(channel: Channel) -> dict[int, Start]:
     """The last message to each client."""
-    return {client: message for _, client, message in channel.told_at if isinstance(message, Start)}
+    return {client: message for _, client, message in channel.timed_messages if isinstance(message, Start)}
 
 
 def worst_ns(channel: Channel, raw: Observation, client: int, present: Clock) -> int:
@@ -108,7 +108,7 @@ def test_a_step_does_not_begin_before_the_clocks_are_known() -> None:
     """A second without answers: the bursts in it are none."""
     channel = Channel(range(1, 4), losing(None, Ping, last=8), elsewhere={2: clock(5)})
     measured(channel)
-    begun = next(at_ns for at_ns, _, message in channel.told_at if isinstance(message, Start))
+    begun = next(at_ns for at_ns, _, message in channel.timed_messages if isinstance(message, Start))
     assert 3.0 <= (begun - 10**12) / 1e9 < 5.5
 
 
@@ -133,7 +133,7 @@ def test_a_host_that_is_lost_is_not_waited_for() -> None:
     raw = channel.stepper().measure(PLAN, lambda _: None)
     assert list(raw.dead) == [2]
     assert raw.clocks.keys() == {"here", "agent-3"}
-    begun = next(at_ns for at_ns, _, message in channel.told_at if isinstance(message, Start))
+    begun = next(at_ns for at_ns, _, message in channel.timed_messages if isinstance(message, Start))
     assert begun - 10**12 < 5 * 10**9
 
 
@@ -143,7 +143,9 @@ def test_a_start_is_sent_as_far_ahead_as_the_fullest_host_needs() -> None:
     for elsewhere in (0, 50):
         channel = Channel(range(1, 251), elsewhere={client: clock(5) for client in range(1, 1 + elsewhere)})
         measured(channel)
-        at_ns, reported = next((at_ns, m) for at_ns, c, m in channel.told_at if c == 250 and isinstance(m, Start))
+        at_ns, reported = next(
+            (at_ns, m) for at_ns, c, m in channel.timed_messages if c == 250 and isinstance(m, Start)
+        )
         leads_s[elsewhere] = (StepClock(reported.clock).monotonic_ns_of(reported.start_at_ns) - at_ns) / 1e9
     # Every client elsewhere has its own host.
     assert leads_s == pytest.approx({0: 0.22, 50: 0.216}, abs=0.0005)

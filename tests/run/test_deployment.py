@@ -26,7 +26,7 @@ from hydra.run.deployment import Deployment
 from hydra.system import Program
 from hydra.wire.messages import ChildExit, FromClient, Joined, encode
 from tests.control.rosters import hello
-from tests.run.contexts import Told, context
+from tests.run.contexts import ReportedEvents, context
 
 TICK_S = 0.05
 GATHERED = 10
@@ -35,7 +35,7 @@ ANYWHERE = RoleSpec()
 AGENT = Agent("a", "host-a", {}, Resources(cpus=1e6, mem=1e9))
 
 
-class Fleet(Told):
+class Fleet(ReportedEvents):
     """A controller, an engine and a system in one; its groups dial in when they are launched, a few clients a tick.
 
     Attributes:
@@ -87,7 +87,7 @@ class Fleet(Told):
         self._coming.append((group, Joined(ids=[*clients], seq=1, incarnations=incarnations, pids=[*pids])))
         return self._pids
 
-    def relay_tells(
+    def report_exit(
         self, group: str, client: int, pid: int, status: int = -9, *, replaced: bool = True, incarnation: int = 0
     ) -> None:
         """The end of a process reaches the controller."""
@@ -162,7 +162,7 @@ def test_an_eviction_that_was_lost_is_asked_for_again() -> None:
 
     def from_the_third_on(group: str, client: int) -> None:
         if len(fleet.evictions) == 3:
-            fleet.relay_tells(group, client, old)
+            fleet.report_exit(group, client, old)
             fleet.dials_in(group, [client], 1)
 
     fleet.obeys = from_the_third_on
@@ -185,7 +185,7 @@ def test_nobody_who_comes_after_an_evicted_client_is_evicted_for_it(known: str) 
     fleet.deployment.evict(BitMap([1, 2]))
     if known == "its end":
         fleet.obeys = successor_when_asked_again
-        fleet.relay_tells(group, 1, old)
+        fleet.report_exit(group, 1, old)
     else:
         fleet.dials_in(group, [1], 1)
     fleet.deployment.scale(3)
@@ -200,14 +200,14 @@ def test_an_eviction_names_the_incarnation_that_is_of_no_use() -> None:
     fleet.deployment.evict(BitMap([1, 2]))
     assert fleet.incarnations == {1: 0, 2: 0}
     # One successor is there, of the other it is known only that it is to come.
-    fleet.relay_tells(group, 1, old)
+    fleet.report_exit(group, 1, old)
     fleet.dials_in(group, [1], 1)
     fleet.wait_until(lambda: 1 in fleet.roster.present(), 1.0)
-    fleet.relay_tells(group, 2, 99)
+    fleet.report_exit(group, 2, 99)
     fleet.deployment.watch()
     fleet.deployment.evict(BitMap([1, 2]))
     assert fleet.incarnations == {1: 1, 2: 1}
-    fleet.relay_tells(group, 2, 100, incarnation=1)
+    fleet.report_exit(group, 2, 100, incarnation=1)
     fleet.deployment.evict(BitMap([1, 2]))
     assert fleet.incarnations == {1: 1, 2: 2}
 
@@ -219,7 +219,7 @@ def test_a_client_that_was_launched_elsewhere_does_not_die_of_its_old_process() 
     fleet.deployment.scale(3)
     assert fleet.group_of(1) != group == fleet.group_of(2)
     fleet.deployment.begin_step()
-    fleet.relay_tells(group, 1, old, 4, replaced=False)
+    fleet.report_exit(group, 1, old, 4, replaced=False)
     fleet.deployment.watch()
     assert not fleet.deployment.died
     assert fleet.deployment.agents().keys() == {0, 1, 2, 3}
@@ -234,19 +234,19 @@ def test_the_late_end_of_an_evicted_process_is_not_its_successors(said_hello: bo
     fleet.deployment.scale(3)
     fleet.deployment.begin_step()
     late = old if said_hello else 99
-    fleet.relay_tells(group, 1, late)
+    fleet.report_exit(group, 1, late)
     fleet.deployment.watch()
     assert not fleet.deployment.died
     assert ClientExit(1, late, -9, replaced=True) in fleet.noted
     # Its own is.
-    fleet.relay_tells(group, 1, fleet.pids[1])
+    fleet.report_exit(group, 1, fleet.pids[1])
     fleet.deployment.watch()
     assert fleet.deployment.deaths == {"before the step": BitMap(), "SIGKILL": BitMap([1])}
 
 
 def test_a_death_counts_whose_replacement_is_there_at_once() -> None:
     fleet, group, old = deployed()
-    fleet.relay_tells(group, 1, old)
+    fleet.report_exit(group, 1, old)
     fleet.dials_in(group, [1], 1)
     fleet.wait_until(lambda: 1 in fleet.roster.present(), 1.0)
     fleet.deployment.watch()
@@ -263,7 +263,7 @@ def test_a_death_that_the_replacement_tells_of_is_noted_once_and_with_its_cause_
     fleet.deployment.watch()
     assert fleet.deployment.died == BitMap([1])
     if reported:
-        fleet.relay_tells(group, 1, old)
+        fleet.report_exit(group, 1, old)
         fleet.deployment.watch()
         assert [how for how, ids in fleet.deployment.deaths.items() if ids] == ["SIGKILL"]
     fleet.deployment.begin_step()

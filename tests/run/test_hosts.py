@@ -19,7 +19,7 @@ from tests.control.golden_messages import COUNTERS
 from tests.control.rosters import HERE, NETWORK, hello
 from tests.run.steps import PLAN, clock, losing, measured
 
-OURS = platform.node()
+OWN_HOST = platform.node()
 TICK_NS = 250_000_000
 AHEAD = 77_000_000_000_000
 
@@ -32,10 +32,10 @@ def in_window(raw: Observation, samples: list[HostSample] | list[ThreadSample]) 
 def test_on_one_host_it_is_read_here_and_its_groups_tell_of_their_threads() -> None:
     channel = Channel(range(1, 4))
     raw = measured(channel)
-    assert raw.hosts.keys() == {OURS}
-    assert raw.host_of == {"here": OURS}
-    assert in_window(raw, list(raw.hosts[OURS])) == 4
-    assert all(s.counters.cores for s in raw.hosts[OURS])
+    assert raw.hosts.keys() == {OWN_HOST}
+    assert raw.host_of == {"here": OWN_HOST}
+    assert in_window(raw, list(raw.hosts[OWN_HOST])) == 4
+    assert all(s.counters.cores for s in raw.hosts[OWN_HOST])
     assert raw.threads.keys() == {"here"}
     assert {(s.group, *s.threads) for s in raw.threads["here"]} == {("g-0", THREAD), ("g-1",)}
     assert {s.role for s in raw.threads["here"]} == {"publisher", "subscriber"}
@@ -45,8 +45,8 @@ def test_on_one_host_it_is_read_here_and_its_groups_tell_of_their_threads() -> N
 def test_other_hosts_are_read_there_at_times_of_the_steps_clock() -> None:
     channel = Channel(range(1, 5), elsewhere={0: clock(-(10**9), 50), 3: clock(AHEAD, -400)})
     raw = measured(channel)
-    assert raw.hosts.keys() == {OURS, "agent-0", "agent-3"}
-    assert raw.host_of == {"here": OURS, "agent-0": "agent-0", "agent-3": "agent-3"}
+    assert raw.hosts.keys() == {OWN_HOST, "agent-0", "agent-3"}
+    assert raw.host_of == {"here": OWN_HOST, "agent-0": "agent-0", "agent-3": "agent-3"}
     for agent in ("agent-0", "agent-3"):
         assert all(s.counters == COUNTERS for s in raw.hosts[agent])
         assert in_window(raw, list(raw.hosts[agent])) == 4
@@ -135,5 +135,5 @@ def test_who_watches_a_step_is_told_how_busy_its_hosts_are() -> None:
             messages.append(moment.watched())
 
     measured(channel, tick)
-    assert messages[-1].cpu_pct.keys() == {OURS, "agent-0", "agent-3"}
+    assert messages[-1].cpu_pct.keys() == {OWN_HOST, "agent-0", "agent-3"}
     assert all(0 <= pct <= 100 for pct in messages[-1].cpu_pct.values())

@@ -14,11 +14,17 @@ SECOND = 1_000_000_000
 PLAN = StepPlan(clients=2, settings=Settings(rate=100.0), duration_s=4.0)
 
 
-def told(messages: int, after_s: float) -> Progress:
+def progress(messages: int, after_s: float) -> Progress:
     return Progress(ids=[0], seq=1, epoch=1, messages=messages, time_ns=round(SECOND * (10 + after_s)))
 
 
-PROGRESS = {0: told(100, 1.0), 1: told(40, 0.5), 2: told(120, 1.5), 3: told(0, -1.0), 9: told(7, 1.0)}
+PROGRESS = {
+    0: progress(100, 1.0),
+    1: progress(40, 0.5),
+    2: progress(120, 1.5),
+    3: progress(0, -1.0),
+    9: progress(7, 1.0),
+}
 """A publisher, two subscribers, one that has reported nothing since the start, and one of another size."""
 
 
@@ -64,7 +70,13 @@ def test_a_host_is_told_by_two_samples_a_second_apart(times_s: list[float], pair
 
 
 def test_the_slowest_are_named_without_the_cohort_and_who_has_told_nothing_yet() -> None:
-    text = {0: told(4000, 4.0), 1: told(3000, 3.0), 2: told(1000, 2.0), 3: told(10, 4.0), 4: told(7, 0.0)}
+    text = {
+        0: progress(4000, 4.0),
+        1: progress(3000, 3.0),
+        2: progress(1000, 2.0),
+        3: progress(10, 4.0),
+        4: progress(7, 0.0),
+    }
     found = watched(StepProgress(4.0, 0.4), text, BitMap([1, 2, 4]), 10 * SECOND, 1.0, {"one": 5.0})
     assert found.slowest == ((2, 500.0), (1, 1000.0))
     assert (found.of, found.cpu_pct) == (2, {"one": 5.0})

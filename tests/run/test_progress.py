@@ -147,13 +147,15 @@ class Clock:
         return True
 
 
-def told(told_at: dict[float, str], takes_s: float, *, quiet: bool = False, what: str = "3 toy servers") -> list[str]:
+def lines_of_start(
+    texts_at: dict[float, str], takes_s: float, *, quiet: bool = False, what: str = "3 toy servers"
+) -> list[str]:
     """The lines of a start that takes so long, with what it does from some moments on."""
     stream, clock = io.StringIO(), Clock()
     starting = ServerStartup(Observer(stream, quiet=quiet), what, clock.wait, clock)
 
     def up() -> bool:
-        starting.doing = next((expected for at_s, expected in reversed(told_at.items()) if clock.now_s >= at_s), "")
+        starting.doing = next((expected for at_s, expected in reversed(texts_at.items()) if clock.now_s >= at_s), "")
         return clock.now_s >= takes_s
 
     with starting.shown():
@@ -171,17 +173,17 @@ SHOWN = [
 
 
 @pytest.mark.parametrize(
-    ("told_at", "takes_s", "lines"),
+    ("texts_at", "takes_s", "lines"),
     [
         ({0: "0 of 3 answer"}, 1.5, []),
         ({}, 90.0, ["starting 3 toy servers (for 2 s)", "started 3 toy servers in 2 min"]),
         ({0: "0 of 3 answer", 3: "1 of 3 answer", 4: "2 of 3 answer", 30: "warm-up"}, 40.0, SHOWN),
     ],
 )
-def test_a_pipe_gets_a_line_now_and_then(told_at: dict[float, str], takes_s: float, lines: list[str]) -> None:
-    assert told(told_at, takes_s) == lines
-    assert told(told_at, takes_s, quiet=True) == []
-    assert told(told_at, takes_s, what="") == []
+def test_a_pipe_gets_a_line_now_and_then(texts_at: dict[float, str], takes_s: float, lines: list[str]) -> None:
+    assert lines_of_start(texts_at, takes_s) == lines
+    assert lines_of_start(texts_at, takes_s, quiet=True) == []
+    assert lines_of_start(texts_at, takes_s, what="") == []
 
 
 def test_a_terminal_shows_it_all_the_time_and_is_left_as_it_was(terminal: Terminal) -> None:

@@ -28,7 +28,7 @@ from hydra.run.placement_preview import roles_on
 from hydra.system import Program
 from hydra.wire.messages import Halt, Join, Ready, encode
 from tests.control.rosters import hello
-from tests.run.contexts import Told, context
+from tests.run.contexts import ReportedEvents, context
 from tests.suite.waiting import wait_until
 
 KAFKA = [name for name in scenarios() if "kafka" in name]
@@ -83,7 +83,7 @@ class Slow:
 
 
 def test_everybody_is_told_of_their_own_groups_once_and_in_order() -> None:
-    engine = Told()
+    engine = ReportedEvents()
     events = GroupEvents(engine)
     happened = [GroupEvent(group, "running", "a") for group in ("x", "y", "x")]
     engine.data = list(happened)
@@ -95,7 +95,7 @@ def test_everybody_is_told_of_their_own_groups_once_and_in_order() -> None:
 
 
 def test_the_end_of_a_group_that_was_let_go_waits_for_nobody() -> None:
-    engine = Told()
+    engine = ReportedEvents()
     events = GroupEvents(engine)
     engine.data = [GroupEvent("x", "running", "a"), GroupEvent("y", "failed", "a")]
     assert events.take({"z"}) == []
@@ -116,7 +116,7 @@ def controller() -> Iterator[Controller]:
 
 
 def deployed(
-    engine: Told,
+    engine: ReportedEvents,
     controller: Controller,
     notes: list[Event] | None = None,
     cluster: Slow | None = None,
@@ -130,7 +130,7 @@ def deployed(
 
 @pytest.mark.tier("test")
 def test_a_server_that_fails_while_they_come_up_is_told_with_its_last_words(controller: Controller) -> None:
-    engine, notes = Told("failed"), list[Event]()
+    engine, notes = ReportedEvents("failed"), list[Event]()
     with pytest.raises(ServerError, match="the server servers-1 on host-a failed: exit status 1: no java"):
         deployed(engine, controller, notes).start()
     assert (engine.launched, engine.killed) == (["servers-1", "servers-2"], ["servers-2"])
@@ -139,13 +139,13 @@ def test_a_server_that_fails_while_they_come_up_is_told_with_its_last_words(cont
 
 @pytest.mark.tier("test")
 def test_servers_whose_agents_are_lost_are_launched_again_until_it_is_enough(controller: Controller) -> None:
-    engine = Told("lost")
+    engine = ReportedEvents("lost")
     with pytest.raises(ServerError, match=f"started {STARTS} times, last: the server servers-7 on host-a lost"):
         deployed(engine, controller).start()
     assert len(engine.launched) == 2 * STARTS
 
 
-class ReadyAtOnce(Told):
+class ReadyAtOnce(ReportedEvents):
     """What is launched dials in and is ready at once."""
 
     def __init__(self, controller: Controller) -> None:
@@ -226,7 +226,7 @@ def test_a_start_that_is_interrupted_says_that_they_are_ended(
     controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts: list[str] = []
-    observer, engine = Observer(io.StringIO()), Told()
+    observer, engine = Observer(io.StringIO()), ReportedEvents()
     monkeypatch.setattr(observer, "preparing", lambda what: texts.append(str(what)))
     monkeypatch.setattr(engine, "launch", Mock(side_effect=KeyboardInterrupt))
     starting = ServerStartup(observer, "2 toys", controller.wait_until)

@@ -111,7 +111,7 @@ def test_a_start_acknowledged_after_its_window_began_is_none(client: int, after_
 def leads_s(channel: Channel) -> dict[int, float]:
     """How far ahead of its window client 1 first got each epoch's start, in steps of the channel's clock."""
     leads: dict[int, float] = {}
-    for at_ns, client, message in channel.told_at:
+    for at_ns, client, message in channel.timed_messages:
         if client == 1 and isinstance(message, Start):
             lead_ns = StepClock(message.clock).monotonic_ns_of(message.start_at_ns) - at_ns
             leads.setdefault(message.epoch, lead_ns / 1e9)
@@ -331,7 +331,7 @@ def test_subscribers_that_read_what_is_stored_are_told_of_the_step_when_it_is() 
     assert raw.reading_ns is not None
     assert raw.reading_ns >= raw.window_ns[1]
     assert [type(m) for c, m in channel.data if c == 1] == [Configure, Start, Finish]
-    reported = next(at_ns for at_ns, c, _ in channel.told_at if c == 1)
+    reported = next(at_ns for at_ns, c, _ in channel.timed_messages if c == 1)
     assert reported + wall_offset_ns() >= raw.window_ns[1]
     # No client has to be ready, so there are no probes; and all of it may be read.
     assert not any(m.probe for _, m in channel.data if isinstance(m, Configure))

@@ -20,7 +20,7 @@ from tests.conformance.bench import Bench
 from tests.suite.waiting import LONG_S, wait_until
 
 SERVER = 2**31
-HOUSE = Path(__file__).resolve().parents[2]
+TREE = Path(__file__).resolve().parents[2]
 
 
 def kill(server: LocalServer) -> None:
@@ -65,7 +65,7 @@ def started(
 ) -> Iterator[tuple[psutil.Popen, str]]:
     """One that has dialled in, and the endpoint at which it will listen."""
     with (folder / "stderr").open("w") as stderr:
-        environment = {**os.environ, "PYTHONPATH": str(HOUSE), **(env or {}), **controller.environment}
+        environment = {**os.environ, "PYTHONPATH": str(TREE), **(env or {}), **controller.environment}
         process = psutil.Popen(command, cwd=folder, env=environment, stderr=stderr)
     try:
         endpoints = controller.roster.answers.endpoints

@@ -19,13 +19,13 @@ from hydra.system import wait_alone
 from hydra.system.local_server import PORT_ATTEMPTS, LocalServer
 from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
-from .running import HOUSE, kill
+from .running import TREE, kill
 from .toy import Toy, ToyCluster, greeting
 
 pytestmark = pytest.mark.tier("all")
 
 
-def gone(pids: tuple[int, int]) -> bool:
+def have_ended(pids: tuple[int, int]) -> bool:
     """Whether its supervisor and the server itself have ended."""
     return not any(psutil.pid_exists(p) and psutil.Process(p).status() != psutil.STATUS_ZOMBIE for p in pids)
 
@@ -46,7 +46,7 @@ def test_it_is_up_when_it_has_started_and_leaves_nothing(tmp_path: Path) -> None
         server.start()
     server.stop()
     server.stop()
-    assert gone(pids)
+    assert have_ended(pids)
     assert not (tmp_path / "toy").exists()
 
 
@@ -70,7 +70,7 @@ def test_a_killed_server_returns_at_its_address_and_on_its_cpus(tmp_path: Path) 
         assert greeting(address)
         assert before is not None
         assert server.pids != before
-        assert gone(before)
+        assert have_ended(before)
         assert os.sched_getaffinity(server.processes()[0]) == {cpu}
 
 
@@ -87,13 +87,13 @@ sys.stdin.read()
 
 def test_it_dies_with_a_killed_owner(tmp_path: Path) -> None:
     command = [sys.executable, "-c", OWNER, str(tmp_path / "toy")]
-    reported = {**os.environ, "PYTHONPATH": str(HOUSE)}
+    reported = {**os.environ, "PYTHONPATH": str(TREE)}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=reported) as owner:
         assert owner.stdout is not None
         supervisor, server = (int(word) for word in owner.stdout.readline().split())
-        assert not gone((supervisor, server))
+        assert not have_ended((supervisor, server))
         owner.kill()
-        wait_until(lambda: gone((supervisor, server)), "the end of both")
+        wait_until(lambda: have_ended((supervisor, server)), "the end of both")
         wait_until(lambda: not (tmp_path / "toy").exists(), "the end of the folder")
 
 

@@ -20,7 +20,7 @@ from hydra.wire.messages import Halt, Join, Look
 from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
 from . import running
-from .running import HOUSE, SERVER, expecting_one, join, node, served
+from .running import SERVER, TREE, expecting_one, join, node, served
 from .toy import ToyCluster
 
 pytestmark = pytest.mark.tier("all")
@@ -156,7 +156,7 @@ def test_it_watches_its_host_and_the_threads_of_its_server(controller: Controlle
 )
 def test_what_keeps_it_from_coming_up_is_one_line(tmp_path: Path, env: dict[str, str], code: int, text: str) -> None:
     dialling = curve_security.environment(curve_security.generate(), "tcp://127.0.0.1:9")
-    reported = {**os.environ, "PYTHONPATH": str(HOUSE), "HYDRA_WELCOME_S": "0.2", **dialling, **env}
+    reported = {**os.environ, "PYTHONPATH": str(TREE), "HYDRA_WELCOME_S": "0.2", **dialling, **env}
     done = subprocess.run(
         COMMAND, cwd=tmp_path, env=reported, capture_output=True, text=True, timeout=LONG_S, check=False
     )

@@ -67,7 +67,7 @@ class Supervised:
             self.facts[found["name"]] = found["value"]
         assert found["kind"] == "hello"
 
-    def say(self, *words: str) -> None:
+    def send(self, *words: str) -> None:
         self.process.stdin.write(host_scripts.line(*words))
         self.process.stdin.flush()
 
@@ -77,7 +77,7 @@ class Supervised:
         assert found is not None
         return found
 
-    def asked(self, script: str) -> list[list[str]]:
+    def output_of(self, script: str) -> list[list[str]]:
         """What its user's own command prints, which runs this script there."""
         words = [*self._user, "sh", "-c", script]
         done = subprocess.run(words, env=self._around, capture_output=True, text=True, check=True)
@@ -116,7 +116,7 @@ def test_a_group_has_its_words_its_environment_and_a_lifeline(supervised: Superv
     assert supervised.facts["archive"] == "kept"
     word = 'x y\'s\nz\\n$HOME `id` "ü"'
     script = 'printf "%s|" "$A" "$HYDRA_RUN" "$HYDRA_LIFELINE" "$1" >&2; exit 3'
-    supervised.say("start", "g", "1", f"A={word}", "sh", "-c", script, "sh", "*")
+    supervised.send("start", "g", "1", f"A={word}", "sh", "-c", script, "sh", "*")
     started, ended = supervised.hear(), supervised.hear()
     assert (started["kind"], started["group"]) == ("started", "g")
     text = word.replace("\n", "|")
@@ -132,7 +132,7 @@ def test_a_group_has_its_words_its_environment_and_a_lifeline(supervised: Superv
     ],
 )
 def test_a_program_is_started_to_see_why_it_does_not(supervised: Supervised, words: list[str], failure: str) -> None:
-    supervised.say("prove", *words)
+    supervised.send("prove", *words)
     assert supervised.hear() == {"kind": "tried", "failure": failure}
 
 
@@ -152,23 +152,23 @@ def test_a_host_without_bash_and_nc_finds_out_with_python_whether_it_reaches_an_
         socket.create_server(("127.0.0.1", 0)) as server,
     ):
         for port, answer in ((server.getsockname()[1], "yes"), (1, "no")):
-            supervised.say("reach", "127.0.0.1", str(port))
+            supervised.send("reach", "127.0.0.1", str(port))
             assert supervised.hear() == {"kind": "reach", "answer": answer if python else "unknown"}
 
 
 def test_a_signal_reaches_a_group_that_is_just_being_started(supervised: Supervised) -> None:
-    supervised.say("start", "g", "0", "sleep", "1000")
-    supervised.say("signal", "g", "KILL")
+    supervised.send("start", "g", "0", "sleep", "1000")
+    supervised.send("signal", "g", "KILL")
     assert supervised.hear()["kind"] == "started"
     assert supervised.hear()["status"] == "137"
 
 
 def test_a_signal_reaches_the_whole_group_and_no_other(supervised: Supervised) -> None:
     for name in ("g", "h"):
-        supervised.say("start", name, "0", "sh", "-c", "sleep 1000 & wait")
+        supervised.send("start", name, "0", "sh", "-c", "sleep 1000 & wait")
         supervised.hear()
     wait_until(lambda: supervised.commands().count("sleep 1000") == 2, "both groups", saw=supervised.commands)
-    supervised.say("signal", "g", "TERM")
+    supervised.send("signal", "g", "TERM")
     assert supervised.hear()["status"] == "143"
     wait_until(lambda: supervised.commands().count("sleep 1000") == 1, "one group", saw=supervised.commands)
 
@@ -183,8 +183,8 @@ def test_an_archive_arrives_in_pieces_with_pings_between_them(supervised: Superv
     for begin in range(0, len(packed.getvalue()), 300_000):
         piece = packed.getvalue()[begin : begin + 300_000]
         supervised.process.stdin.write(host_scripts.line("archive", str(len(piece))) + piece)
-        supervised.say("ping")
-    supervised.say("unpack")
+        supervised.send("ping")
+    supervised.send("unpack")
     assert supervised.hear()["kind"] == "stored"
     (kept,) = supervised.tmp.glob("hydra-run-*/data")
     assert kept.read_bytes() == data
@@ -231,25 +231,25 @@ def test_a_copy_behind_a_link_is_not_used(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("end", ["end", "stdin", "killed", "killed in an archive", "watcher killed"])
 def test_nothing_is_left_however_it_ends(supervised: Supervised, end: str) -> None:
-    supervised.say("start", "g", "0", "sh", "-c", GROUPS.get(end, "exec sleep 1000"))
+    supervised.send("start", "g", "0", "sh", "-c", GROUPS.get(end, "exec sleep 1000"))
     supervised.hear()
     match end:
         case "end":
-            supervised.say("end")
+            supervised.send("end")
         case "stdin":
             wait_until(lambda: supervised.commands().count("sleep 1000") == 2, "both", saw=supervised.commands)
             supervised.process.stdin.close()
         case "killed":
             supervised.process.send_signal(signal.SIGKILL)
         case "killed in an archive":  # the network falls silent, so its standard input stays open
-            supervised.say("archive", "1000000")
+            supervised.send("archive", "1000000")
             wait_until(lambda: "head -c 1000000" in supervised.commands(), "head", saw=supervised.commands)
             supervised.process.send_signal(signal.SIGKILL)
         case "watcher killed":  # what the user's own command then does
             for process in [*supervised.process.children(), supervised.process]:  # a watcher that lives ends the group
                 if process.name() != "setsid":
                     process.kill()
-            ended = supervised.asked(host_scripts.filled(host_scripts.KILLED, run=supervised.run))
+            ended = supervised.output_of(host_scripts.filled(host_scripts.KILLED, run=supervised.run))
             assert {kind for kind, *_ in ended} == {"process", "folder", "hello"}
     if end in ("end", "stdin"):
         assert supervised.process.wait(SOON_S) == 0
@@ -263,14 +263,14 @@ def test_a_group_that_is_not_yet_a_process_group_ends(tmp_path: Path) -> None:
     slow.write_text(f'#!/bin/sh\nsleep 0.5\nexec {shutil.which("setsid")} "$@"\n')
     slow.chmod(0o755)
     supervised = Supervised(tmp_path / "tmp", "sh", PATH=f"{slow.parent}:{os.environ['PATH']}")
-    supervised.say("start", "g", "0", "sh", "-c", "exec sleep 1000")
-    supervised.say("end")
+    supervised.send("start", "g", "0", "sh", "-c", "exec sleep 1000")
+    supervised.send("end")
     assert supervised.process.wait(SOON_S) == 0
     supervised.close()
 
 
 def test_what_a_batch_system_has_left_is_removed_by_the_next_supervisor(supervised: Supervised) -> None:
-    supervised.say("start", "g", "0", "sleep", "1000")
+    supervised.send("start", "g", "0", "sleep", "1000")
     supervised.hear()
     another = Supervised(supervised.tmp, "sh")
     assert len(list(supervised.tmp.glob("hydra-run-*"))) == 2  # it leaves those of other runs alone
@@ -311,11 +311,11 @@ def test_files_are_read_by_patterns_and_no_name_of_a_file_is_a_command(tmp_path:
 
 
 def test_a_run_is_listed_and_ended_by_its_name_only(supervised: Supervised) -> None:
-    supervised.say("start", "g", "1", "MY_HYDRA_RUN=another", "sleep", "1000")
+    supervised.send("start", "g", "1", "MY_HYDRA_RUN=another", "sleep", "1000")
     supervised.hear()
-    listed = supervised.asked(host_scripts.LISTED)
+    listed = supervised.output_of(host_scripts.LISTED)
     assert {kind for kind, *rest in listed if supervised.run in rest} == {"process", "folder"}
-    assert supervised.asked(host_scripts.filled(host_scripts.KILLED, run="another")) == [["hello"]]
+    assert supervised.output_of(host_scripts.filled(host_scripts.KILLED, run="another")) == [["hello"]]
     assert supervised.process.is_running()
 
 
@@ -327,11 +327,11 @@ def test_a_run_of_another_user_with_the_same_name_is_not_seen() -> None:
             contextlib.closing(Supervised(Path(shared), "sh")) as own,
             contextlib.closing(Supervised(Path(shared), "sh", own.run, uid=65_534)) as others,
         ):
-            own.say("start", "g", "0", "sleep", "1000")
+            own.send("start", "g", "0", "sleep", "1000")
             own.hear()
-            assert sum(kind == "folder" for kind, *_ in others.asked(host_scripts.LISTED)) == 1
-            own.asked(host_scripts.filled(host_scripts.KILLED, run=own.run))
+            assert sum(kind == "folder" for kind, *_ in others.output_of(host_scripts.LISTED)) == 1
+            own.output_of(host_scripts.filled(host_scripts.KILLED, run=own.run))
             own.process.wait(SOON_S)
-            assert own.run not in str(own.asked(host_scripts.LISTED))
-            others.say("start", "g", "0", "true")
+            assert own.run not in str(own.output_of(host_scripts.LISTED))
+            others.send("start", "g", "0", "true")
             assert [others.hear()["kind"] for _ in range(2)] == ["started", "ended"]

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-PATIENCE: Final = float(os.environ.get("HYDRA_TEST_PATIENCE", "1"))
+TIME_FACTOR: Final = float(os.environ.get("HYDRA_TEST_PATIENCE", "1"))
 """Each deadline is multiplied by this: HYDRA_TEST_PATIENCE=5 where others use the machine."""
-SOON_S: Final = 30 * PATIENCE
+SOON_S: Final = 30 * TIME_FACTOR
 """For what takes milliseconds on an idle machine: a message, an answer, the end of a process."""
-LONG_S: Final = 120 * PATIENCE
+LONG_S: Final = 120 * TIME_FACTOR
 """For what takes seconds: a server starts, a whole command, a step of a run."""
-TEST_S: Final = 300 * PATIENCE
+TEST_S: Final = 300 * TIME_FACTOR
 """No test takes longer; pytest-timeout ends it then, unless it states another time itself."""
 
 T = TypeVar("T")

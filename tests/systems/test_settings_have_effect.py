@@ -55,10 +55,10 @@ def _nats(mode: Mapping[str, object], unused: set[str]) -> Mode:
     return Mode("nats", {f"settings.{name}": value for name, value in mode.items()}, unused | _LOGINS | _USUAL)
 
 
-_BESIDE: Final = {"nats.key_file", "nats.password", "nats.password_file"}
+_WITH_OTHERS: Final = {"nats.key_file", "nats.password", "nats.password_file"}
 """What has an effect beside a certificate or a user only."""
 _LOGINS: Final = {
-    *_BESIDE,
+    *_WITH_OTHERS,
     *("nats.username", "nats.token"),
     *(f"nats.{name}_file" for name in ("ca", "cert", "token", "nkey", "creds")),
 }
@@ -67,8 +67,8 @@ _LOGINS: Final = {
 _KAFKA: Final = {"session_timeout_ms", "kafka.exact_group", "kafka.metrics", "kafka.read_ahead"}
 _NO_KEYS: Final = _USUAL - {"keys"}
 _OF_USER: Final = {"kill_broker_at", "move_partition_at", "kafka.broker", "kafka.tls", "server.count"}
-_MQTT_BESIDE: Final = {"mqtt.key_file", "mqtt.password", "mqtt.password_file"}
-_MQTT: Final = _MQTT_BESIDE | {"mqtt.username", "mqtt.ca_file", "mqtt.cert_file", "max_inflight"}
+_MQTT_WITH_OTHERS: Final = {"mqtt.key_file", "mqtt.password", "mqtt.password_file"}
+_MQTT: Final = _MQTT_WITH_OTHERS | {"mqtt.username", "mqtt.ca_file", "mqtt.cert_file", "max_inflight"}
 _STREAM: Final = {"mode": "jetstream"}
 
 MODES: Final = [
@@ -94,14 +94,14 @@ MODES: Final = [
     Mode(
         "nats",
         {"nats.servers": "h:1"},
-        {*_QUEUED, "max_ack_pending", "fetch_batch", "server.count", "nats.tls"} | _BESIDE | _USUAL,
+        {*_QUEUED, "max_ack_pending", "fetch_batch", "server.count", "nats.tls"} | _WITH_OTHERS | _USUAL,
     ),
     Mode("mqtt", {}, _MQTT | _USUAL),
     Mode("mqtt", {"settings.qos": 1}, _MQTT - {"max_inflight"} | _USUAL),
     Mode(
         "mqtt",
         {"mqtt.broker": "h:1"},
-        {*_USUAL, *_MQTT_BESIDE, "max_inflight", "mqtt.tls", "mqtt.max_queued_messages"},
+        {*_USUAL, *_MQTT_WITH_OTHERS, "max_inflight", "mqtt.tls", "mqtt.max_queued_messages"},
     ),
     Mode(
         "mqtt",
@@ -234,7 +234,7 @@ class _Nothing:
         return [offsets]
 
 
-def told(resolved: ResolvedScenario, monkeypatch: pytest.MonkeyPatch) -> object:
+def sent_settings(resolved: ResolvedScenario, monkeypatch: pytest.MonkeyPatch) -> object:
     """All that the clients and servers of the first step are sent, as JSON has it."""
     scenario, spec = resolved.scenario, resolved.system
     plan = resolved.sweep.next([])
@@ -276,11 +276,11 @@ def test_each_setting_changes_what_is_told_or_is_rejected(mode: Mode, monkeypatc
             more.pop("settings.connect_rate", None)
         given = {**mode.given, **_ENOUGH, **more}
         if str(more) not in bases:
-            bases[str(more)] = told(resolve(SCENARIOS[mode.system], given, alone=False), monkeypatch)
+            bases[str(more)] = sent_settings(resolve(SCENARIOS[mode.system], given, alone=False), monkeypatch)
         try:
             resolved = resolve(SCENARIOS[mode.system], {**given, key: value}, alone=False)
             refuse_unused([resolved], "")
-            effect = "changes" if told(resolved, monkeypatch) != bases[str(more)] else "does nothing"
+            effect = "changes" if sent_settings(resolved, monkeypatch) != bases[str(more)] else "does nothing"
         except RefusedKeyError as e:
             named = e.key == key or key.startswith(f"{e.key}.")
             effect = "rejected" if named else f"rejected as {e.key}: {e}"

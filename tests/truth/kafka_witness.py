@@ -23,7 +23,7 @@ LOOK_S = 0.02
 class Length:
     """How many records each partition of a topic had at some moment after this one (Unix time, ns)."""
 
-    asked_ns: int
+    request_ns: int
     records: dict[int, int]
 
 
@@ -51,12 +51,12 @@ class LogWitness:
 
     def grown(self, before_ns: int, read: Read) -> int:
         """The records that the log had at the first look after a moment, without the probes among them."""
-        length = next(length for length in self._lengths if length.asked_ns > before_ns)
+        length = next(length for length in self._lengths if length.request_ns > before_ns)
         return sum(length.records.values()) - sum(offset < length.records[p] for p, offset in read.probes)
 
     def looked_after(self, moment_ns: int) -> bool:
         """Whether the log was looked at after a moment."""
-        return any(length.asked_ns > moment_ns for length in self._lengths)
+        return any(length.request_ns > moment_ns for length in self._lengths)
 
     def read(self) -> Read:
         """Everything that is in the log now, and perhaps a little of what follows."""

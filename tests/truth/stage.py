@@ -72,7 +72,7 @@ class Step:
         for client in self.subscribers:
             publishers = {PUBLISHER: (elsewhere or {}).get(client, self.endpoint)}
             settings = with_values(self.settings, rcvhwm=0)
-            self.bench.tell_configure([client], self.epoch, settings, publishers=publishers)
+            self.bench.send_configure([client], self.epoch, settings, publishers=publishers)
         self.bench.peer.heard(Ready, self.subscribers, epoch=self.epoch)
 
     def run(

@@ -58,7 +58,7 @@ void parse(std::string_view answer, TcpConnections& into) {
         if (attribute.nla_type == INET_DIAG_INFO && info.size() >= kBytesSentAt + sizeof(std::uint64_t)) {
             const auto times_us = at<std::array<std::uint64_t, 3>>(info, kTimesAt);
             const std::uint64_t name =
-                header.id.idiag_cookie[0] | static_cast<std::uint64_t>(info.id.idiag_cookie[1]) << 32;
+                header.id.idiag_cookie[0] | static_cast<std::uint64_t>(header.id.idiag_cookie[1]) << 32;
             into[name] = {.inode = header.idiag_inode,
                           .unread_bytes = header.idiag_rqueue,
                           .unsent_bytes = at<std::uint32_t>(info, kUnsentAt),

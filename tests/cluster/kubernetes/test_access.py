@@ -130,7 +130,7 @@ def by_plugin(folder: Path) -> Json:
 PODS = "/api/v1/namespaces/tests/pods"
 
 
-class Asked:
+class RenewableToken:
     """The API, asked with a token that a user may renew."""
 
     def __init__(self, kubeconfig: Path, port: int, by: Callable[[Path], Json]) -> None:
@@ -153,12 +153,12 @@ class Asked:
 
 
 @pytest.fixture
-def asked(kubeconfig: Path, server: Server, by: Callable[[Path], Json]) -> Asked:
-    return Asked(kubeconfig, server.http.server_port, by)
+def asked(kubeconfig: Path, server: Server, by: Callable[[Path], Json]) -> RenewableToken:
+    return RenewableToken(kubeconfig, server.http.server_port, by)
 
 
 @pytest.mark.parametrize("by", [by_token, by_file, by_plugin])
-def test_a_token_is_read_anew_when_it_has_ended_and_nobody_notices(asked: Asked, server: Server) -> None:
+def test_a_token_is_read_anew_when_it_has_ended_and_nobody_notices(asked: RenewableToken, server: Server) -> None:
     assert asked.is_answered()
     server.token = "second"
     asked.renew("second")
@@ -175,16 +175,16 @@ def test_a_token_is_read_anew_when_it_has_ended_and_nobody_notices(asked: Asked,
     assert (refused.value.status, server.refused) == (200, 3)
 
 
-def no_change(_: Asked) -> None:
+def no_change(_: RenewableToken) -> None:
     """No process renews it."""
 
 
-def half_written(requests: Asked) -> None:
+def half_written(requests: RenewableToken) -> None:
     (requests.folder / "token").unlink()
     (requests.folder / "config").write_text("clusters: [{")
 
 
-def no_credentials(requests: Asked) -> None:
+def no_credentials(requests: RenewableToken) -> None:
     (requests.folder / "token").unlink()  # the kubeconfig is good, and its plugin fails
 
 
@@ -197,7 +197,7 @@ def no_credentials(requests: Asked) -> None:
     ],
 )
 def test_who_is_not_known_is_told_so_until_the_token_is_renewed(
-    asked: Asked, server: Server, meanwhile: Callable[[Asked], None], expected: str
+    asked: RenewableToken, server: Server, meanwhile: Callable[[RenewableToken], None], expected: str
 ) -> None:
     assert asked.is_answered()
     server.token = "second"

@@ -29,17 +29,17 @@ class FakeApi:
     namespace, server = "lab", "https://api"
 
     def __init__(self, answer: Answer, *events: Json) -> None:
-        self.asked: list[tuple[str, str]] = []
+        self.calls: list[tuple[str, str]] = []
         self.queries: list[Json] = []
         self._answer, self._events = answer, events
 
     def call(self, method: str, path: str, body: Json | None = None, query: Any = None, _: float = 0.0) -> Json:
-        self.asked.append((method, path))
+        self.calls.append((method, path))
         self.queries.append(dict(query or {}))
         return self._answer(method, path, body)
 
     def watch(self, path: str, query: Any, timeout_s: int) -> Iterator[Json]:
-        self.asked.append(("WATCH", path))
+        self.calls.append(("WATCH", path))
         yield from self._events
 
 
@@ -109,7 +109,7 @@ def test_what_is_refused_for_good_is_told_at_once(begin: Begin, status: int) -> 
     it = begin(failing(ApiError(status, "Forbidden", "no")))
     assert not it.make()
     (reported,) = it.messages()
-    assert (reported["kind"], reported["status"], reported["message"], len(it.api.asked)) == (
+    assert (reported["kind"], reported["status"], reported["message"], len(it.api.calls)) == (
         "refused",
         status,
         "no",
@@ -120,14 +120,14 @@ def test_what_is_refused_for_good_is_told_at_once(begin: Begin, status: int) -> 
 def test_a_pod_of_that_name_is_ours_as_nobody_else_has_such_names(begin: Begin) -> None:
     it = begin(failing(EXISTS))
     assert it.make()
-    assert it.api.asked == [("POST", PODS)]
+    assert it.api.calls == [("POST", PODS)]
 
 
 def test_a_job_of_that_name_is_another_ones_unless_an_answer_was_lost(begin: Begin) -> None:
     assert not begin(failing(EXISTS)).make("Job", JOBS)
     it = begin(failing(ApiError(502, "", "bad gateway"), EXISTS))
     assert it.make("Job", JOBS)
-    assert it.api.asked[-1] == ("GET", f"{JOBS}/n")
+    assert it.api.calls[-1] == ("GET", f"{JOBS}/n")
 
 
 def test_nothing_is_made_behind_the_removal(begin: Begin) -> None:
@@ -144,7 +144,7 @@ def test_nothing_is_made_behind_the_removal(begin: Begin) -> None:
     it.process._obey({"call": "create", "first": [], "then": wanted})
     assert began.wait(SOON_S)
     it.process._stop()
-    methods = [method for method, _ in it.api.asked]
+    methods = [method for method, _ in it.api.calls]
     assert "POST" not in methods[methods.index("DELETE") :]
     assert methods.count("POST") < len(wanted)
     assert it.messages()[-1] == {"kind": "stopped", "left": 0}
@@ -194,7 +194,7 @@ def test_a_watch_that_ends_at_once_is_begun_again_after_a_pause(begin: Begin, mo
     monkeypatch.setattr(driver, "_PAUSES_S", (0.02,))
     it = begin(made)
     began = time.monotonic()
-    watch_until(it, lambda: len(it.api.asked) >= 5, "the fourth watch")
+    watch_until(it, lambda: len(it.api.calls) >= 5, "the fourth watch")
     assert time.monotonic() - began >= 0.06
 
 
@@ -235,4 +235,4 @@ def test_a_removal_ends_when_the_last_pod_has_gone() -> None:
     events = ({"type": "DELETED", "object": last}, {"type": "ADDED", "object": {"metadata": {"name": "p2"}}})
     api = FakeApi(lambda *_: {"items": [last], "metadata": {"resourceVersion": "1"}}, *events)
     assert remove(api, "lab", "hydra/run=r1", time.monotonic() + SOON_S) == 0  # type: ignore[arg-type]
-    assert api.asked[-1] == ("WATCH", PODS)
+    assert api.calls[-1] == ("WATCH", PODS)

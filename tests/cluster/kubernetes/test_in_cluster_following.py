@@ -22,7 +22,7 @@ from tests.cluster.kubernetes.objects import Json, command_pod
 
 ENDED = command_pod({"terminated": {"exitCode": 0}})
 UNKNOWN = ApiError(401, "Unauthorized", "Unauthorized")
-AWAY = ApiError(0, "", "Connection refused")
+UNREACHABLE = ApiError(0, "", "Connection refused")
 
 
 class Answers:
@@ -70,13 +70,13 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return it
 
 
-@pytest.mark.parametrize("refusal", [UNKNOWN, AWAY])
+@pytest.mark.parametrize("refusal", [UNKNOWN, UNREACHABLE])
 def test_a_command_is_followed_on_when_who_asks_is_known(refusal: ApiError, capsys: pytest.CaptureFixture[str]) -> None:
     assert followed(*[refusal] * 5, ENDED) == ENDED
     assert capsys.readouterr().err == "done\n"
 
 
-@pytest.mark.parametrize("refusal", [UNKNOWN, AWAY])
+@pytest.mark.parametrize("refusal", [UNKNOWN, UNREACHABLE])
 @pytest.mark.parametrize("lines", [(), range(10)], ids=["of a silent command", "of one that speaks"])
 def test_the_time_for_a_token_begins_when_a_long_log_has_broken(refusal: ApiError, lines: range, clock: Clock) -> None:
     class Long(Answers):
@@ -93,7 +93,7 @@ def test_the_time_for_a_token_begins_when_a_long_log_has_broken(refusal: ApiErro
                 clock.now += log_follower._UNREACHABLE_S
                 yield f"2026-11-22T20:00:0{n}.000000000Z line"
             clock.now += 0 if lines else 2 * log_follower._UNREACHABLE_S
-            raise AWAY
+            raise UNREACHABLE
 
     answers = place(Long(refusal, refusal, ENDED))
     assert log_follower.follow(answers, ENDED, LogReader("first", "runs/first"), ends=True) == ENDED

@@ -122,7 +122,7 @@ def test_the_policies_select_the_pods_of_runs() -> None:
 # --- the output of `hydra check` -------------------------------------------------------------------------------------
 
 
-OURS = {object_names.MANAGED_BY: object_names.MANAGER}
+OWN_LABELS = {object_names.MANAGED_BY: object_names.MANAGER}
 
 
 def policy(**spec: Any) -> Json:
@@ -134,8 +134,8 @@ def policy(**spec: Any) -> Json:
     [
         (policy(podSelector={}), "ingress"),
         (policy(podSelector={}, policyTypes=["Ingress", "Egress"]), "ingress and egress"),
-        (policy(podSelector={"matchLabels": OURS}, policyTypes=["Egress"]), "egress"),
-        (policy(podSelector={"matchLabels": {**OURS, "team": "lab"}}), "ingress"),
+        (policy(podSelector={"matchLabels": OWN_LABELS}, policyTypes=["Egress"]), "egress"),
+        (policy(podSelector={"matchLabels": {**OWN_LABELS, "team": "lab"}}), "ingress"),
         (policy(podSelector={"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}), "ingress"),
         (policy(podSelector={"matchLabels": {"app": "database"}}), ""),
         (policy(podSelector={"matchLabels": {object_names.MANAGED_BY: "helm"}}), ""),

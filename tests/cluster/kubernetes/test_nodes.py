@@ -17,7 +17,7 @@ from hydra.model import Demand, Resources
 from tests.cluster.kubernetes.objects import Json, container, node, pod
 
 PORTS = ((31000, 31009),)
-OURS = {"app.kubernetes.io/managed-by": "hydra"}
+OWN_LABELS = {"app.kubernetes.io/managed-by": "hydra"}
 GPU = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
 SIDECAR = container("1", restartPolicy="Always")
 OVERHEAD = {"cpu": "250m", "memory": "120Mi"}
@@ -92,12 +92,12 @@ def test_what_pods_request_is_not_free(taken: list[Json], cpus: float, mem: floa
 @pytest.mark.parametrize(
     ("taken", "ports"),
     [
-        (pod("n1", with_ports(31000, 31004), labels=OURS), ((31001, 31003), (31005, 31009))),
+        (pod("n1", with_ports(31000, 31004), labels=OWN_LABELS), ((31001, 31003), (31005, 31009))),
         (pod("n1", with_ports(31000)), PORTS),
         (pod("n1", container(ports=[{"containerPort": 80, "hostPort": 31009}])), ((31000, 31008),)),
-        (pod("n1", with_ports(31000), labels=OURS, phase="Failed"), PORTS),
-        (pod("n1", with_ports(8080), labels=OURS), PORTS),
-        (pod("n1", with_ports(*range(31000, 31010)), labels=OURS), ()),
+        (pod("n1", with_ports(31000), labels=OWN_LABELS, phase="Failed"), PORTS),
+        (pod("n1", with_ports(8080), labels=OWN_LABELS), PORTS),
+        (pod("n1", with_ports(*range(31000, 31010)), labels=OWN_LABELS), ()),
     ],
 )
 def test_ports_of_groups_and_of_hosts_are_not_free(taken: Json, ports: k8s.Ports) -> None:

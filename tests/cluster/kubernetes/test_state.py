@@ -55,12 +55,12 @@ def test_what_our_pods_hold_is_not_free_whoever_tells_of_them() -> None:
     own["metadata"]["labels"] = object_names.labels("r1", "group")
     others = pod("n1", container("500m"))
     others["metadata"] |= {"name": "theirs", "namespace": "other"}
-    subject.tell_nodes("n1", pods=(own, others))
+    subject.list_nodes("n1", pods=(own, others))
     (agent,) = subject.state.agents()
     assert agent.resources.cpus == 2.0
     assert agent.resources.ports == ((31002, 31003),)
     subject.pod("a", "n1", **ended(0))
-    subject.tell_nodes("n1", pods=(others,))
+    subject.list_nodes("n1", pods=(others,))
     (agent,) = subject.state.agents()
     assert agent.resources.cpus == 3.5
     assert agent.resources.ports == ((31000, 31003),)
@@ -99,15 +99,15 @@ def _refused(status: int, message: str, reason: str) -> Happens:
 
 
 _namespace_ends = _refused(403, DELETED["message"], DELETED["reason"])
-_namespace_is_gone = _refused(404, 'namespaces "lab" not found', "NotFound")
-_nobody_knows_who_asks = _refused(401, "Unauthorized", "Unauthorized")
+_no_namespace = _refused(404, 'namespaces "lab" not found', "NotFound")
+_unauthorized = _refused(401, "Unauthorized", "Unauthorized")
 
 
-def _run_is_gone(it: Subject) -> None:
+def _no_run(it: Subject) -> None:
     keeper = {"metadata": {"name": "k", "labels": {object_names.PART: "keeper"}}, "spec": {}, "status": {}}
     it.calls()
-    it.say("pod", pod=keeper, gone=True)
-    it.say("pod", pod=keeper, gone=True)
+    it.drive("pod", pod=keeper, gone=True)
+    it.drive("pod", pod=keeper, gone=True)
     (call,) = it.calls()
     assert (call["call"], call["path"]) == ("look", "/apis/batch/v1/namespaces/lab/jobs/hydra-r1-keeper")
     it.refuse(call["tag"], 404, 'jobs.batch "hydra-r1-keeper" not found', "NotFound")
@@ -123,16 +123,16 @@ def _run_is_being_deleted(it: Subject) -> None:
 
 
 def _driver_fails(it: Subject) -> None:
-    it.say("failed", what="the process failed", remedy="")
+    it.drive("failed", what="the process failed", remedy="")
 
 
 @pytest.mark.parametrize(
     ("happens", "expected", "is_removed"),
     [
         (_namespace_ends, "namespace lab: the namespace is being deleted", True),
-        (_namespace_is_gone, "namespace lab: the namespace does not exist", True),
-        (_nobody_knows_who_asks, r"who asks \(Unauthorized\); log in to the cluster again, and continue with", False),
-        (_run_is_gone, "the run was removed from namespace lab", True),
+        (_no_namespace, "namespace lab: the namespace does not exist", True),
+        (_unauthorized, r"who asks \(Unauthorized\); log in to the cluster again, and continue with", False),
+        (_no_run, "the run was removed from namespace lab", True),
         (_run_is_being_deleted, "the run was removed from namespace lab", True),
         (_driver_fails, "the process failed", False),
     ],
@@ -172,14 +172,14 @@ def test_what_the_end_has_left_is_one_line(stopped: Json, expected: str) -> None
 
 def test_what_the_end_has_left_is_told_once() -> None:
     subject = Subject()
-    _nobody_knows_who_asks(subject)
+    _unauthorized(subject)
     assert "the cluster removes the run when the Pod that watches this machine ends" in subject.state.fatal[1]
     assert subject.state.standing.left({"left": -1, "status": 401, "reason": "", "message": "Unauthorized"}) == ""
 
 
 def test_a_keeper_that_comes_again_ends_nothing() -> None:
     subject = Subject()
-    subject.say("refused", tag="owner", status=0, reason="", message="no connection")
+    subject.drive("refused", tag="owner", status=0, reason="", message="no connection")
     subject.launch(group("b"))
 
 
@@ -189,7 +189,7 @@ def test_the_nodes_are_asked_for_again_when_one_is_lost_but_not_all_the_time() -
         it.runs(name)
         it.pod(name, "n1", phase="Failed", reason="NodeLost")
     assert len(it.calls("nodes")) == 1
-    it.tell_nodes("n2")
+    it.list_nodes("n2")
     assert it.launch(group("c")) == ["n2"]
 
 
@@ -219,12 +219,12 @@ def test_where_others_have_taken_all_room_of_a_node_the_spread_is_placements() -
         terms = [str(spec["affinity"]["nodeAffinity"][REQUIRED]) for spec in specs]
         return [("topologySpreadConstraints" in spec, "n1" in text) for spec, text in zip(specs, terms, strict=True)]
 
-    subject.tell_nodes("n1", "n2", pods=(others,))
+    subject.list_nodes("n1", "n2", pods=(others,))
     assert subject.launch(group("a", constraints=spread)) == ["n1"]
     assert asked() == [(True, False)], "the scheduler agrees"
     assert subject.launch(group("b", constraints=spread)) == ["n1"]
     assert asked() == [(False, True)]
-    subject.tell_nodes("n1", "n2")
+    subject.list_nodes("n1", "n2")
     assert subject.launch(group("c", constraints=spread)) == ["n2"]
     assert asked() == [(True, False)]
 
@@ -237,7 +237,7 @@ def test_groups_on_a_cordoned_node_go_on_and_what_has_to_be_with_them_has_no_pla
     (emptier,) = {"n1", "n2"} - {fuller}
     (where,) = subject.launch(replace(group("p", constraints=(together,)), role="publisher"))
     assert where == emptier
-    subject.say("nodes", nodes=[node(fuller), node(emptier, cordoned=True)], pods=[], partial=False)
+    subject.drive("nodes", nodes=[node(fuller), node(emptier, cordoned=True)], pods=[], partial=False)
     assert subject.launch(group("d", constraints=(spread,))) == [fuller]
     with pytest.raises(PlacementError, match=f"hostname CLUSTER refuses 1 .* by agent: {emptier}"):
         subject.launch(replace(group("q", constraints=(together,)), role="publisher"))
@@ -248,11 +248,11 @@ def test_groups_on_a_cordoned_node_go_on_and_what_has_to_be_with_them_has_no_pla
 
 OWNER = owner({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "hydra-r1-keeper", "uid": "u"}})
 FOUND: Json = {"kind": "found", "tag": "owner"}
-GONE: Json = {"kind": "refused", "tag": "owner", "status": 404, "reason": "NotFound", "message": "no such Job"}
-AWAY: Json = {"kind": "refused", "tag": "owner", "status": 0, "reason": "", "message": "nobody answers"}
+NO_JOB: Json = {"kind": "refused", "tag": "owner", "status": 404, "reason": "NotFound", "message": "no such Job"}
+UNREACHABLE: Json = {"kind": "refused", "tag": "owner", "status": 0, "reason": "", "message": "nobody answers"}
 
 
-class Asked:
+class AnsweringDriver:
     """An engine over a driver that answers each kind of call so; its clock continues while it is waited for."""
 
     def __init__(self, **answers: Json) -> None:
@@ -260,7 +260,7 @@ class Asked:
         self.now = 0.0
         self.calls: list[str] = []
         self.answers = answers
-        self._told: list[Json] = []
+        self._answers: list[Json] = []
         self.state = Subject("n1").state
         self.state.family = replace(FAMILY, owner=OWNER)
         # Groups start as they are.
@@ -272,12 +272,12 @@ class Asked:
     def send(self, calls: Iterable[Json]) -> None:
         for call in calls:
             self.calls.append(call["call"])
-            self._told += [self.answers[call["call"]]] if call["call"] in self.answers else []
+            self._answers += [self.answers[call["call"]]] if call["call"] in self.answers else []
 
     def receive(self, wait_s: float = 0.0) -> list[Json]:
         self.now += wait_s
         self.closed = "stop" in self.calls
-        reported, self._told = self._told, []
+        reported, self._answers = self._answers, []
         return reported
 
     def ended(self) -> str:
@@ -294,7 +294,7 @@ class Asked:
     ("left", "expected"), [(0, ""), (3, "hydra: 3 Pods are still in namespace lab; see hydra ps, and hydra kill r1\n")]
 )
 def test_the_end_says_what_the_removal_has_left(left: int, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
-    requests = Asked(stop={"kind": "stopped", "left": left})
+    requests = AnsweringDriver(stop={"kind": "stopped", "left": left})
     requests.engine.launch([group("a")])
     requests.engine.close()
     assert requests.calls == ["create", "stop"]
@@ -302,7 +302,7 @@ def test_the_end_says_what_the_removal_has_left(left: int, expected: str, capsys
 
 
 def test_without_its_driver_there_are_no_nodes_to_tell_of() -> None:
-    requests = Asked()
+    requests = AnsweringDriver()
     assert requests.nodes() == ["n1"]
     requests.calls.append("stop")  # another process has ended it
     for ask in (requests.engine.agents, lambda: requests.engine.launch([group("a")])):
@@ -313,15 +313,15 @@ def test_without_its_driver_there_are_no_nodes_to_tell_of() -> None:
 # --- whether the run is there ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("answer", [FOUND, AWAY])
+@pytest.mark.parametrize("answer", [FOUND, UNREACHABLE])
 def test_a_run_that_is_there_or_of_which_nobody_knows_goes_on(answer: Json) -> None:
-    requests = Asked(look=answer)
+    requests = AnsweringDriver(look=answer)
     requests.engine.confirm(wait_alone)
     assert requests.calls == ["look"]
 
 
 def test_a_run_that_has_failed_already_is_not_asked_about() -> None:
-    requests = Asked(look=FOUND)
+    requests = AnsweringDriver(look=FOUND)
     requests.state.standing.fatal = ("the token expired", "renew it")
     with pytest.raises(ClusterError, match="the token expired"):
         requests.engine.confirm(wait_alone)
@@ -330,7 +330,7 @@ def test_a_run_that_has_failed_already_is_not_asked_about() -> None:
 
 def test_a_run_that_somebody_has_removed_says_so() -> None:
     with pytest.raises(ClusterError, match=r"the run was removed from namespace lab: by hydra kill"):
-        Asked(look=GONE).engine.confirm(wait_alone)
+        AnsweringDriver(look=NO_JOB).engine.confirm(wait_alone)
 
 
 # --- the nodes as they are before anything is placed -----------------------------------------------------------------
@@ -344,7 +344,7 @@ def told(*nodes: str) -> Json:
 
 
 def test_a_node_that_came_since_the_row_before_is_an_agent() -> None:
-    requests = Asked(nodes=told("n1", "n2"))
+    requests = AnsweringDriver(nodes=told("n1", "n2"))
     assert requests.nodes() == ["n1"], "they were told just now"
     requests.now = 60.0
     assert requests.nodes() == ["n1", "n2"]
@@ -357,7 +357,7 @@ def test_a_node_that_came_since_the_row_before_is_an_agent() -> None:
 @pytest.mark.parametrize(("answers", "waited_s"), [({}, module.LISTED_WITHIN_S), ({"nodes": FORBIDDEN}, 0.0)])
 def test_a_cluster_that_tells_no_nodes_is_waited_for_once(answers: dict[str, Json], waited_s: float) -> None:
     """For a moment, once a row."""
-    requests = Asked(**answers)
+    requests = AnsweringDriver(**answers)
     requests.now = module.REFRESH_S
     assert requests.nodes() == ["n1"]
     assert requests.now == pytest.approx(module.REFRESH_S + waited_s, abs=0.2)

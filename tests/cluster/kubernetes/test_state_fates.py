@@ -53,7 +53,7 @@ def test_each_reason_to_wait_has_its_own_time() -> None:
     assert it.events() == []
     it.runs("a")
     it.pass_time(1000)
-    assert it.told() == [("a", "running", False)]
+    assert it.group_states() == [("a", "running", False)]
 
 
 @pytest.mark.parametrize("answers", [True, False])
@@ -66,7 +66,7 @@ def test_a_start_that_takes_too_long_is_asked_about(answers: bool) -> None:
     assert it.calls() == [{"call": "why", "pod": object_names.object_name("r1", "a"), "uid": ""}]
     warning = {"type": "Warning", "reason": "FailedMount", "message": "no such volume"}
     if answers:
-        it.say("why", pod=object_names.object_name("r1", "a"), events=[warning])
+        it.drive("why", pod=object_names.object_name("r1", "a"), events=[warning])
     it.pass_time(module.WHY_WITHIN_S)
     (event,) = it.events()
     assert event.detail.startswith("the group did not start within 120 s")
@@ -102,7 +102,7 @@ def test_a_refused_secret_refuses_those_who_need_it_and_is_made_anew_the_next_ti
     (call,) = subject.calls()
     tag = call["then"][0]["body"]["spec"]["containers"][0]["envFrom"][0]["secretRef"]["name"]
     subject.refuse(tag, 403, 'secrets "s" is forbidden: User "u" cannot create resource "secrets"', "Forbidden")
-    assert subject.told() == [("a", "failed", True), ("b", "failed", True)]
+    assert subject.group_states() == [("a", "failed", True), ("b", "failed", True)]
     subject.launch(group("c"))
     (call,) = subject.calls()
     assert [wanted["tag"] for wanted in call["first"]] == [tag]
@@ -115,7 +115,7 @@ def test_a_pod_that_may_be_there_is_deleted(answered: bool, reported: tuple[str,
         it.refuse(object_names.object_name("r1", "a"), 0, "timed out")
     else:
         it.pass_time(module.CREATED_WITHIN_S)
-    assert it.told() == [reported]
+    assert it.group_states() == [reported]
     assert [call["groups"] for call in it.calls("delete")] == [["a"]]
 
 
@@ -149,10 +149,10 @@ def test_a_quota_that_pods_of_ours_still_hold_is_waited_for_until_they_have_gone
     it.pod("b", "n1", removed=True, **running())
     it.pass_time(BOOKED_S)
     assert it.calls("create") == [again]
-    assert it.told() == [("b", "killed", False)]
-    it.say("made", tag=c, name=c, uid="u")
+    assert it.group_states() == [("b", "killed", False)]
+    it.drive("made", tag=c, name=c, uid="u")
     it.runs("c")
-    assert it.told() == [("c", "running", False)]
+    assert it.group_states() == [("c", "running", False)]
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_a_quota_that_has_no_room_in_time_refuses_as_ever(message: str, end: str
     it.refuse(c, 403, message, "Forbidden")
     if end in ("all have gone", "unseen"):
         if end == "unseen":
-            it.say("pods", names=[])
+            it.drive("pods", names=[])
         else:
             it.pod("a", "n1", removed=True, **running())
         it.pass_time(BOOKED_S)
@@ -203,7 +203,7 @@ def test_of_two_pods_that_go_one_after_the_other_the_room_of_each_is_tried(apart
     it.refuse(c, 403, QUOTA, "Forbidden")  # it counts the second one still
     it.pass_time(BOOKED_S)
     assert it.calls("create") == [again]
-    assert ("c", "failed", True) not in it.told()
+    assert ("c", "failed", True) not in it.group_states()
 
 
 def test_pods_that_go_one_by_one_have_what_waits_tried_once_a_second() -> None:
@@ -228,7 +228,7 @@ def test_a_refusal_that_comes_late_may_be_of_the_time_before_the_pods_went() -> 
     assert it.calls("create") == [again]
     it.pass_time(3 * BOOKED_S)
     it.refuse(c, 403, QUOTA, "Forbidden")  # the request was sent long after their end
-    assert it.told() == [("c", "failed", True)]
+    assert it.group_states() == [("c", "failed", True)]
 
 
 # --- how a group ends -------------------------------------------------------------------------------------------------
@@ -277,7 +277,7 @@ def test_a_pod_that_somebody_deletes_is_told_of_when_it_is_known_whether_the_run
     (call,) = subject.calls("look")
     assert subject.events() == []
     if present:
-        subject.say("found", tag=call["tag"])
+        subject.drive("found", tag=call["tag"])
     else:
         subject.refuse(call["tag"], 404, "not found")
     assert [(event.group, event.state) for event in subject.events()] == [("a", "lost")]
@@ -308,13 +308,13 @@ def test_groups_on_a_lost_node_keep_nobody_from_being_spread() -> None:
     spread = (parse_constraint(["hostname", "GROUP_BY"]),)
     placed = subject.launch(*(replace(group(name), constraints=spread) for name in ("a", "b", "c")))
     (fuller,) = (node for node in ("n1", "n2") if placed.count(node) == 2)
-    subject.tell_nodes(fuller)  # the other one does not answer any more
+    subject.list_nodes(fuller)  # the other one does not answer any more
     assert subject.launch(replace(group("d"), constraints=spread)) == [fuller]
 
 
 def test_a_pod_that_was_made_is_not_given_up_as_unanswered() -> None:
     it = Subject("n1").with_groups("a")
-    it.say("made", tag=object_names.object_name("r1", "a"), name="", uid="")
+    it.drive("made", tag=object_names.object_name("r1", "a"), name="", uid="")
     it.pass_time(module.CREATED_WITHIN_S + 1)
     assert it.events() == []
 
@@ -325,8 +325,8 @@ def test_pods_that_went_while_nobody_watched_are_lost_and_those_not_made_yet_are
     subject.runs("a")
     subject.runs("b")
     subject.events()
-    subject.say("pods", names=[object_names.object_name("r1", "b")])
-    assert subject.told() == [("a", "lost", False)]
+    subject.drive("pods", names=[object_names.object_name("r1", "b")])
+    assert subject.group_states() == [("a", "lost", False)]
 
 
 def test_a_killed_group_is_told_as_killed_however_it_ends_and_asked_again_until_it_does() -> None:
@@ -335,13 +335,13 @@ def test_a_killed_group_is_told_as_killed_however_it_ends_and_asked_again_until_
     it.state.kill(["a"], it.now)
     assert it.calls() == [{"call": "delete", "groups": ["a", "b"], "grace": module.GRACE_S}]
     it.pod("a", "n1", **ended(143))
-    assert it.told() == [("a", "killed", False)]
+    assert it.group_states() == [("a", "killed", False)]
     it.pass_time(module.KILL_AGAIN_S - 1)
     assert it.calls() == []
     it.pass_time(1)
     assert it.calls() == [{"call": "delete", "groups": ["b"], "grace": module.GRACE_S}]
     it.pod("b", "n1", removed=True, **running())
-    assert it.told() == [("b", "killed", False)]
+    assert it.group_states() == [("b", "killed", False)]
 
 
 def test_a_group_that_is_killed_before_its_pod_is_there_is_deleted_once_it_is() -> None:
@@ -349,11 +349,11 @@ def test_a_group_that_is_killed_before_its_pod_is_there_is_deleted_once_it_is() 
     it.state.kill(["a"], it.now)
     it.calls()
     it.pod("a", "n1", **waiting("ContainerCreating"))
-    assert it.told() == []
+    assert it.group_states() == []
     it.pass_time(module.KILL_AGAIN_S)
     assert [call["groups"] for call in it.calls("delete")] == [["a"]]
     it.pod("a", "n1", removed=True, **waiting("ContainerCreating"))
-    assert it.told() == [("a", "killed", False)]
+    assert it.group_states() == [("a", "killed", False)]
 
 
 # --- whatever happens ------------------------------------------------------------------------------------------------
@@ -397,7 +397,7 @@ def test_whatever_happens_no_node_is_overdrawn_and_every_group_ends_once(steps: 
             case ("kill",) if alive:
                 subject.state.kill([alive[-1]], subject.now)
             case ("relist",):
-                subject.say("pods", names=sorted(object_names.object_name("r1", name) for name in present))
+                subject.drive("pods", names=sorted(object_names.object_name("r1", name) for name in present))
             case ("time", seconds):
                 subject.pass_time(seconds)
         for event in subject.events():

@@ -37,15 +37,15 @@ class Subject(Stated[MesosState]):
 
     def __init__(self, *things: Json | Group) -> None:
         super().__init__(MesosState(TaskProgram(prefix=("/bin/sh", "hydra-run"), environment={"MORE": "m"})))
-        self.say("registered", framework="F", again=False)
+        self.drive("registered", framework="F", again=False)
         offers = [each for each in things if isinstance(each, dict)]
         if offers:
-            self.say("offers", offers=offers)
+            self.drive("offers", offers=offers)
         self.launch(*(each for each in things if isinstance(each, Group)))
 
     def update(self, task: str, state: str, *, agent: str = "A", uuid: str = "u", **more: str) -> None:
         status = {"task_id": {"value": task}, "state": state, "agent_id": {"value": agent}, "uuid": uuid, **more}
-        self.say("update", status=status)
+        self.drive("update", status=status)
 
     def launch(self, *groups: Group) -> None:
         self.state.launch(groups, self.now)
@@ -82,10 +82,10 @@ def test_two_offers_of_one_agent_are_accepted_together() -> None:
 
 def test_a_rescinded_offer_is_not_used_and_the_group_waits_for_the_next() -> None:
     subject = Subject(offer("O1"))
-    subject.say("rescinded", offer="O1")
+    subject.drive("rescinded", offer="O1")
     subject.launch(group("a"))
     assert [call["call"] for call in subject.calls()] == ["revive"]
-    subject.say("offers", offers=[offer("O2")])
+    subject.drive("offers", offers=[offer("O2")])
     assert subject.calls("accept")[0]["offers"] == ["O2"]
 
 
@@ -106,7 +106,7 @@ def test_an_offer_that_was_used_already_is_tried_again_a_bounded_number_of_times
         subject.update(
             f"a.{attempt}", "TASK_DROPPED", uuid="", reason="REASON_INVALID_OFFERS", message="no longer valid"
         )
-        subject.say("offers", offers=[offer(f"P{attempt}")])
+        subject.drive("offers", offers=[offer(f"P{attempt}")])
     (event,) = subject.events()
     assert (event.state, event.detail) == ("lost", "TASK_DROPPED: no longer valid (REASON_INVALID_OFFERS)")
     assert subject.calls("accept") == []
@@ -115,16 +115,16 @@ def test_an_offer_that_was_used_already_is_tried_again_a_bounded_number_of_times
 def test_a_refused_accept_is_tried_again_and_an_uncertain_one_is_asked_about() -> None:
     subject = Subject(offer("O1"), group("a"))
     subject.calls()
-    subject.say("failed", call="accept", tasks=["a.1"], sure=False, message="timed out")
+    subject.drive("failed", call="accept", tasks=["a.1"], sure=False, message="timed out")
     subject.pass_time(0)
     assert subject.calls("reconcile") == [{"call": "reconcile", "tasks": ["a.1"]}]
     subject.pass_time(module.ASK_AGAIN_S)
     assert tasks(subject.calls("reconcile")) == ["a.1"]
     subject.update("a.1", "TASK_UNKNOWN", uuid="", reason="REASON_RECONCILIATION")
-    subject.say("offers", offers=[offer("O2")])
+    subject.drive("offers", offers=[offer("O2")])
     assert tasks(subject.calls("accept")) == ["a.2"]
-    subject.say("failed", call="accept", tasks=["a.2"], sure=True, message="400")
-    subject.say("offers", offers=[offer("O3")])
+    subject.drive("failed", call="accept", tasks=["a.2"], sure=True, message="400")
+    subject.drive("offers", offers=[offer("O3")])
     assert tasks(subject.calls("accept")) == ["a.3"]
 
 
@@ -143,7 +143,7 @@ def test_a_failed_group_brings_its_last_words_or_goes_without_them_after_a_while
         subject.update(task, "TASK_RUNNING")
         subject.update(task, "TASK_FAILED", message="Command exited with status 4")
     assert [call["task"] for call in subject.calls("sandbox")] == ["a.1", "b.1"]
-    subject.say("sandbox", task="a.1", text="no welcome from the controller")
+    subject.drive("sandbox", task="a.1", text="no welcome from the controller")
     assert subject.events()[-1].detail.startswith("no welcome from the controller (TASK_FAILED")
     assert subject.events() == []
     subject.pass_time(module.AUTOPSY_S)
@@ -156,7 +156,7 @@ def test_a_task_of_a_lost_agent_is_lost_and_killed_should_it_come_back(state: st
     subject.update("a.1", "TASK_RUNNING")
     subject.events()
     subject.update("a.1", state, uuid="", reason="REASON_AGENT_REMOVED", message="health check timed out")
-    subject.say("agent_lost", agent="A")
+    subject.drive("agent_lost", agent="A")
     assert [(e.group, e.state) for e in subject.events()] == [("a", "lost")]
     assert subject.state.agents() == []
     subject.calls()
@@ -166,9 +166,9 @@ def test_a_task_of_a_lost_agent_is_lost_and_killed_should_it_come_back(state: st
 
 def test_groups_that_wait_for_a_lost_agent_are_lost_with_it() -> None:
     subject = Subject(offer("O1"))
-    subject.say("rescinded", offer="O1")
+    subject.drive("rescinded", offer="O1")
     subject.launch(group("a"))
-    subject.say("agent_lost", agent="A")
+    subject.drive("agent_lost", agent="A")
     assert [(e.group, e.state) for e in subject.events()] == [("a", "lost")]
 
 
@@ -177,10 +177,10 @@ def test_after_a_failover_every_task_is_asked_for_until_it_is_confirmed() -> Non
     for task in ("a.1", "b.1"):
         subject.update(task, "TASK_RUNNING")
     subject.calls()
-    subject.say("disconnected")
+    subject.drive("disconnected")
     subject.pass_time(5)
     assert subject.calls() == []
-    subject.say("registered", framework="F", again=True)
+    subject.drive("registered", framework="F", again=True)
     subject.pass_time(0)
     assert [call["tasks"] for call in subject.calls("reconcile")] == [[], ["a.1", "b.1"]]
     subject.update("a.1", "TASK_RUNNING", uuid="", reason="REASON_RECONCILIATION")
@@ -206,9 +206,9 @@ def test_offers_that_nobody_needs_are_declined_and_suppressed_until_the_next_lau
 
 def test_a_group_that_gets_no_offer_is_given_up_and_the_agent_known_to_be_fuller() -> None:
     subject = Subject(offer("O1", cpus=4.0))
-    subject.say("rescinded", offer="O1")
+    subject.drive("rescinded", offer="O1")
     subject.launch(group("a", cpus=2.0))
-    subject.say("offers", offers=[offer("O2", cpus=1.0)])
+    subject.drive("offers", offers=[offer("O2", cpus=1.0)])
     assert subject.calls("accept") == []
     subject.pass_time(module.OFFER_WITHIN_S)
     (event,) = subject.events()
@@ -230,13 +230,13 @@ def test_a_killed_group_is_killed_until_it_is_gone_and_one_that_waits_never_star
     subject.launch(group("b"))
     subject.state.kill(["b"], subject.now)
     assert [(e.group, e.state) for e in subject.events()] == [("b", "killed")]
-    subject.say("offers", offers=[offer("O2")])
+    subject.drive("offers", offers=[offer("O2")])
     assert subject.calls("accept") == []
 
 
 def test_a_framework_that_was_removed_loses_its_groups_and_launches_no_more() -> None:
     subject = Subject(offer("O1"), group("a"))
-    subject.say("error", message="Framework has been removed")
+    subject.drive("error", message="Framework has been removed")
     assert [(e.group, e.state, e.detail) for e in subject.events()] == [("a", "lost", "Framework has been removed")]
     with pytest.raises(ClusterError, match="Framework has been removed"):
         subject.launch(group("b"))
@@ -310,11 +310,11 @@ def test_whatever_happens_offers_are_used_once_and_every_group_is_accounted_for(
                     pass
             case ("offer", agent, cpus):
                 held[f"O{number}"] = cpus
-                subject.say("offers", offers=[offer(f"O{number}", agent, cpus=cpus)])
+                subject.drive("offers", offers=[offer(f"O{number}", agent, cpus=cpus)])
             case ("rescind",) if held:
                 name = min(held)
                 del held[name]
-                subject.say("rescinded", offer=name)
+                subject.drive("rescinded", offer=name)
             case ("update", state) if alive:
                 task = min(alive)
                 reason = {"reason": "REASON_INVALID_OFFERS"} if state == "TASK_DROPPED" else {}
@@ -322,14 +322,14 @@ def test_whatever_happens_offers_are_used_once_and_every_group_is_accounted_for(
                 if state != "TASK_RUNNING":
                     del alive[task]
             case ("lose", agent):
-                subject.say("agent_lost", agent=agent)
+                subject.drive("agent_lost", agent=agent)
                 held = {n: c for n, c in held.items() if n in subject.state._offered.offers}
                 for task in [t for t, a in alive.items() if a == agent]:
                     del alive[task]
                     subject.update(task, "TASK_UNREACHABLE", agent=agent, uuid="")
             case ("again",):
                 held.clear()
-                subject.say("registered", framework="F", again=True)
+                subject.drive("registered", framework="F", again=True)
             case ("time", seconds):
                 subject.pass_time(seconds)
         settle()

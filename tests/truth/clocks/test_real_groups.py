@@ -124,7 +124,7 @@ def offsets_are_true(clocks: dict[str, AgentClock]) -> None:
         assert not clock.same_host
         assert clock.jumps == 0
         assert abs(clock.offset_ns - way.ahead_s * 10**9) <= clock.error_ns
-        assert clock.rtt_min_ns >= way.there.least_ns + way.back.least_ns
+        assert clock.rtt_min_ns >= way.to_host.least_ns + way.back.least_ns
 
 
 def latencies_are_true(store: RunStore, result: StepResult, clocks: dict[str, AgentClock]) -> None:

@@ -41,7 +41,7 @@ class Case:
     """A host, and the way to it."""
 
     clock: Clock
-    there: Delay = AT_ONCE
+    to_host: Delay = AT_ONCE
     back: Delay = AT_ONCE
 
 
@@ -51,12 +51,12 @@ LATER = -(time.monotonic_ns() * 9 // 10)
 CASES = {
     "near": Case(Clock()),
     "ahead": Case(Clock(offset_ns=10**17), Delay(2 * MS), Delay(2 * MS)),
-    "fast, late there": Case(Clock(offset_ns=LATER, drift=5e-4), there=Delay(8 * MS)),
+    "fast, late there": Case(Clock(offset_ns=LATER, drift=5e-4), to_host=Delay(8 * MS)),
     "slow, late back": Case(Clock(offset_ns=10**14, drift=-5e-4), back=Delay(8 * MS)),
     "swings, jitters": Case(
         Clock(offset_ns=10**9, drift=3e-5, wander=1e-6, swing_s=3), Delay(MS, 30 * US), Delay(MS, 30 * US)
     ),
-    "jitters there": Case(Clock(drift=-1e-4), there=Delay(3 * MS, 30 * US)),
+    "jitters there": Case(Clock(drift=-1e-4), to_host=Delay(3 * MS, 30 * US)),
 }
 
 
@@ -116,7 +116,7 @@ def seen() -> Iterator[Seen]:
         for client, name in names.items():
             case = CASES[name]
             controller.roster.expect(name, [client])
-            forwarders[name] = Forwarder(controller.endpoint, case.there, case.back, seed=client)
+            forwarders[name] = Forwarder(controller.endpoint, case.to_host, case.back, seed=client)
             stack.callback(forwarders[name].close)
             host = SimulatedHost(name, client, case.clock, controller.environment, forwarders[name].endpoint)
             stack.callback(host.close)
@@ -151,9 +151,9 @@ def test_the_bound_is_half_the_shortest_round_trip_and_little_more(seen: Seen, n
 @pytest.mark.parametrize("name", CASES)
 def test_round_trips_hold_what_the_forwarder_added(seen: Seen, name: str) -> None:
     forwarder, case = seen.forwarders[name], CASES[name]
-    assert min(forwarder.there_ns) >= case.there.least_ns
+    assert min(forwarder.to_host_ns) >= case.to_host.least_ns
     assert min(forwarder.back_ns) >= case.back.least_ns
-    added_ns = min(forwarder.there_ns) + min(forwarder.back_ns)
+    added_ns = min(forwarder.to_host_ns) + min(forwarder.back_ns)
     assert all(step.clocks[name].rtt_min_ns >= added_ns for step in seen.steps)
 
 
