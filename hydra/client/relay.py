@@ -242,5 +242,5 @@ class _Relay:
         *lines, self._torn = (self._torn + data).split(b"\n")
         for line in lines:
             death = json.loads(line)
-            self._relaying.exited(ChildExit(ids=[death.pop("id")], seq=1, **death))
+            self._relaying.take_exit(ChildExit(ids=[death.pop("id")], seq=1, **death))
         return True

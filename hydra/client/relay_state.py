@@ -294,7 +294,7 @@ class RelayState:
             self._ends.to_client(connection.name, self._welcome)
             self._joined.add(connection.ids, now_ns)
 
-    def exited(self, exit_: ChildExit) -> None:
+    def take_exit(self, exit_: ChildExit) -> None:
         """Records that the process of these clients has ended."""
         if not exit_.replaced:
             self._final_exits.update(dict.fromkeys(exit_.ids, exit_))

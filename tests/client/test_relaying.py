@@ -50,7 +50,7 @@ class Group:
     def ends(self, client: int, status: int, *, replaced: bool = False) -> wire.ChildExit:
         """The first process of the client does."""
         dead = wire.ChildExit(ids=[client], seq=1, incarnation=0, pid=1000 + client, status=status, replaced=replaced)
-        self.relaying.exited(dead)
+        self.relaying.take_exit(dead)
         return dead
 
     def work(self, after_ns: int = 0) -> list[wire.FromClient]:
