@@ -172,7 +172,7 @@ class Impairments:
     """The impairments of one subscriber in one step; if several overlap, the first in the list counts.
 
     Attributes:
-        gone: whether the subscriber has no connection.
+        is_absent: whether the subscriber has no connection.
     """
 
     def __init__(self, impairments: Sequence[Impairment]) -> None:

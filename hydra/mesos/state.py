@@ -86,7 +86,7 @@ class MesosState:
         framework: the framework's id; "" before it is registered.
         connected: whether a master is connected now.
         fatal: why this framework cannot continue, or "".
-        agents_there: how many agents the master has; None if the master did not report it.
+        agent_count: how many agents the master has; None if the master did not report it.
     """
 
     def __init__(self, program: TaskProgram) -> None:

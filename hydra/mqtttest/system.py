@@ -44,7 +44,7 @@ class SingleServer:
     """A single mosquitto, embedded or on an agent; it forms no clusters. See :class:`hydra.system.ServerCluster`.
 
     Arguments:
-        told: the server's limits for one client.
+        join: the server's limits for one client.
         authority: the CA of the server's certificate; None: it uses no TLS.
     """
 

@@ -53,7 +53,7 @@ class ServerSystem(System):
 
     Arguments:
         scenario: the scenario.
-        theirs: the address of the user's servers; "": Hydra starts servers.
+        users: the address of the user's servers; "": Hydra starts servers.
         deploy: whether Hydra's servers run as groups on agents; otherwise there is one embedded server.
         is_local: whether the servers run on this machine.
         tls: whether Hydra's servers use TLS.
