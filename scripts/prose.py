@@ -59,7 +59,7 @@ IDENTIFIER_WORDS: Final = re.compile(
     r"|patience|away|tires|anew|spells?|courses?|house|(?:no|every|some)body|whoever|remarks?|vouch)(?![a-z])"
 )
 """Words that are no part of the name of a function, class, argument, variable or attribute of Hydra."""
-_KEPT: Final = frozenset({"course", "course_s", "spells", "there", "its_course"})
+_KEPT: Final = frozenset({"course", "course_s", "spells", "there", "its_course", "run_snapshot.asked"})
 """Names that files, the protocol and notebooks have."""
 _PENDING: Final = (
     "config/",
@@ -192,7 +192,9 @@ def identifiers() -> Iterator[Hit]:
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             name = _defined(node)
-            if name not in _KEPT and IDENTIFIER_WORDS.search(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)):
+            if {name, f"{path.stem}.{name}"}.isdisjoint(_KEPT) and IDENTIFIER_WORDS.search(
+                re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+            ):
                 yield Hit(f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}", "identifier", name)
 
 

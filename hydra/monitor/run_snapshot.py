@@ -60,7 +60,7 @@ def distribution(histogram: Histogram) -> Distribution:
 class ClientCounts(NamedTuple):
     """Numbers of clients of a role in a step: needed, connected, and heard from since the step began."""
 
-    wanted: int
+    asked: int
     connected: int
     telling: int
 

@@ -131,7 +131,7 @@ def test_secrets_are_told_from_the_rest_and_found_inside_of_values() -> None:
 
 TREE = Path(__file__).resolve().parents[2]
 NATIVE = TREE / "native" / "src" / "kafka" / "common_properties.h"
-ENTRY = re.compile(r'Alike\{"([^"]+)", "([^"]*)"(?:, (0x[0-9a-f]+))?\}')
+ENTRY = re.compile(r'CommonProperty\{"([^"]+)", "([^"]*)"(?:, (0x[0-9a-f]+))?\}')
 
 
 @pytest.mark.parametrize(("table", "role"), [("BOTH", None), ("PRODUCER", "publisher"), ("CONSUMER", "subscriber")])

@@ -140,8 +140,8 @@ def test_addresses_that_the_servers_name_to_clients_and_that_do_not_answer_are_a
 
 
 def test_a_stream_that_cannot_be_removed_is_named_with_the_command_that_removes_it() -> None:
-    class Gone:
-        ours = ("hydra-s",)
+    class Unremovable:
+        created = ("hydra-s",)
 
         def delete(self, _: str) -> None:
             raise ServerError("gone")
@@ -149,7 +149,7 @@ def test_a_stream_that_cannot_be_removed_is_named_with_the_command_that_removes_
         def close(self) -> None: ...
 
     system = NatsSystem(load_scenario("nats-fixed", {"nats.servers": "h:1"}))
-    system._address, system._streams = "h:1", Gone()  # type: ignore[assignment]  # only what the end of a run uses
+    system._address, system._streams = "h:1", Unremovable()  # type: ignore[assignment]  # only what the end of a run uses
     system.close()
     assert [str(warning) for warning in system.warnings()] == [
         "hydra-s may be left at h:1; nats --server h:1 stream rm hydra-s removes it when the servers answer"

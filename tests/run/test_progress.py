@@ -236,7 +236,7 @@ def test_what_is_no_terminal_in_the_foreground_is_left_alone(what: str, terminal
 @pytest.fixture
 def keys(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keyboard]:
     """Those of the terminal, which is taken for our own."""
-    monkeypatch.setattr(Keyboard, "_ours", lambda self: True)
+    monkeypatch.setattr(Keyboard, "_is_foreground", lambda self: True)
     made = Keyboard(terminal[1].fileno())
     yield made
     made.close()

@@ -166,7 +166,7 @@ def test_servers_are_told_of_each_other_until_they_answer(
     controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     messages: list[tuple[int, Join]] = []
-    monkeypatch.setattr(controller, "tell", lambda ids, command: messages.append((*ids, command)))
+    monkeypatch.setattr(controller, "send_to", lambda ids, command: messages.append((*ids, command)))
     cluster = Slow(lambda: len(messages) > 2)
     servers = deployed(ReadyAtOnce(controller), controller, cluster=cluster)
     assert servers.start() == "h:1,h:2|h:1,h:2"
@@ -181,7 +181,7 @@ def test_a_server_starts_again_only_after_it_has_acknowledged_its_end(
     controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     messages: list[tuple[int, Join | Halt]] = []
-    monkeypatch.setattr(controller, "tell", lambda ids, command: messages.append((*ids, command)))
+    monkeypatch.setattr(controller, "send_to", lambda ids, command: messages.append((*ids, command)))
     monkeypatch.setattr(module, "accepts", lambda *_: True)
     monkeypatch.setattr(module, "RESEND_EVERY_S", 0.0)
     before, engine, last = set(threading.enumerate()), ReadyAtOnce(controller), FIRST_ID + 1
@@ -215,7 +215,7 @@ def test_no_thread_is_left_of_servers_that_do_not_come_up(
 ) -> None:
     before, engine = set(threading.enumerate()), ReadyAtOnce(controller)
     ended = GroupEvent("servers-1", "failed", "a", "exit status 1")
-    monkeypatch.setattr(controller, "tell", lambda *_: setattr(engine, "data", [ended]))
+    monkeypatch.setattr(controller, "send_to", lambda *_: setattr(engine, "data", [ended]))
     with pytest.raises(ServerError, match="servers-1 on host-a failed"):
         deployed(engine, controller).start()
     wait_until(lambda: set(threading.enumerate()) <= before, "the end of the threads", saw=threading.enumerate)

@@ -35,7 +35,7 @@ class Subject(Stated[KubernetesState]):
         super().__init__(KubernetesState(FAMILY, ((31000, 31003),)))
         self.list_nodes(*(nodes or ("n1", "n2")), cpu=cpu)
 
-    def say(self, kind: str, **fields: Any) -> None:
+    def drive(self, kind: str, **fields: Any) -> None:
         super().drive(kind, **fields)
         self.state.tick(self.now)  # as its owner does
 
