@@ -38,7 +38,7 @@ from hydra.natstest.program import NatsProgram
 from hydra.natstest.system import NatsCluster
 from hydra.store.database import RunStore
 from hydra.system import ServerCluster
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 
 HOST: Final = "127.0.0.1"
 _UP_WITHIN_S: Final = 60.0
@@ -104,7 +104,7 @@ def server_up(name: str) -> float:
     """Seconds until a server that Hydra starts answers, without its warm-up."""
     program, cluster = SERVERS[name]()
     with tempfile.TemporaryDirectory() as folder:
-        server = EmbeddedServer(program, cluster, Path(folder) / "server", warm=False)
+        server = LocalServer(program, cluster, Path(folder) / "server", warm=False)
         began = time.perf_counter()
         with server:
             return time.perf_counter() - began

@@ -98,7 +98,7 @@ class RefusedKeyError(ConfigError):
         self.key, self.reason = key, reason
         self.causes: tuple[str, ...] = ()
 
-    def said_of(self, flag: str, flags: Mapping[str, str]) -> ConfigError:
+    def naming(self, flag: str, flags: Mapping[str, str]) -> ConfigError:
         """The same error, which names the flag that replaced the key, and the flags of other keys.
 
         Args:

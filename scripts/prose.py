@@ -20,7 +20,7 @@ from typing import Final, Literal, NamedTuple
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 Scope = Literal["messages", "pages", "docstrings"]
-"""Messages, help and column definitions; README and docs; docstrings and comments."""
+"""Messages, help and column definitions; README and docs; docstrings and comments, also those of the tests."""
 SCOPES: Final[tuple[Scope, ...]] = ("messages", "pages", "docstrings")
 
 PATTERNS: Final = {
@@ -53,6 +53,27 @@ PATTERNS: Final = {
 }
 # What begins with "Of" or "Those of" and has no verb: a sentence without a subject.
 PATTERNS["no subject"] = re.compile(r"(?:^|(?<=[.:;] ))(?:Of|Those of|As in|Likewise)\b[^.;,]{0,50}\.(?=\s|$)")
+
+IDENTIFIER_WORDS: Final = re.compile(
+    r"(?i)(?<![a-z])(?:(?:un)?told|tells?|said|says?|theirs|ours|mine|it|(?:un)?heed(?:ed)?|grave|gone|asked|there|beside"
+    r"|patience|away|tires|anew|spells?|courses?|house|(?:no|every|some)body|whoever|remarks?|vouch)(?![a-z])"
+)
+"""Words that are no part of the name of a function, class, argument, variable or attribute of Hydra."""
+_KEPT: Final = frozenset({"course", "course_s", "spells", "there", "its_course", "run_snapshot.asked"})
+"""Names that files, the protocol and notebooks have."""
+_PENDING: Final = (
+    "config/",
+    "measure/",
+    "model/",
+    "report/",
+    "store/",
+    "sweep/",
+    "run/launcher",
+    "run/run_metadata",
+    "run/runner",
+    "run/step.",
+)
+"""Parts of Hydra whose identifiers were not renamed yet."""
 
 _QUOTED: Final = re.compile(
     r'^(```|~~~).*?^\1|``[^`]+``|`[^`\n]+`|"[^"\n]{1,160}"|“[^”]{1,160}”|\]\([^)]*\)|<!--.*?-->'
@@ -91,6 +112,9 @@ def texts(scope: Scope) -> Iterator[Text]:
         return
     for path in sorted((ROOT / "hydra").rglob("*.py")):
         yield from _of_python(path)[scope]
+    if scope == "docstrings":
+        for path in sorted((ROOT / "tests").rglob("*.py")):
+            yield from _of_python(path)[scope]
     for path in sorted((ROOT / "native" / "src").rglob("*.[ch]*")):
         found = (_CC_STRING if scope == "messages" else _CC_COMMENT).finditer(path.read_text(encoding="utf-8"))
         yield from _enough(path, path.read_text(encoding="utf-8"), found)
@@ -159,6 +183,30 @@ def hits(scope: Scope) -> Iterator[Hit]:
                 at = int(line) + plain.count("\n", 0, found.start())
                 excerpt = " ".join(text.words[max(0, found.start() - 40) : found.end() + 40].split())
                 yield Hit(f"{file}:{at}", name, excerpt)
+
+
+def identifiers() -> Iterator[Hit]:
+    """Every definition in ``hydra/`` whose name has a word that is not to be used."""
+    for path in sorted((ROOT / "hydra").rglob("*.py")):
+        if path.relative_to(ROOT / "hydra").as_posix().startswith(_PENDING):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            name = _defined(node)
+            if {name, f"{path.stem}.{name}"}.isdisjoint(_KEPT) and IDENTIFIER_WORDS.search(
+                re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+            ):
+                yield Hit(f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}", "identifier", name)
+
+
+def _defined(node: ast.AST) -> str:
+    """The name that a node defines; "" if it defines none."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return node.name
+    if isinstance(node, ast.arg):
+        return node.arg
+    if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+        return node.id if isinstance(node, ast.Name) else node.attr
+    return ""
 
 
 def main(words: list[str]) -> None:

@@ -43,7 +43,7 @@ def joined(clients: list[int], incarnation: int = 0, pid: int | None = None) -> 
 
 
 def framed(answer: wire.FromClient) -> tuple[bytes, bytes | None]:
-    """What a relay says, in frames: the reports of subscribers are a batch."""
+    """A relay's message in frames: the reports of subscribers are a batch."""
     if not isinstance(answer, wire.Report) or answer.subscriber is None:
         return wire.encode(answer), None
     columns, payload = batch.encode([(answer.ids[0], answer.subscriber)], ())
@@ -52,14 +52,14 @@ def framed(answer: wire.FromClient) -> tuple[bytes, bytes | None]:
 
 @dataclass
 class Channel(System):
-    """A publisher and subscribers that answer at once, each by a relay, over a channel that loses what it is told to.
+    """A publisher and subscribers that answer at once, each by a relay, over a channel that loses chosen messages.
 
-    ``report_after_s`` says how long a subscriber drains, ``start_ack_after_s`` how long a client takes to acknowledge a
+    ``report_after_s`` is how long a subscriber drains, ``start_ack_after_s`` how long a client takes to acknowledge a
     start, ``unacknowledged`` what the publisher reports as that, ``proof_of`` what readiness depends on beside the
     processes, ``log`` how much is in the servers' log, one time that it is asked for after the other,
     ``reads_stored`` whether subscribers read when all is sent, ``all_sent_after_s`` when the publisher has sent 500,
     ``elsewhere`` which clients are on another host, each on one of its own, and what that host's clock shows at a time
-    of ours (ns), where it has COUNTERS; ``told_at`` is what has been sent, with the time (ns) and the client, ``told``
+    of the test (ns), where it has COUNTERS; ``timed_messages`` has the messages to clients, with time and id, ``told``
     without the time; ``polls`` is how often it was looked what has come.
     """
 
@@ -75,7 +75,7 @@ class Channel(System):
     elsewhere: Mapping[int, Callable[[int], int]] = field(default_factory=dict)
     now_ns: int = 10**12
     polls: int = 0
-    told_at: list[tuple[int, int, wire.FromController]] = field(default_factory=list)
+    timed_messages: list[tuple[int, int, wire.FromController]] = field(default_factory=list)
     evicted: list[int] = field(default_factory=list)
     died: BitMap = field(default_factory=BitMap)
     renewed: BitMap = field(default_factory=BitMap)
@@ -87,22 +87,22 @@ class Channel(System):
         self._seq = 0
         self._counts: defaultdict[tuple[object, ...], int] = defaultdict(int)
         self._coming: list[tuple[int, int, int, wire.FromClient]] = []
-        self._said = 0
+        self._sent = 0
         self._started: dict[int, int] = {}
         for client in everyone:
-            there = {"boot_id": f"boot-{client}"} if client in self.elsewhere else {}
+            present = {"boot_id": f"boot-{client}"} if client in self.elsewhere else {}
             role = "publisher" if client in self.publishers else "subscriber"
             agent = self.agents()[client]
-            said = hello([client], group=f"g-{client}", role=role, agent=agent, **there)
-            self.roster.expect(said.group, [client])
-            self._hear(client, said)
+            text = hello([client], group=f"g-{client}", role=role, agent=agent, **present)
+            self.roster.expect(text.group, [client])
+            self._hear(client, text)
             self._hear(client, joined([client]))
         self._watchers = {client: self._watcher(client) for client in everyone}
 
     def _watcher(self, client: int) -> HostMonitor:
         return HostMonitor(
             [client],
-            lambda message: self._say(client, message, _TICK_NS / 1e9),
+            lambda message: self._send(client, message, _TICK_NS / 1e9),
             lambda: COUNTERS,
             (lambda: [THREAD]) if client in self.publishers else None,
             lambda: self.elsewhere[client](self.now_ns) if client in self.elsewhere else self.now_ns,
@@ -122,16 +122,16 @@ class Channel(System):
 
     @property
     def data(self) -> list[tuple[int, wire.FromController]]:
-        return [(client, message) for _, client, message in self.told_at]
+        return [(client, message) for _, client, message in self.timed_messages]
 
     # --- a controller ----------------------------------------------------------------------------------------------
 
-    def tell(self, ids: BitMap, message: wire.FromController) -> None:
+    def send_to(self, ids: BitMap, message: wire.FromController) -> None:
         for client in ids:
-            self.told_at.append((self.now_ns, client, message))
+            self.timed_messages.append((self.now_ns, client, message))
             if not self._lost(client, message):
                 for answer, after_s in self._answers(client, message):
-                    self._say(client, answer, after_s)
+                    self._send(client, answer, after_s)
 
     def wait_until(self, condition: Callable[[], bool], timeout_s: float) -> bool:
         until_ns = self.now_ns + timeout_s * 1e9
@@ -159,7 +159,7 @@ class Channel(System):
         if not self._lost(client, ping):
             shown_ns = self.elsewhere[client](self.now_ns + _TICK_NS // 2)
             answer = wire.Ack(ids=[client], seq=1, epoch=0, command="ping", time_ns=shown_ns, echo=ping.time_ns)
-            self._say(client, answer, _TICK_NS / 1e9)
+            self._send(client, answer, _TICK_NS / 1e9)
 
     def watch_hosts(self, epoch: int, every_s: float) -> None:
         self.roster.watch.begin(epoch, every_s)
@@ -168,7 +168,7 @@ class Channel(System):
         self.roster.watch.end()
 
     def _watched(self) -> None:
-        """Every relay hears at once what it is told, and does what is due."""
+        """Every relay hears at once what it is sent, and does what is due."""
         for identity, watch in self.roster.watch.due(self.now_ns):
             client = int(identity)
             if not self._lost(client, watch):
@@ -177,9 +177,9 @@ class Channel(System):
             watcher.work()
 
     def complain(self, text: str) -> None:
-        """The publisher says that it cannot go on."""
+        """The publisher reports that it cannot continue."""
         epoch = self.roster.answers.epoch
-        self._say(PUBLISHER, wire.Error(ids=[PUBLISHER], seq=1, epoch=epoch, message=text), 0)
+        self._send(PUBLISHER, wire.Error(ids=[PUBLISHER], seq=1, epoch=epoch, message=text), 0)
 
     # --- a deployment ----------------------------------------------------------------------------------------------
 
@@ -250,11 +250,11 @@ class Channel(System):
         self._counts[kind] += 1
         return self.loses(client, message, self._counts[kind])
 
-    def _say(self, client: int, answer: wire.FromClient, after_s: float) -> None:
-        """The client's relay says it so much later, unless it is lost."""
+    def _send(self, client: int, answer: wire.FromClient, after_s: float) -> None:
+        """The client's relay sends it that much later, unless it is lost."""
         if not self._lost(client, answer):
-            self._said += 1
-            heapq.heappush(self._coming, (self.now_ns + round(after_s * 1e9), self._said, client, answer))
+            self._sent += 1
+            heapq.heappush(self._coming, (self.now_ns + round(after_s * 1e9), self._sent, client, answer))
 
     def _hear(self, client: int, answer: wire.FromClient) -> None:
         self._seq += 1
@@ -276,8 +276,8 @@ class Channel(System):
                 if publishes and self.all_sent_after_s is not None:
                     done_ns = message.start_at_ns + round(self.all_sent_after_s * 1e9)
                     after_s = (StepClock(message.clock).monotonic_ns_of(done_ns) - self.now_ns) / 1e9
-                    told = wire.Progress(ids=[client], seq=1, epoch=message.epoch, messages=500, time_ns=done_ns)
-                    yield told, after_s
+                    progress = wire.Progress(ids=[client], seq=1, epoch=message.epoch, messages=500, time_ns=done_ns)
+                    yield progress, after_s
             case wire.Stop() if publishes and self._started.get(client) == message.epoch:
                 yield wire.Report(ids=[client], seq=1, **of, publisher=_sent(self.unacknowledged)), 0
             case wire.Stop() if not publishes:

@@ -51,7 +51,7 @@ def needs_kafka() -> None:
 
 @pytest.fixture(scope="session")
 def broker(needs_kafka: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedBroker]:
-    """A Kafka for all tests of this process; whoever uses it takes topics of its own."""
+    """A Kafka for all tests of this process; each test takes its own topics."""
     with EmbeddedBroker(tmp_path_factory.mktemp("kafka") / "broker") as running:
         yield running
 

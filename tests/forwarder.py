@@ -37,9 +37,9 @@ class Frame:
 
 
 class TcpForwarder:
-    """Stands between a server (``host:port``) and whoever connects to :attr:`address`.
+    """Stands between a server (``host:port``) and a client that connects to :attr:`address`.
 
-    A subclass says with :meth:`connected` what is done with each connection.
+    A subclass defines in :meth:`connected` what is done with each connection.
     """
 
     def __init__(self, server: str) -> None:
@@ -72,7 +72,7 @@ class TcpForwarder:
         thread.start()
 
     def _until_closed(self, work: Callable[..., None], *arguments: object) -> None:
-        # A socket that is gone, on either side or because of close(), ends the connection.
+        # A closed socket, on either side or because of close(), ends the connection.
         with contextlib.suppress(OSError):
             work(*arguments)
 
@@ -112,7 +112,7 @@ class CuttingForwarder(TcpForwarder):
 
 
 class FrameForwarder(TcpForwarder):
-    """Stands between a server's endpoint (``tcp://host:port``) and whoever connects to :attr:`endpoint`.
+    """Stands between a server's endpoint (``tcp://host:port``) and a client that connects to :attr:`endpoint`.
 
     Everything passes at once; a subclass overrides :meth:`to_client` or :meth:`to_server`.
     """
@@ -153,12 +153,12 @@ class FrameForwarder(TcpForwarder):
             for frame in _frames(source.makefile("rb", buffering=1 << 20).read):
                 pass_on(target, frame)
         finally:
-            # Both sides learn of it; a client connects anew.
+            # Both sides learn of it; a client connects again.
             hang_up(source, target)
 
 
 def hang_up(*ends: socket.socket) -> None:
-    """Ends connections, also those that have ended already; whoever reads from one learns of it."""
+    """Ends connections, also those that have ended already; a process that reads from one learns of it."""
     for end in ends:
         with contextlib.suppress(OSError):
             end.shutdown(socket.SHUT_RDWR)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-HOUSE = Path(__file__).resolve().parents[1] / "hydra"
+PACKAGE = Path(__file__).resolve().parents[1] / "hydra"
 Sources = Mapping[str, str]
 """Module name → its text."""
 _IMPORT = re.compile(r"^[ \t]*((?:import|from\s+[\w.]+\s+import)\s+(?:\([^)]*\)|[^\n]*))", re.MULTILINE)
@@ -26,8 +26,8 @@ def statements(text: str) -> list[tuple[int, ast.stmt]]:
 @cache
 def sources() -> Sources:
     found = {}
-    for path in sorted(HOUSE.rglob("*.py")):
-        parts = path.relative_to(HOUSE.parent).with_suffix("").parts
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
         found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path.read_text()
     return found
 
@@ -38,7 +38,7 @@ def imports(module: str, text: str, known: Sources) -> Iterator[tuple[int, str]]
         if isinstance(node, ast.Import):
             yield from ((line, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            # The house is written with absolute imports; a relative one is resolved as if in a module, not a package.
+            # Hydra has absolute imports; a relative one is resolved as if in a module, not a package.
             base = ".".join(module.split(".")[: -node.level]) if node.level else ""
             origin = ".".join(part for part in (base, node.module) if part)
             for alias in node.names:

@@ -1,4 +1,4 @@
-"""What a user may get wrong: one line that says what, where and what to try, exit code 2, and nothing is made."""
+"""What a user may get wrong: one line with what, where and what to try, exit code 2, and nothing is made."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hydra.run import launcher
 from tests.suite.waiting import LONG_S
 
 Refused = Callable[[Sequence[str]], str]
-"""What the command says, in this process: that takes milliseconds where a command of its own takes a second."""
+"""The output of the command, in this process: that takes milliseconds where a command of its own takes a second."""
 LONG = "x" * 300
 ZMQ = ("zmqfixed", "--clients", "2")
 KAFKA = ("kafka-fixed", "--clients", "2", "--bootstrap", "127.0.0.1:1")
@@ -75,7 +75,7 @@ def checked(code: object, out: str, err: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         # numbers
         ((*ZMQ, "--rate", "abc"), "neither messages per second nor max"),
@@ -414,17 +414,17 @@ def checked(code: object, out: str, err: str) -> str:
     ],
 )
 def test_bad_input_is_one_line_with_exit_code_2_and_makes_nothing(
-    folder: Path, files: Path, words: Sequence[str], said: str, refused: Refused
+    folder: Path, files: Path, words: Sequence[str], text: str, refused: Refused
 ) -> None:
     assert files == folder.parent
     before = sorted(files.iterdir())
-    assert said in refused(words)
+    assert text in refused(words)
     assert not list(folder.iterdir())
     assert sorted(files.iterdir()) == before
 
 
 @pytest.mark.parametrize(
-    ("words", "environment", "said"),
+    ("words", "environment", "text"),
     [
         (("broker", "up"), {"HOME": "/proc", "XDG_STATE_HOME": ""}, "check that the folder exists"),
         (("broker", "status"), {"XDG_STATE_HOME": "/dev/null"}, "a part of the path is no folder"),
@@ -437,10 +437,10 @@ def test_bad_input_is_one_line_with_exit_code_2_and_makes_nothing(
     ],
 )
 def test_surroundings_that_cannot_be_used_are_one_line(
-    words: Sequence[str], environment: Mapping[str, str], said: str, folder: Path, refused: Refused
+    words: Sequence[str], environment: Mapping[str, str], text: str, folder: Path, refused: Refused
 ) -> None:
     with patch.dict(os.environ, environment):
-        assert said in refused(words)
+        assert text in refused(words)
     assert not list(folder.iterdir())
 
 

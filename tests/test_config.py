@@ -30,7 +30,7 @@ duration_s = 1
 
 
 def refused(reading: Callable[..., object], *arguments: object) -> str:
-    """The one line that says what is wrong."""
+    """The one line that states what is wrong."""
     with pytest.raises(ConfigError) as caught:
         reading(*arguments)
     assert "\n" not in str(caught.value)
@@ -141,15 +141,15 @@ def test_values_of_the_published_sweep_go_before_the_file_and_behind_flags(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("more", "given", "says"),
+    ("more", "given", "expected"),
     [
         ("", True, "published: the scenario has no published sweep; leave out --published"),
         ("[published]\nclients = [1]\n", True, "clients: unknown key; this key belongs into [sweep]"),
         ("[published.sweep]\nclients = [1]\n", "often", "published: must be a valid boolean, not 'often'"),
     ],
 )
-def test_a_published_sweep_that_cannot_be_is_refused(tmp_path: Path, more: str, given: object, says: str) -> None:
-    assert says in refused(load_scenario, scenario_file(tmp_path, MINIMAL + more), {"published": given})
+def test_a_published_sweep_that_cannot_be_is_refused(tmp_path: Path, more: str, given: object, expected: str) -> None:
+    assert expected in refused(load_scenario, scenario_file(tmp_path, MINIMAL + more), {"published": given})
 
 
 def test_an_installed_conf_is_found_before_the_repositorys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,7 +214,7 @@ def test_a_secret_is_not_repeated_in_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("overrides", "says"),
+    ("overrides", "expected"),
     [
         ({"sweep.clints": [1]}, "sweep.clints: unknown key; did you mean clients?"),
         ({"settings.msg_bach": 1}, "settings.msg_bach: unknown key; did you mean msg_batch?"),
@@ -257,14 +257,14 @@ def test_a_secret_is_not_repeated_in_an_error() -> None:
         ({"subscriber.constraints": [["hostname", "MAX_PER", "x"]]}, "MAX_PER needs a number of at least 1"),
     ],
 )
-def test_a_wrong_key_or_value_is_named_with_its_remedy(overrides: dict[str, object], says: str) -> None:
+def test_a_wrong_key_or_value_is_named_with_its_remedy(overrides: dict[str, object], expected: str) -> None:
     text = refused(load_scenario, "kafka-batch", overrides)
-    assert says in text
+    assert expected in text
     assert "kafka-batch.toml" in text
 
 
 @pytest.mark.parametrize(
-    ("overrides", "says"),
+    ("overrides", "expected"),
     [
         ({"server.count": 0}, "server: count must be at least 1, not 0"),
         ({"server.count": "two"}, "server.count: must be"),
@@ -283,8 +283,8 @@ def test_a_wrong_key_or_value_is_named_with_its_remedy(overrides: dict[str, obje
         ({"servr.count": 3}, "servr: unknown key; did you mean server?"),
     ],
 )
-def test_brokers_that_cannot_be_are_refused(overrides: dict[str, object], says: str) -> None:
-    assert says in refused(load_scenario, "kafka-fixed", overrides)
+def test_brokers_that_cannot_be_are_refused(overrides: dict[str, object], expected: str) -> None:
+    assert expected in refused(load_scenario, "kafka-fixed", overrides)
 
 
 def test_a_broker_asks_for_what_one_takes_unless_the_scenario_says_otherwise(tmp_path: Path) -> None:
@@ -296,7 +296,7 @@ def test_a_broker_asks_for_what_one_takes_unless_the_scenario_says_otherwise(tmp
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "expected"),
     [
         ("system = zmq", "not TOML: Invalid value (at line 1"),
         ("a = 1\na = 2", "not TOML"),
@@ -307,24 +307,24 @@ def test_a_broker_asks_for_what_one_takes_unless_the_scenario_says_otherwise(tmp
         (MINIMAL.replace("duration_s", "duration"), "duration: unknown key; did you mean duration_s"),
     ],
 )
-def test_a_malformed_file_is_named(tmp_path: Path, text: str, says: str) -> None:
-    said = refused(load_scenario, scenario_file(tmp_path, text))
-    assert says in said
-    assert "mine.toml" in said
+def test_a_malformed_file_is_named(tmp_path: Path, text: str, expected: str) -> None:
+    output = refused(load_scenario, scenario_file(tmp_path, text))
+    assert expected in output
+    assert "mine.toml" in output
 
 
 @pytest.mark.parametrize(("key", "value", "setting"), [("series", ["nodrop"], "nodrop"), ("sndhwms", [10], "sndhwm")])
 def test_a_search_that_takes_another_systems_setting_is_refused(key: str, value: list[object], setting: str) -> None:
-    says = f"sweep.search.{key}: takes the setting {setting}, which system kafka does not have; leave it out"
-    assert says in refused(load_scenario, "kafka-rate", {f"sweep.search.{key}": value})
+    expected = f"sweep.search.{key}: takes the setting {setting}, which system kafka does not have; leave it out"
+    assert expected in refused(load_scenario, "kafka-rate", {f"sweep.search.{key}": value})
     assert load_scenario("zmqrate", {f"sweep.search.{key}": value}).sweep.decided
 
 
 @pytest.mark.parametrize("name", ["zmqrat", "nowhere/x.toml", "x.toml"])
 def test_a_missing_scenario_lists_the_known_ones_and_tells_the_nearest(name: str) -> None:
-    said = refused(load_scenario, name)
-    assert all(known in said for known in scenarios())
-    assert ("did you mean zmqrate" in said) == (name == "zmqrat")
+    text = refused(load_scenario, name)
+    assert all(known in text for known in scenarios())
+    assert ("did you mean zmqrate" in text) == (name == "zmqrat")
 
 
 # --- the cluster ---------------------------------------------------------------------------------------------------
@@ -339,7 +339,7 @@ def test_an_agents_hostname_is_its_id_unless_given(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "expected"),
     [
         ("agent = 1", "agent: unknown key; did you mean agents?"),
         ("agents = 1", "agents: must be tables"),
@@ -358,12 +358,12 @@ def test_an_agents_hostname_is_its_id_unless_given(tmp_path: Path) -> None:
         ("[cluster]\nmax_group = 99999999\n[[agents]]\nid = 'a'", "max_group: must be 1 to 1000000, not 99999999"),
     ],
 )
-def test_a_wrong_cluster_file_is_named_with_its_remedy(tmp_path: Path, text: str, says: str) -> None:
+def test_a_wrong_cluster_file_is_named_with_its_remedy(tmp_path: Path, text: str, expected: str) -> None:
     path = tmp_path / "hydra.toml"
     path.write_text(text)
-    said = refused(load_cluster, path)
-    assert says in said
-    assert "hydra.toml" in said
+    output = refused(load_cluster, path)
+    assert expected in output
+    assert "hydra.toml" in output
 
 
 # --- --set ---------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The implementation of clients that nobody names."""
+"""The implementation of clients if the user names none."""
 
 from __future__ import annotations
 
@@ -105,9 +105,9 @@ def test_a_file_of_the_user_names_its_clients(built: None, tmp_path: Path) -> No
 
 
 def test_hosts_whose_programs_are_not_known_run_the_usual_clients(built: None) -> None:
-    found, remark = with_default_client("zmq-rate", resolve("zmq-rate"), {}, choose("ssh", None))
+    found, note = with_default_client("zmq-rate", resolve("zmq-rate"), {}, choose("ssh", None))
     assert found == {}
-    assert remark.startswith("pyzmq clients: whether these hosts have the native program is not known")
+    assert note.startswith("pyzmq clients: whether these hosts have the native program is not known")
 
 
 def test_a_check_notes_in_one_line_why_its_clients_are_not_native() -> None:

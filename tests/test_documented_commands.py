@@ -12,7 +12,7 @@ from typing import NoReturn
 import click
 import pytest
 
-from hydra.cli import check_command, experiment_command, interleaved_runs, measurement
+from hydra.cli import check_command, experiment_execution, interleaved_runs, measurement
 from hydra.cli.main import cli
 from hydra.cli.measurement_commands import RUNS
 from hydra.config.scenario import resolve
@@ -82,7 +82,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     context.parent.mkdir(parents=True)
     context.write_text('{"url": "nats://nats.example:4222"}')
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    for module in (measurement, experiment_command, interleaved_runs):
+    for module in (measurement, experiment_execution, interleaved_runs):
         monkeypatch.setattr(module, "carry_out", reached)
     monkeypatch.setattr(check_command, "check_scenario", checked)
 

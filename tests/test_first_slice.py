@@ -24,7 +24,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def say(program: Path, lines: list[str]) -> list[str]:
+def output_of(program: Path, lines: list[str]) -> list[str]:
     return subprocess.check_output([program], input="\n".join(lines), text=True).split()
 
 
@@ -32,7 +32,7 @@ def say(program: Path, lines: list[str]) -> list[str]:
 def test_headers_are_the_bytes_of_the_golden_files(program: Path) -> None:
     cases = json.loads((GOLDEN / "header" / "headers.json").read_text())
     lines = [f"header {c['epoch']} {c['publisher']} {c['sequence']} {c['time_ns']}" for c in cases]
-    assert say(program, lines) == [(GOLDEN / "header" / c["file"]).read_bytes()[:24].hex() for c in cases]
+    assert output_of(program, lines) == [(GOLDEN / "header" / c["file"]).read_bytes()[:24].hex() for c in cases]
 
 
 @pytest.mark.tier("test")
@@ -41,6 +41,6 @@ def test_every_latency_is_counted_where_the_golden_files_count_it(program: Path)
         case = json.loads(file.read_text())
         late = [(batch["now_ns"] - then) // 1000 for batch in case["batches"] for then in batch["times_ns"]]
         counted: dict[int, int] = {}
-        for index in map(int, say(program, [f"index {us}" for us in late])):
+        for index in map(int, output_of(program, [f"index {us}" for us in late])):
             counted[index] = counted.get(index, 0) + 1
         assert [n for pair in sorted(counted.items()) for n in pair] == case["counts"], file.stem

@@ -9,13 +9,13 @@ from graphlib import CycleError, TopologicalSorter
 
 import pytest
 
-from tests.import_graph import HOUSE, Sources, imports, sources, third_parties
+from tests.import_graph import PACKAGE, Sources, imports, sources, third_parties
 
-PLUGGED = [".".join(spec.parent.relative_to(HOUSE.parent).parts) for spec in sorted(HOUSE.rglob("spec.py"))]
+PLUGGED = [".".join(spec.parent.relative_to(PACKAGE.parent).parts) for spec in sorted(PACKAGE.rglob("spec.py"))]
 """Packages of systems and engines: entry points name them, and no module outside."""
 
-FLOORS = [
-    # A package uses packages of lower floors, and none of its own floor.
+LAYERS = [
+    # A package uses packages of lower layers, and none of its own layer.
     "model",
     "wire",
     "control events native",
@@ -41,13 +41,13 @@ def of(package: str, names: str) -> list[str]:
 PURE = [
     *of("hydra", "amounts errors model events measure analysis sweep wire"),
     *of("hydra.engine", "placement group_sizing resources pinning"),
-    *of("hydra.kubernetes", "affinity node_inventory owner_job object_names nodes pods api_errors settings"),
+    *of("hydra.kubernetes", "affinity node_inventory keeper_job object_names nodes pods api_errors settings"),
     *of("hydra.kubernetes", "settings run_health state pod_status"),
     *of("hydra.kubernetes.in_cluster", "job_state job_objects"),
     *of("hydra.mesos", "translate offers state settings"),
     *of("hydra.ssh", "facts failures hosts settings state"),
     *of("hydra.monitor", "run_snapshot metric_families"),
-    *of("hydra.control", "list_limits clock_offset watch_assignment host_looks epoch_replies"),
+    *of("hydra.control", "list_limits clock_offset watch_assignment kernel_text_requests epoch_replies"),
     *of("hydra.client", "subscriber_state time_series pacing ledger sequence_set message_topics ack_ledger"),
     *of("hydra.client", "relayed_replies relay_state"),
 ]
@@ -70,7 +70,7 @@ CHANNEL = {
     # The scenario that `hydra check` takes unless another is named, and that examples are of.
     "hydra.cli": "zmq-?rate",
 }
-"""The words that a room may say nevertheless."""
+"""The words that a package may use nevertheless."""
 
 ONLY = {"hydra.jupyter": of("hydra", "jupyter model errors store report measure sweep events analysis")}
 """All that a room may use of hydra."""
@@ -116,9 +116,9 @@ def package_of(module: str) -> str:
 
 
 @cache
-def floor(module: str) -> int:
-    """The floor of a module's package, 0 the lowest; -1 if it is in no table."""
-    return next((n for n, names in enumerate(FLOORS) if package_of(module) in names.split()), -1)
+def layer(module: str) -> int:
+    """The layer of a module's package, 0 the lowest; -1 if it is in no table."""
+    return next((n for n, names in enumerate(LAYERS) if package_of(module) in names.split()), -1)
 
 
 def breaches(known: Sources) -> list[str]:
@@ -128,17 +128,17 @@ def breaches(known: Sources) -> list[str]:
         for module, text in known.items()
         for number, used in imports(module, text, known)
         for line in judge(f"{module}:{number} imports {used}", module, used)
-    ] + [f"{m} has no place in FLOORS: decide on which floor its package is" for m in known if floor(m) < 0]
+    ] + [f"{m} has no place in LAYERS: decide on which layer its package is" for m in known if layer(m) < 0]
 
 
 def judge(fact: str, module: str, used: str) -> Iterator[str]:
     library = used.split(".")[0]
     if library == "hydra":
-        if package_of(module) != package_of(used) and floor(used) >= floor(module) >= 0:
-            yield f"{fact}: {package_of(module)!r} uses lower floors only, {package_of(used)!r} is on none of these"
-        mine, theirs = (next((package for package in PLUGGED if within(m, package)), "") for m in (module, used))
-        if theirs and mine != theirs:
-            yield f"{fact}: only entry points name {theirs}"
+        if package_of(module) != package_of(used) and layer(used) >= layer(module) >= 0:
+            yield f"{fact}: {package_of(module)!r} uses lower layers only, {package_of(used)!r} is on none of these"
+        own, others = (next((package for package in PLUGGED if within(m, package)), "") for m in (module, used))
+        if others and own != others:
+            yield f"{fact}: only entry points name {others}"
         for limited, allowed in ONLY.items():
             if within(module, limited) and not any(within(used, a) for a in allowed):
                 yield f"{fact}: {limited} uses only {', '.join(sorted(allowed))}"
@@ -169,18 +169,18 @@ def test_only_their_own_packages_name_systems() -> None:
     """What is named elsewhere is what a newcomer would have to change as well."""
     named = {}
     for module, text in sources().items():
-        said = {word.lower() for word in SYSTEMS.findall(text)}
+        output = {word.lower() for word in SYSTEMS.findall(text)}
         if any(within(module, package) for package in CHANNEL):
             may = "|".join(word for package, word in CHANNEL.items() if within(module, package))
-            said = {word.lower() for word in SYSTEMS.findall(re.sub(may, "", text, flags=re.IGNORECASE))}
-        if said and not any(within(module, package) for package in PLUGGED):
-            named[module] = said
+            output = {word.lower() for word in SYSTEMS.findall(re.sub(may, "", text, flags=re.IGNORECASE))}
+        if output and not any(within(module, package) for package in PLUGGED):
+            named[module] = output
     assert named == {}
 
 
 def test_no_file_of_tests_imports_from_another_one() -> None:
     """What several use stands in a module beside them."""
-    tests = HOUSE.with_name("tests")
+    tests = PACKAGE.with_name("tests")
     uses = re.compile(r"^\s*(?:from|import) tests\b.*\btest_", re.MULTILINE)
     assert [str(path.relative_to(tests)) for path in tests.rglob("*.py") if uses.search(path.read_text())] == []
 
@@ -205,21 +205,21 @@ def test_what_is_pure_opens_no_file() -> None:
 
 def test_every_package_in_the_tables_is_spelt_as_it_is_in_the_house() -> None:
     named = {name for names in (PURE, *LIBRARIES.values(), *ONLY.values()) for name in names}
-    named |= {f"hydra.{name}" for names in FLOORS for name in names.split()}
+    named |= {f"hydra.{name}" for names in LAYERS for name in names.split()}
     assert named - sources().keys() == set()
 
 
 @pytest.mark.parametrize(
     ("module", "text", "rule"),
     [
-        ("hydra.model", "import hydra.sweep.grid", "'model' uses lower floors only"),
-        ("hydra.sweep.grid", "from hydra.store import database", "'sweep' uses lower floors only"),
+        ("hydra.model", "import hydra.sweep.grid", "'model' uses lower layers only"),
+        ("hydra.sweep.grid", "from hydra.store import database", "'sweep' uses lower layers only"),
         ("hydra.client.pacing", "from hydra.measure import rates", "'measure' is on none of these"),
         ("hydra.sweep.grid", "def f():\n    import time", "hydra.sweep.grid:2 imports time: it is pure"),
         ("hydra.client.ledger", "import socket", "it is pure"),
         ("hydra.measure.rates", "import psutil", "it is pure"),
-        ("hydra.client.process_group", "from hydra.run.runner import run", "'client' uses lower floors only"),
-        ("hydra.wire.messages", "from ..control import controller", "'wire' uses lower floors only"),
+        ("hydra.client.process_group", "from hydra.run.runner import run", "'client' uses lower layers only"),
+        ("hydra.wire.messages", "from ..control import controller", "'wire' uses lower layers only"),
         ("hydra.cli.main", "import hydra.mesos.state", "only entry points name hydra.mesos"),
         (
             "hydra.zmqtest.pyzmq",
@@ -230,7 +230,7 @@ def test_every_package_in_the_tables_is_spelt_as_it_is_in_the_house() -> None:
         ("hydra.zmqtest.pyzmq", "from kafka import KafkaProducer", "only hydra.kafkatest may import kafka"),
         ("hydra.local.engine", "import pymesos", "only hydra.mesos.driver may import pymesos"),
         ("hydra.jupyter.report", "import hydra.config.toml", "hydra.jupyter uses only"),
-        ("hydra.helpers", "", "has no place in FLOORS"),
+        ("hydra.helpers", "", "has no place in LAYERS"),
     ],
 )
 def test_the_check_notices(module: str, text: str, rule: str) -> None:

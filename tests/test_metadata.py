@@ -1,4 +1,4 @@
-"""What files at the top say of the project agrees: name, version, licence, interpreters."""
+"""The facts of the project in files at the top agree: name, version, licence, interpreters."""
 
 from __future__ import annotations
 

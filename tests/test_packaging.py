@@ -38,12 +38,12 @@ def copied(tree: Path, *more: str) -> Path:
     return tree
 
 
-def built(kind: str, tree: Path, out: Path, **told: str) -> Path:
+def built(kind: str, tree: Path, out: Path, **reported: str) -> Path:
     """The wheel, or the sdist, of a tree."""
     out.mkdir(exist_ok=True)
     build = f"import sys; from setuptools import build_meta; build_meta.build_{kind}(sys.argv[1])"
     command = [sys.executable, "-c", build, str(out)]
-    done = subprocess.run(command, cwd=tree, env=os.environ | told, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=tree, env=os.environ | reported, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     (found,) = out.iterdir()
     return found
@@ -60,8 +60,8 @@ def test_a_wheel_takes_the_client_and_the_platform_that_it_is_told(tmp_path: Pat
     client = tmp_path / "portable"
     client.write_bytes(b"\x7fELF as it was built")
     client.chmod(0o755)
-    told = {"HYDRA_WHEEL_CLIENT": str(client), "HYDRA_WHEEL_PLATFORM": "manylinux_2_28_aarch64"}
-    found = built("wheel", copied(tmp_path / "tree"), tmp_path / "out", **told)
+    reported = {"HYDRA_WHEEL_CLIENT": str(client), "HYDRA_WHEEL_PLATFORM": "manylinux_2_28_aarch64"}
+    found = built("wheel", copied(tmp_path / "tree"), tmp_path / "out", **reported)
     assert found.name.endswith("-py3-none-manylinux_2_28_aarch64.whl")
     with zipfile.ZipFile(found) as file:
         assert file.read("hydra/native/hydra-client") == client.read_bytes()
@@ -103,9 +103,11 @@ def test_the_wheel_installs_the_command(wheel: zipfile.ZipFile) -> None:
 
 def test_the_wheel_asks_for_what_pyproject_names(wheel: zipfile.ZipFile) -> None:
     (name,) = (name for name in wheel.namelist() if name.endswith("METADATA"))
-    asked = {line.split(": ")[1] for line in wheel.read(name).decode().splitlines() if line.startswith("Requires-Dist")}
+    requests = {
+        line.split(": ")[1] for line in wheel.read(name).decode().splitlines() if line.startswith("Requires-Dist")
+    }
     project = tomllib.loads((TREE / "pyproject.toml").read_text())["project"]
-    assert set(project["dependencies"]) <= asked
+    assert set(project["dependencies"]) <= requests
 
 
 @pytest.mark.tier("quick")

@@ -1,7 +1,7 @@
 """Every path and module of Hydra's own that documentation, comments and docstrings name is there.
 
 With ``hydra/`` and without, from the root, from ``hydra/``, ``native/src`` or a folder above the text itself; a file's
-name alone (``step.py``) is that of some file. CHANGELOG tells of what was.
+name alone (``step.py``) is that of some file. CHANGELOG names earlier files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MADE = {"build", "__pycache__", "runs"}
 """Folders of what is compiled or measured."""
 PYTHON = re.compile(r'"""(.*?)"""|#([^\n]*)', re.DOTALL)
 COMMENTS = {".py": PYTHON, ".cc": re.compile("//(.*)"), ".h": re.compile("//(.*)"), ".md": re.compile("(.*)")}
-"""Where a kind of file tells of others; every other kind does behind a ``#``."""
+"""Where a kind of file names others; every other kind does after a ``#``."""
 PATH = re.compile(r"(?<![\w./~$<-])(?:[\w-]+/)+[\w.-]*\w\b(?![*<{])|(?<![\w./*-])\w+\.(?:py|cc|h)\b")
 COMMENT = re.compile("#(.*)")
 MODULE = re.compile(r"(?<![\w./*-])hydra(?:\.[A-Za-z_]\w*)+")
@@ -45,8 +45,8 @@ def names() -> frozenset[str]:
     return frozenset(path.rpartition("/")[2] for path in files())
 
 
-def told(path: str) -> Iterator[str]:
-    """The paths and modules that a file tells of."""
+def named_paths(path: str) -> Iterator[str]:
+    """The paths and modules that a file names."""
     kind = Path(path).suffix
     text = "\n".join("".join(found) for found in COMMENTS.get(kind, COMMENT).findall((ROOT / path).read_text()))
     for word in PATH.findall(text):
@@ -55,8 +55,8 @@ def told(path: str) -> Iterator[str]:
     yield from MODULE.findall(text)
 
 
-def is_there(word: str, path: str) -> bool:
-    """Whether what a file tells of exists; of a module, also what it has in it."""
+def exists(word: str, path: str) -> bool:
+    """Whether what a file names exists; of a module, also the name in it."""
     if "/" not in word and word.endswith(CODE):
         return word in names()
     if "/" in word:
@@ -83,19 +83,19 @@ def test_every_path_that_is_named_is_there(top: str) -> None:
         f"{path}: {word}"
         for path in texts
         if path.endswith(kinds) and path != "CHANGELOG.md"
-        for word in told(path)
-        if not ELSEWHERE.search(word) and not is_there(word, path)
+        for word in named_paths(path)
+        if not ELSEWHERE.search(word) and not exists(word, path)
     }
     assert sorted(dead) == []
 
 
 @pytest.mark.parametrize(
-    ("word", "there"),
+    ("word", "present"),
     [
         ("hydra/run/nosuch.py", False), ("run/nosuch.py", False), ("nosuch.py", False), ("tests/nosuch", False),
         ("hydra.nosuch.Thing", False), ("hydra.errors.NoSuch", False), ("native/src/zmq/nosuch.cc", False),
         ("hydra/errors.py", True), ("errors.py", True), ("hydra.errors.HydraError", True), ("common/clock.h", True),
     ],
 )  # fmt: skip
-def test_a_dead_path_is_found(word: str, there: bool) -> None:
-    assert is_there(word, "docs/index.md") == there
+def test_a_dead_path_is_found(word: str, present: bool) -> None:
+    assert exists(word, "docs/index.md") == present

@@ -74,16 +74,20 @@ def test_a_command_by_its_entry_point_is_imported_when_it_is_used(tmp_path: Path
 @pytest.mark.tier("test")
 def test_a_shell_completes_commands_and_flags_of_engines() -> None:
     def completed(words: str) -> set[str]:
-        asked = {"_HYDRA_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
+        requests = {
+            "_HYDRA_COMPLETE": "bash_complete",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(len(words.split(" ")) - 1),
+        }
         program = "from hydra.cli.main import cli; cli(prog_name='hydra')"
-        return {line.partition(",")[2] for line in python(program, **asked).splitlines()}
+        return {line.partition(",")[2] for line in python(program, **requests).splitlines()}
 
     assert {"zmq-rate", "zmq-fixed"} <= completed("hydra zmq")
     assert {"--rate", "--rcvhwm", "--resume", "--advertise"} <= completed("hydra zmqfixed --")
 
 
 @pytest.mark.parametrize(
-    ("entries", "says"),
+    ("entries", "expected"),
     [
         ("greet = nowhere:greet", "nowhere:greet, the entry point 'greet' of hydra.commands, cannot be loaded: No mod"),
         ("greet = greeter:greed", "greeter:greed, the entry point 'greet' of hydra.commands, cannot be loaded: mod"),
@@ -91,9 +95,11 @@ def test_a_shell_completes_commands_and_flags_of_engines() -> None:
         ("zmqrate = greeter:greet", "'zmqrate' to hydra.commands, which .* adds already; remove one of the packages"),
     ],
 )
-def test_a_damaged_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entries: str, says: str) -> None:
+def test_a_damaged_package_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entries: str, expected: str
+) -> None:
     monkeypatch.syspath_prepend(bring(tmp_path, f"[hydra.commands]\n{entries}\n"))
-    with pytest.raises(ConfigError, match=says):
+    with pytest.raises(ConfigError, match=expected):
         dict(plugins.commands())
 
 

@@ -76,7 +76,7 @@ USERS = '[kafka]\nbootstrap = "h:1"\n'
 
 
 @pytest.mark.parametrize(
-    ("text", "system", "sweep", "said"),
+    ("text", "system", "sweep", "output"),
     [
         (NAMED + "aks = 1", "kafka", "", ["sweep.points.0.aks: unknown key", "did you mean acks?"]),
         (NAMED + "publishrs = 1", "kafka", "", ["sweep.points.0.publishrs: unknown key", "did you mean publishers?"]),
@@ -112,13 +112,13 @@ USERS = '[kafka]\nbootstrap = "h:1"\n'
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(
-    tmp_path: Path, text: str, system: str, sweep: str, said: list[str]
+    tmp_path: Path, text: str, system: str, sweep: str, output: list[str]
 ) -> None:
     with pytest.raises(ConfigError) as refused:
         scenario(tmp_path, text, system, sweep, publishers=1)
     line = str(refused.value)
     assert "\n" not in line
-    for part in (str(tmp_path / "mine.toml"), *said):
+    for part in (str(tmp_path / "mine.toml"), *output):
         assert part in line
 
 

@@ -20,6 +20,11 @@ def test_no_text_has_a_word_that_another_one_replaces(scope: str) -> None:
     assert not found, f"scripts/prose.py FILE shows them; most in {files}\n{shown}"
 
 
+def test_no_identifier_has_a_word_that_a_sentence_may_not_have() -> None:
+    found = list(SCRIPT["identifiers"]())
+    assert not found, "; ".join(f"{hit.place}: {hit.excerpt}" for hit in found)
+
+
 @pytest.mark.parametrize(
     ("text", "pattern"),
     [

@@ -26,7 +26,7 @@ MORE_THAN_NAMES = {
 """What it takes to know more of a command than its name and its help: most of it by many dataclasses."""
 
 OF_CONFIGURATION = {"pydantic"}
-"""What it takes to say what is wrong with a scenario."""
+"""The modules that the error of a scenario needs."""
 
 PROGRAM = """
 import sys

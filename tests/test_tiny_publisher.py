@@ -37,21 +37,21 @@ def test_it_measures_a_step_and_leaves_nothing_behind(bench: Bench) -> None:
     assert all(100 <= a.size <= 200 and len(a.padding) == a.size - HEADER_BYTES for a in listener.data(1))
     bench.peer.wait(lambda: bool(listener.end_markers(1)), "an end marker")
     bench.quit()
-    assert bench.await_gone(program, SOON_S) == 0
+    assert bench.await_exit(program, SOON_S) == 0
 
 
 def test_nothing_stays_behind_when_whoever_launched_it_is_gone(bench: Bench) -> None:
     program = bench.launch(COMMAND, "zmq-pub", first_id=CLIENT)
     program.cut_lifeline()
-    assert bench.await_gone(program, SOON_S) == 0
+    assert bench.await_exit(program, SOON_S) == 0
 
 
 @pytest.mark.tier("test")
-@pytest.mark.parametrize(("count", "said"), [("2", "--count 2"), ("1", "HYDRA_CONTROL is missing")])
-def test_what_cannot_be_is_refused_in_one_line(count: str, said: str) -> None:
+@pytest.mark.parametrize(("count", "text"), [("2", "--count 2"), ("1", "HYDRA_CONTROL is missing")])
+def test_what_cannot_be_is_refused_in_one_line(count: str, text: str) -> None:
     words = [sys.executable, str(PROGRAM), "zmq-pub", "--group", "g", "--first-id", "0", "--count", count]
-    ours = {name: value for name, value in os.environ.items() if not name.startswith(("HYDRA_", "PYTHONSAFEPATH"))}
-    done = subprocess.run(words, env=ours, capture_output=True, text=True, check=False)
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("HYDRA_", "PYTHONSAFEPATH"))}
+    done = subprocess.run(words, env=own, capture_output=True, text=True, check=False)
     assert done.returncode == EXIT_USAGE
-    assert said in done.stderr
+    assert text in done.stderr
     assert len(done.stderr.splitlines()) == 1

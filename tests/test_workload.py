@@ -1,4 +1,4 @@
-"""What a scenario may say of its load, events and objectives, and what is refused before a run."""
+"""The load, events and objectives of a scenario, and what is refused before a run."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_many_recorded_times_become_longer_bins(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "output"),
     [
         ("", "has no line with numbers"),
         ("a\nb\n", "must have as many numbers as the first line: one or two"),
@@ -55,13 +55,13 @@ def test_many_recorded_times_become_longer_bins(tmp_path: Path) -> None:
         ("1,2\n" * 8193, "above the limit of 8192"),
     ],
 )
-def test_what_is_no_record_is_refused(text: str, said: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_what_is_no_record_is_refused(text: str, output: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=output):
         recorded(tmp_path / "l.csv", text)
 
 
 @pytest.mark.parametrize(
-    ("name", "replaced", "said"),
+    ("name", "replaced", "text"),
     [
         ("zmqfixed", {"load__shape": "recorded", "load__file": "/nowhere.csv"}, "No such file"),
         ("zmqfixed", {"load__shape": "ramp", "settings__rate": "max"}, "a load cannot have parts of the rate"),
@@ -108,5 +108,5 @@ def test_what_is_no_record_is_refused(text: str, said: str, tmp_path: Path) -> N
         ("kafka-fixed", {"settings__connect_rate": 5.0, "client": "kafka-tool"}, "does not report how it connects"),
     ],
 )
-def test_what_cannot_be_is_refused_before_the_run(name: str, replaced: dict[str, Any], said: str) -> None:
-    assert said in refused(name, **replaced)
+def test_what_cannot_be_is_refused_before_the_run(name: str, replaced: dict[str, Any], text: str) -> None:
+    assert text in refused(name, **replaced)

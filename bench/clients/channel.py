@@ -166,22 +166,24 @@ class ControlledClients:
         controller.roster.begin(epoch)
         answers = controller.roster.answers
         configure = Configure(epoch=epoch, number=1, settings=shared, publishers=[], probe=True, system=system)
-        controller.tell([PUBLISHER], configure)
+        controller.send_to([PUBLISHER], configure)
         self._await(lambda: PUBLISHER in answers.ready, "the publisher")
         endpoint = PublisherEndpoint(PUBLISHER, answers.endpoints[PUBLISHER])
-        controller.tell(self._ids, msgspec.structs.replace(configure, publishers=[endpoint]))
+        controller.send_to(self._ids, msgspec.structs.replace(configure, publishers=[endpoint]))
         self._await(lambda: len(answers.ready) == len(everyone), "the subscribers")
         offset = wall_offset_ns()
         start_ns = time.monotonic_ns() + offset + _LEAD_NS
         stop_ns = start_ns + int(seconds * 1e9)
         clock = HostClock(at_ns=0, step_ns=offset)
-        controller.tell(everyone, Start(epoch=epoch, number=2, start_at_ns=start_ns, stop_at_ns=stop_ns, clock=clock))
+        controller.send_to(
+            everyone, Start(epoch=epoch, number=2, start_at_ns=start_ns, stop_at_ns=stop_ns, clock=clock)
+        )
         self._await(lambda: time.monotonic_ns() + offset > stop_ns, "the window")
-        controller.tell(everyone, Stop(epoch=epoch, number=3, stop_at_ns=stop_ns))
+        controller.send_to(everyone, Stop(epoch=epoch, number=3, stop_at_ns=stop_ns))
         self._await(lambda: PUBLISHER in answers.publisher_reports, "the publisher's report")
         sender = answers.publisher_reports[PUBLISHER]
         total = PublisherTotal(publisher=PUBLISHER, sent=sender.sent, unacknowledged=sender.unacknowledged)
-        controller.tell(
+        controller.send_to(
             self._ids, Finish(epoch=epoch, number=4, publishers=[total], drain_max_s=_DRAIN_S, system=end())
         )
         self._await(lambda: len(answers.subscriber_reports.ids) == len(self._ids), "the reports")

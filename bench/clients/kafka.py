@@ -292,7 +292,7 @@ class _Clients:
         """Reads the log; returns the reports."""
         answers = self._begin(log.epoch)
         # A client reads from its configuration on, and measures CPU and latency from its start: both are sent at once.
-        self._controller.tell(self._ids, _configure(log.kafka, log.epoch, [PublisherEndpoint(_FIRST)]))
+        self._controller.send_to(self._ids, _configure(log.kafka, log.epoch, [PublisherEndpoint(_FIRST)]))
         self._await(self._configured(answers), "the configuration", _window(log.epoch, 0.0))
         finish = Finish(
             epoch=log.epoch,
@@ -314,7 +314,7 @@ class _Clients:
 
     def _await(self, condition: Callable[[], object], what: str, command: FromController | None = None) -> None:
         if command is not None:
-            self._controller.tell(self._ids, command)
+            self._controller.send_to(self._ids, command)
         errors = self._controller.roster.answers.errors
         if not self._controller.wait_until(lambda: bool(condition() or errors), 90) or errors:
             raise RuntimeError(f"{what}: {errors or 'no answer'}")

@@ -20,7 +20,7 @@ from hydra.model import Rate
 from hydra.mqtttest.program import MosquittoJoin, MosquittoProgram
 from hydra.mqtttest.settings import MqttSettings, MqttSpec
 from hydra.mqtttest.system import SingleServer
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 
 SIZE: Final = 128
 _WAIT_S: Final = 1.0
@@ -48,10 +48,10 @@ def _command(client: str, values: Mapping[str, Any]) -> Sequence[str]:
     return [sys.executable, "-m", __name__, forks.encoded(values)]
 
 
-def _server(folder: Path) -> EmbeddedServer:
+def _server(folder: Path) -> LocalServer:
     queued, in_flight = MqttSpec().max_queued_messages, MqttSettings().max_inflight
     limits = MosquittoJoin(max_queued_messages=queued, max_inflight_messages=in_flight)
-    return EmbeddedServer(MosquittoProgram(), SingleServer(limits), folder)
+    return LocalServer(MosquittoProgram(), SingleServer(limits), folder)
 
 
 def _lacks() -> str:

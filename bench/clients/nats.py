@@ -27,7 +27,7 @@ from hydra.model import Rate
 from hydra.natstest.program import PROGRAM, NatsProgram
 from hydra.natstest.settings import NatsSettings
 from hydra.natstest.system import NatsCluster
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 
 SIZE: Final = 128
 _TOOL: Final = "nats"
@@ -66,7 +66,7 @@ def _lacks() -> str:
 
 SIDES: Final = Sides(
     _command,
-    SharedServer(lambda folder: EmbeddedServer(NatsProgram(), NatsCluster(), folder), "nats.servers"),
+    SharedServer(lambda folder: LocalServer(NatsProgram(), NatsCluster(), folder), "nats.servers"),
     _lacks,
 )
 

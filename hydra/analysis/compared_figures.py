@@ -33,28 +33,28 @@ def measured_columns(columns: Mapping[str, Column]) -> list[str]:
     ]
 
 
-def primary(sides: Sequence[ComparedRun], asked: str = "") -> str:
+def primary(sides: Sequence[ComparedRun], wanted: str = "") -> str:
     """The primary figure of a comparison.
 
     Args:
         sides: all runs.
-        asked: the figure that the user chose; "": the default.
+        wanted: the figure that the user chose; "": the default.
 
     Raises:
         UsageError: there is no such figure, or no figure is known in all runs.
     """
     known = _known(sides)
-    if not asked:
+    if not wanted:
         if found := [name for name in sides[0].primary if name in known]:
             return found[0]
         raise UsageError("no figure is known in all of these runs", "see what was measured with hydra report")
-    if asked in known:
-        return asked
-    if asked in measured_columns(sides[0].columns):
-        raise UsageError(f"--figure {asked} is not known in all of these runs", f"known: {', '.join(known[:8])}")
-    meant = columns_meant(asked, {name: sides[0].columns[name] for name in known})
+    if wanted in known:
+        return wanted
+    if wanted in measured_columns(sides[0].columns):
+        raise UsageError(f"--figure {wanted} is not known in all of these runs", f"known: {', '.join(known[:8])}")
+    meant = columns_meant(wanted, {name: sides[0].columns[name] for name in known})
     remedy = f"did you mean {' or '.join(meant)}?" if meant else f"some known figures: {', '.join(known[:8])}"
-    raise UsageError(f"--figure {asked!r} is no figure of these runs", remedy)
+    raise UsageError(f"--figure {wanted!r} is no figure of these runs", remedy)
 
 
 def others(sides: Sequence[ComparedRun], first: str) -> list[str]:
@@ -70,7 +70,7 @@ def _searched(column: Column) -> bool:
 
 def _known(sides: Sequence[ComparedRun]) -> list[str]:
     """The figures that every side has in some repeat, in the order of the table."""
-    there = [
+    common = [
         {
             name
             for row in side.rows
@@ -80,7 +80,7 @@ def _known(sides: Sequence[ComparedRun]) -> list[str]:
         }
         for side in sides
     ]
-    return [name for name in measured_columns(sides[0].columns) if all(name in its for its in there)]
+    return [name for name in measured_columns(sides[0].columns) if all(name in its for its in common)]
 
 
 def words(column: Column) -> tuple[str, str]:

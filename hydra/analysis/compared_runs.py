@@ -156,8 +156,8 @@ def match(sides: Sequence[ComparedRun]) -> RowMatching:
     base = sides[0]
     for side in sides[1:]:
         if side.searches != base.searches:
-            told = [f"{each.name} {each.searches or 'searches for nothing'}" for each in (base, side)]
-            raise UsageError(f"these are different experiments: {', '.join(told)}", "compare runs of one kind")
+            searches = [f"{each.name} {each.searches or 'searches for nothing'}" for each in (base, side)]
+            raise UsageError(f"these are different experiments: {', '.join(searches)}", "compare runs of one kind")
     names = key_names(sides)
     found = [{_key(row, names): row for row in side.rows} for side in sides]
     for side, rows in zip(sides, found, strict=True):
@@ -220,8 +220,10 @@ def _why(sides: Sequence[ComparedRun], found: Sequence[Mapping[Key, ComparedRow]
     for name in names:
         values = [list(dict.fromkeys(dict(key).get(name) for key in rows)) for rows in found]
         if any(not set(values[0]) & set(other) for other in values[1:]):
-            told = "; ".join(f"{side.name} {', '.join(map(str, its))}" for side, its in zip(sides, values, strict=True))
-            texts.append(f"{name}: {told}")
+            values_text = "; ".join(
+                f"{side.name} {', '.join(map(str, its))}" for side, its in zip(sides, values, strict=True)
+            )
+            texts.append(f"{name}: {values_text}")
     return " — ".join(texts) or "each has other combinations of settings"
 
 

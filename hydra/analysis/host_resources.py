@@ -145,17 +145,17 @@ def host_ends(steps: Sequence[StepUsage], law: ThroughputLaw, unknown: Mapping[s
 def _end(resource: HostResource, fitted: BudgetFit, steps: Sequence[StepUsage], law: ThroughputLaw) -> ResourceEnd:
     most = max((step for step in steps if resource.name in step.hosts), key=lambda step: step.clients)
     wide = np.unique(np.geomspace(law.counts[0], _FARTHEST_END * law.largest, _DRAWN).round()).astype(int).tolist()
-    asked = [prediction.clients for prediction in law.predictions]
+    counts = [prediction.clients for prediction in law.predictions]
     everywhere = [*law.predictions, *throughputs_of(law, wide)]
     used = fitted.at_all([second_of(steps[-1], p.clients, p.throughput.estimate or 0.0) for p in everywhere])
-    drawn = used[len(asked) :]
+    drawn = used[len(counts) :]
     low = _crossing(wide, [interval.high for interval in drawn], resource.ends_at)
     ends = ThroughputInterval(
         _crossing(wide, [interval.estimate for interval in drawn], resource.ends_at),
         float(wide[-1]) if low is None else low,
         _crossing(wide, [interval.low for interval in drawn], resource.ends_at),
     )
-    shares = dict(zip(asked, used[: len(asked)], strict=True))
+    shares = dict(zip(counts, used[: len(counts)], strict=True))
     return ResourceEnd(resource, most.hosts[resource.name], ends, shares, law.largest)
 
 

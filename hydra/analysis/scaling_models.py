@@ -76,23 +76,23 @@ def knees(counts: Array) -> list[float]:
     return [float(k) for k in np.exp(np.sort(np.concatenate([logs[1:-1], between])))]
 
 
-def throughputs_at(counts: Array, y: Array, asked: Array) -> list[ThroughputInterval]:
+def throughputs_at(counts: Array, y: Array, targets: Array) -> list[ThroughputInterval]:
     """Predicts new measurements at other counts.
 
     Args:
         counts: (points,).
         y: (runs, points), the costs N / X of many runs at the same counts.
-        asked: (runs,), the count to predict for each run.
+        targets: (runs,), the count to predict for each run.
     """
-    at = np.concatenate([np.tile(counts, (len(asked), 1)), asked[:, None]], axis=1)
+    at = np.concatenate([np.tile(counts, (len(targets), 1)), targets[:, None]], axis=1)
     law, bent = law_design(at), [knee_design(at, knee) for knee in knees(counts)]
-    far = np.flatnonzero(asked > FARTHEST * counts.max())
-    found = _of_costs(asked, [law, *bent], y, [UNKNOWN_OF_LAW, *[_UNKNOWN_OF_KNEE] * len(bent)])
+    far = np.flatnonzero(targets > FARTHEST * counts.max())
+    found = _of_costs(targets, [law, *bent], y, [UNKNOWN_OF_LAW, *[_UNKNOWN_OF_KNEE] * len(bent)])
     if far.size:
         each = [
-            _of_costs(asked[far], [law[far]], y[far], [UNKNOWN_OF_LAW]),
-            _of_costs(asked[far], [its[far] for its in bent], y[far], [_UNKNOWN_OF_KNEE] * len(bent)),
-            _power(counts, y[far], asked[far]),
+            _of_costs(targets[far], [law[far]], y[far], [UNKNOWN_OF_LAW]),
+            _of_costs(targets[far], [its[far] for its in bent], y[far], [_UNKNOWN_OF_KNEE] * len(bent)),
+            _power(counts, y[far], targets[far]),
         ]
         for index, its in zip(far.tolist(), zip(*each, strict=True), strict=True):
             found[index] = _together(found[index], its)
@@ -108,16 +108,16 @@ def _together(best: ThroughputInterval, models: Sequence[ThroughputInterval]) ->
     )
 
 
-def _of_costs(asked: Array, designs: Sequence[Array], y: Array, unknown: Sequence[int]) -> list[ThroughputInterval]:
+def _of_costs(targets: Array, designs: Sequence[Array], y: Array, unknown: Sequence[int]) -> list[ThroughputInterval]:
     cost = predict(designs, y, unknown)
-    limits = zip(asked.tolist(), cost.estimate.tolist(), cost.low.tolist(), cost.high.tolist(), strict=True)
+    limits = zip(targets.tolist(), cost.estimate.tolist(), cost.low.tolist(), cost.high.tolist(), strict=True)
     # The limits of the throughput are the inverses of those of its cost; a cost without limit is a throughput of 0.
     return [
         ThroughputInterval(n / estimate, n / high, n / low if low > 0 else None) for n, estimate, low, high in limits
     ]
 
 
-def _power(counts: Array, y: Array, asked: Array) -> list[ThroughputInterval]:
+def _power(counts: Array, y: Array, targets: Array) -> list[ThroughputInterval]:
     """Predicts by X = a Nᵖ from the last counts, with the prediction interval of a straight line of logarithms."""
     from scipy.special import stdtrit  # it takes a third of a second: only who fits waits for it
 
@@ -130,9 +130,9 @@ def _power(counts: Array, y: Array, asked: Array) -> list[ThroughputInterval]:
     squares = ((values - mean[:, None] - slope[:, None] * (x - middle)) ** 2).sum(axis=1)
     freedom = x.size - 2 + NOISE_WEIGHT
     spread = np.sqrt((squares + NOISE_WEIGHT * NOISE**2) / freedom)
-    away = np.log(asked) - middle
-    half = stdtrit(freedom, 0.975) * spread * np.sqrt(1 + 1 / x.size + away**2 / around)
-    estimate = mean + slope * away
+    distance = np.log(targets) - middle
+    half = stdtrit(freedom, 0.975) * spread * np.sqrt(1 + 1 / x.size + distance**2 / around)
+    estimate = mean + slope * distance
     limits = zip(estimate.tolist(), (estimate - half).tolist(), (estimate + half).tolist(), strict=True)
     return [ThroughputInterval(*(float(np.exp(value)) for value in its)) for its in limits]
 
@@ -201,12 +201,12 @@ class ThroughputLaw:
         return self.counts[-1]
 
 
-def fit(points: Sequence[tuple[int, float]], asked: Sequence[int] = ()) -> ThroughputLaw:
+def fit(points: Sequence[tuple[int, float]], targets: Sequence[int] = ()) -> ThroughputLaw:
     """Fits the law to measured throughputs, and predicts other counts.
 
     Args:
         points: (clients, messages/s of all together); a count occurs as often as it was measured.
-        asked: subscriber counts to predict.
+        targets: subscriber counts to predict.
 
     Raises:
         UsageError: there are fewer than six different counts, or a value is not above 0.
@@ -223,9 +223,9 @@ def fit(points: Sequence[tuple[int, float]], asked: Sequence[int] = ()) -> Throu
     freedom = len(y) - UNKNOWN_OF_LAW
     allowed = float(agreeing(found.squares, np.array([freedom]))[0])
     first, second, third = found.terms[0].tolist()
-    most = [*asked, different[-1]]
+    most = [*targets, different[-1]]
     wide = np.unique(np.geomspace(different[0], max(most), _DRAWN).round()).astype(int)
-    everything = _predictions(counts, y, [*asked, *wide.tolist()])
+    everything = _predictions(counts, y, [*targets, *wide.tolist()])
     tried = knees(counts)
     squares = fit_terms(np.stack([knee_design(counts, knee) for knee in tried]), np.tile(y, (len(tried), 1))).squares
     # The knee has one more unknown.
@@ -241,17 +241,17 @@ def fit(points: Sequence[tuple[int, float]], asked: Sequence[int] = ()) -> Throu
         scatter=float(np.sqrt(found.squares[0] / freedom)),
         better=KNEE if bent else LAW,
         knee=float(tried[int(squares.argmin())]) if bent else None,
-        predictions=everything[: len(asked)],
-        curve=everything[len(asked) :],
+        predictions=everything[: len(targets)],
+        curve=everything[len(targets) :],
         held_out=held_out,
         held_out_measured=measured,
     )
 
 
-def throughputs_of(law: ThroughputLaw, asked: Sequence[int]) -> tuple[ThroughputPrediction, ...]:
+def throughputs_of(law: ThroughputLaw, targets: Sequence[int]) -> tuple[ThroughputPrediction, ...]:
     """The throughput that a fitted run predicts for further counts."""
     counts = np.array(law.counts, dtype=float)
-    return _predictions(counts, counts / np.array(law.throughputs), asked)
+    return _predictions(counts, counts / np.array(law.throughputs), targets)
 
 
 def enough(count: int, of: str) -> None:
@@ -267,11 +267,11 @@ def enough(count: int, of: str) -> None:
         )
 
 
-def _predictions(counts: Array, y: Array, asked: Sequence[int]) -> tuple[ThroughputPrediction, ...]:
+def _predictions(counts: Array, y: Array, targets: Sequence[int]) -> tuple[ThroughputPrediction, ...]:
     """The predictions for all counts, computed at once."""
-    found = throughputs_at(counts, np.tile(y, (len(asked), 1)), np.array(asked, dtype=float))
-    beyond = [clients / float(max(counts)) for clients in asked]
-    return tuple(ThroughputPrediction(*each) for each in zip(map(int, asked), found, beyond, strict=True))
+    found = throughputs_at(counts, np.tile(y, (len(targets), 1)), np.array(targets, dtype=float))
+    beyond = [clients / float(max(counts)) for clients in targets]
+    return tuple(ThroughputPrediction(*each) for each in zip(map(int, targets), found, beyond, strict=True))
 
 
 def _hold_out(counts: Array, throughputs: Array) -> tuple[ThroughputPrediction | None, float | None]:

@@ -45,7 +45,7 @@ def check_scenario(
     """
     resolved, cluster = resolve(scenario, replaced), load_cluster(flags["config"])
     engine = choose(flags["master"], flags["config"], flags)
-    resolved, _, remark = resolved_with_default_client(scenario, resolved, replaced, engine)
+    resolved, _, note = resolved_with_default_client(scenario, resolved, replaced, engine)
     loaded = resolved.scenario
     agents = engine.agents(cluster.agents)
     # The imports below are slow: errors that were found so far do not wait for them.
@@ -74,7 +74,7 @@ def check_scenario(
     notes = []
     # An engine's check may take long or fail; the other results are printed before it.
     of_engine = engine.spec.check(engine.master, engine.settings) if engine.spec.check else ()
-    for line in chain(filter(None, [remark, str(left_out or "")]), _of_restarts(resolved), of_engine):
+    for line in chain(filter(None, [note, str(left_out or "")]), _of_restarts(resolved), of_engine):
         notes.append(line)
         if not as_json:
             click.echo(fitted(line, width))
@@ -91,12 +91,12 @@ def check_scenario(
             click.echo(fitted(line, width))
     if as_json:
         about = {"scenario": scenario, "file": str(path), "system": loaded.system, "client": loaded.client}
-        told = {"fits": found.fits, "rows": found.rows, "agents": found.agents, "notes": notes}
+        report = {"fits": found.fits, "rows": found.rows, "agents": found.agents, "notes": notes}
         if machine is not None:
-            told["machine"] = machine.as_json(buffers)
+            report["machine"] = machine.as_json(buffers)
         if hosts:
-            told["machines"] = {name: host.as_json(buffers) for name, host in hosts.items()}
-        click.echo(json.dumps({**about, **told}, indent=2))
+            report["machines"] = {name: host.as_json(buffers) for name, host in hosts.items()}
+        click.echo(json.dumps({**about, **report}, indent=2))
     return EXIT_GOOD if found.fits else EXIT_INCOMPLETE
 
 
@@ -141,7 +141,7 @@ def _here(resolved: ResolvedScenario, cluster: ClusterSpec) -> _Found:
     machine = read_limits()
     limit = ahead_limit(resolved, cluster, machine)
     rows = check_all(limit.set(resolved) if limit else resolved, cluster, machine)
-    told = [] if limit is None else [str(ReadAheadLimited(**asdict(limit)))]
+    lines = [] if limit is None else [str(ReadAheadLimited(**asdict(limit)))]
     objects: list[Json] = [
         {
             "clients": row.clients,
@@ -154,7 +154,7 @@ def _here(resolved: ResolvedScenario, cluster: ClusterSpec) -> _Found:
             "memory_bytes": row.needs.memory_bytes,
             "disk_bytes": row.needs.disk_bytes,
             "missing": [
-                _missing(f"{s.what}: {s.has}, needs {s.needed}", s.remedy, grave=s.grave) for s in row.shortages
+                _missing(f"{s.what}: {s.has}, needs {s.needed}", s.remedy, severe=s.grave) for s in row.shortages
             ],
         }
         for row in rows
@@ -163,7 +163,7 @@ def _here(resolved: ResolvedScenario, cluster: ClusterSpec) -> _Found:
         fits=all(row.fits for row in rows),
         tables=lambda width: [tabled([needs_line(row) for row in rows], width, floats=".1f")],
         # The largest row needs most: what removes its shortages removes those of the other rows, too.
-        lines=[*told, *(str(shortage) for shortage in rows[-1].shortages)],
+        lines=[*lines, *(str(shortage) for shortage in rows[-1].shortages)],
         rows=objects,
         agents=None,
     )
@@ -171,13 +171,13 @@ def _here(resolved: ResolvedScenario, cluster: ClusterSpec) -> _Found:
 
 def _elsewhere(resolved: ResolvedScenario, cluster: ClusterSpec, agents: Sequence[Agent]) -> _Found:
     """Checks whether every row can be placed on a cluster's agents, and why some cannot."""
-    from hydra.cli.cluster_operations import agent_rows, alike, left_out_line
+    from hydra.cli.agents_and_leftovers import agent_rows, alike, left_out_line
     from hydra.report.table import fitted, tabled
     from hydra.run.placement_preview import placed_line, rows_on
 
-    rows, there = rows_on(resolved, cluster, agents), agent_rows(agents, resolved)
+    rows, listed = rows_on(resolved, cluster, agents), agent_rows(agents, resolved)
     left_out = alike(agents, resolved.scenario)
-    shown, told = agent_rows(agents, resolved, left_out), [left_out_line(left_out)] if left_out else []
+    shown, lines = agent_rows(agents, resolved, left_out), [left_out_line(left_out)] if left_out else []
     refused = [f"{counted(row.clients, 'subscriber')}: {row.refusal}" for row in rows if row.refusal is not None]
     objects: list[Json] = [
         {
@@ -188,7 +188,7 @@ def _elsewhere(resolved: ResolvedScenario, cluster: ClusterSpec, agents: Sequenc
             "on_agents": row.on_agents,
             "cpus": row.cpus,
             "memory_mb": row.memory_mb,
-            "missing": [_missing(row.refusal.what, row.refusal.remedy, grave=True)] if row.refusal else [],
+            "missing": [_missing(row.refusal.what, row.refusal.remedy, severe=True)] if row.refusal else [],
         }
         for row in rows
     ]
@@ -196,15 +196,15 @@ def _elsewhere(resolved: ResolvedScenario, cluster: ClusterSpec, agents: Sequenc
         fits=not refused,
         tables=lambda width: [
             tabled(shown, width),
-            *(fitted(line, width) for line in told),
+            *(fitted(line, width) for line in lines),
             tabled([placed_line(row) for row in rows], width, floats=".1f"),
         ],
         # The rows between have the same shortages as the smallest and the largest.
         lines=[*refused[:1], *refused[1:][-1:]],
         rows=objects,
-        agents=there,
+        agents=listed,
     )
 
 
-def _missing(text: str, remedy: str, *, grave: bool) -> Json:
-    return {"text": text, "remedy": remedy, "grave": grave}
+def _missing(text: str, remedy: str, *, severe: bool) -> Json:
+    return {"text": text, "remedy": remedy, "grave": severe}

@@ -61,8 +61,8 @@ def resolved_with_default_client(
     engine: SelectedEngine,
 ) -> tuple[ResolvedScenario, Mapping[str, object], str]:
     """The scenario with its default clients, and the two results of :func:`with_default_client`."""
-    chosen, remark = with_default_client(scenario, resolved, replaced, engine)
-    return (resolve(scenario, chosen) if chosen != replaced else resolved), chosen, remark
+    chosen, note = with_default_client(scenario, resolved, replaced, engine)
+    return (resolve(scenario, chosen) if chosen != replaced else resolved), chosen, note
 
 
 def _lacks(scenario: str | Path, replaced: Mapping[str, object]) -> str:

@@ -27,12 +27,12 @@ class Completion:
     Attributes:
         file: the path at which the shell looks for the script.
         text: the script.
-        remarks: what else the user has to do, a line each.
+        notes: what else the user has to do, a line each.
     """
 
     file: Path
     text: str
-    remarks: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 def completion_for(shell: str, root: click.Command, environment: Mapping[str, str]) -> Completion:
@@ -56,8 +56,8 @@ def completion_for(shell: str, root: click.Command, environment: Mapping[str, st
     if shell == "bash":
         file = data / "bash-completion/completions" / PROGRAM
         loaded = any(path.is_file() for path in _LOADERS)
-        remarks = () if loaded else (f"bash-completion is not installed: add this line to ~/.bashrc: . {file}",)
-        return Completion(file, text, remarks)
+        notes = () if loaded else (f"bash-completion is not installed: add this line to ~/.bashrc: . {file}",)
+        return Completion(file, text, notes)
     if shell == "zsh":
         file = data / "zsh/site-functions" / f"_{PROGRAM}"
         line = f"fpath=({file.parent} $fpath); autoload -Uz compinit; compinit"

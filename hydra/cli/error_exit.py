@@ -30,23 +30,23 @@ def error_text(error: click.ClickException, command: str) -> str:
     text = error.format_message()
     if not isinstance(error, click.UsageError) or error.ctx is None:
         return text
-    taker = error.ctx.command
+    shown = error.ctx.command
     if isinstance(error, click.NoSuchOption):
-        meant = _meant(error.option_name, taker.get_params(error.ctx)) or _elsewhere(error.option_name, error.ctx)
+        meant = _meant(error.option_name, shown.get_params(error.ctx)) or _elsewhere(error.option_name, error.ctx)
         return f"No such option {error.option_name!r}{meant}"
     if isinstance(error, click.MissingParameter) or "unexpected extra argument" in text:
-        return f"{text.rstrip('.')}; write {' '.join([command, *taker.collect_usage_pieces(error.ctx)])}"
-    if "No such command" in text and isinstance(taker, click.Group):
+        return f"{text.rstrip('.')}; write {' '.join([command, *shown.collect_usage_pieces(error.ctx)])}"
+    if "No such command" in text and isinstance(shown, click.Group):
         from difflib import get_close_matches  # of errors only
 
-        asked = text.split("'")[1]
-        text = f"No such command {asked!r}"  # newer versions of click add a guess of their own
+        unknown = text.split("'")[1]
+        text = f"No such command {unknown!r}"  # newer versions of click add a guess of their own
         if error.ctx.parent is not None:
-            return f"{text}; there are {', '.join(taker.list_commands(error.ctx))}"
+            return f"{text}; there are {', '.join(shown.list_commands(error.ctx))}"
         # Some names have a hyphen and others do not: users mix them up.
-        known = ((name, taker.get_command(error.ctx, name)) for name in taker.list_commands(error.ctx))
+        known = ((name, shown.get_command(error.ctx, name)) for name in shown.list_commands(error.ctx))
         plain = {name.replace("-", ""): name for name, command in known if command and not command.hidden}
-        if near := get_close_matches(asked.replace("-", ""), plain, 1):
+        if near := get_close_matches(unknown.replace("-", ""), plain, 1):
             return f"{text}; did you mean {plain[near[0]]}?"
     return text
 
@@ -57,9 +57,9 @@ def _meant(flag: str, params: Iterable[click.Parameter]) -> str:
 
     # Without hyphens: two of them make short names similar.
     names = {opt.strip("-"): opt for param in params for opt in param.opts if opt.startswith("--")}
-    asked = flag.strip("-")
-    begun = [name for name in names if asked and name.startswith(asked)]
-    near = begun or get_close_matches(asked, names, 1)
+    plain = flag.strip("-")
+    begun = [name for name in names if plain and name.startswith(plain)]
+    near = begun or get_close_matches(plain, names, 1)
     return f"; did you mean {' or '.join(names[name] for name in near)}?" if near else ""
 
 

@@ -59,14 +59,14 @@ def done_of(part: ExperimentPart, resolved: ResolvedScenario, store: RunStore) -
 
 def _clients(steps: Sequence[StepResult], store: RunStore, role: str) -> list[Mapping[str, Figure]]:
     """Figures of each client of a role: their means over these steps; agent and begin are those of the last step."""
-    told: list[Mapping[int, Mapping[str, float]]] = []
+    figures: list[Mapping[int, Mapping[str, float]]] = []
     last: dict[int, dict[str, Figure]] = {}
     for step in steps:
         clients = [client for client in store.clients(step.epoch) if client["role"] == role]
         start_ns, _ = store.window_ns(step.epoch)
-        told.append(client_figures(clients))
+        figures.append(client_figures(clients))
         last |= {c["client"]: {"agent": c["agent"], "began_ns": start_ns + (c["first_ns"] or 0)} for c in clients}
-    means = mean_of(told)
+    means = mean_of(figures)
     return [{**last[client], **means.get(client, {})} for client in sorted(last)]
 
 
@@ -155,10 +155,10 @@ class Parts:
     def _take(self, part: ExperimentPart, label: str) -> tuple[int, PartResult]:
         """Runs or resumes a part, or reads it if it is complete; its exit code and its result."""
         folder, overrides = self.request.out / part.name, self.request.overrides
-        is_there = (folder / DATABASE).is_file()
+        has_results = (folder / DATABASE).is_file()
         load = partial(scenario_of, self.experiment, part)
-        resolved = continued(folder, load, overrides) if is_there else load(overrides)
-        if is_there and (kept := _complete(part, resolved, folder)):
+        resolved = continued(folder, load, overrides) if has_results else load(overrides)
+        if has_results and (kept := _complete(part, resolved, folder)):
             return code_of([dict(row) for row in kept.rows]), kept
         try:
             end = launcher.launch(resolved, self.request.part(part.name, label))

@@ -21,7 +21,7 @@ from hydra.analysis.scaling_models import (
     ThroughputPrediction,
     fit,
 )
-from hydra.cli.step_usage import RunUsage, read_run
+from hydra.cli.step_resources import RunUsage, read_run
 from hydra.errors import UsageError
 from hydra.events.value_formatting import counted, number
 from hydra.report.setup_text import setup_line, setup_object
@@ -61,29 +61,31 @@ def _scaled(interval: ThroughputInterval, unit: str) -> tuple[float, str]:
     return 1.0, unit
 
 
-def fit_run(directory: Path, asked: Sequence[int], page: Path | None, as_json: bool) -> None:
+def fit_run(directory: Path, targets: Sequence[int], page: Path | None, as_json: bool) -> None:
     """Prints the fits of a run, and writes their plot.
 
     Args:
         directory: the run directory.
-        asked: subscriber counts to predict; if empty, 2, 5 and 10 times the largest measured count.
+        targets: subscriber counts to predict; if empty, 2, 5 and 10 times the largest measured count.
         page: HTML file for the plot; None: no plot is written.
         as_json: whether JSON is printed in place of text.
 
     Raises:
         UsageError: the run has fewer than six subscriber counts, or none could be measured.
     """
-    if any(clients < 1 for clients in asked):
+    if any(clients < 1 for clients in targets):
         raise UsageError("--subscribers: 0 subscribers have no throughput", "name counts of at least 1")
     if page is not None:
         refuse_unwritable(page, "--plot")
     run = read_run(directory)
-    laws = {name: _law(steps, asked) for name, steps in _large_enough(run).items()}
+    laws = {name: _law(steps, targets) for name, steps in _large_enough(run).items()}
     ends = {name: host_ends(run.groups[name], law, run.unknown) for name, law in laws.items()}
     budgets = {name: [f for b in BUDGETS if (f := fit_budget(b, run.groups[name])) is not None] for name in laws}
     if as_json:
         click.echo(
-            json.dumps([_told(run, n, law, budgets[n], ends[n]) for n, law in laws.items()], indent=1, allow_nan=False)
+            json.dumps(
+                [_fit_object(run, n, law, budgets[n], ends[n]) for n, law in laws.items()], indent=1, allow_nan=False
+            )
         )
     else:
         texts = (_text(run, name, law, budgets[name], ends[name]) for name, law in laws.items())
@@ -113,9 +115,9 @@ def _large_enough(run: RunUsage) -> dict[str, tuple[StepUsage, ...]]:
     return found
 
 
-def _law(steps: Sequence[StepUsage], asked: Sequence[int]) -> ThroughputLaw:
+def _law(steps: Sequence[StepUsage], targets: Sequence[int]) -> ThroughputLaw:
     largest = max(step.clients for step in steps)
-    return fit([(step.clients, step.throughput) for step in steps], asked or [2 * largest, 5 * largest, 10 * largest])
+    return fit([(step.clients, step.throughput) for step in steps], targets or [2 * largest, 5 * largest, 10 * largest])
 
 
 def _text(run: RunUsage, name: str, law: ThroughputLaw, budgets: Sequence[BudgetFit], ends: HostEnds) -> Iterator[str]:
@@ -170,17 +172,17 @@ def _text(run: RunUsage, name: str, law: ThroughputLaw, budgets: Sequence[Budget
 
 def _row(prediction: ThroughputPrediction) -> dict[str, str]:
     interval = prediction.throughput
-    said = [] if interval.usable else ["the interval is too wide to be used"]
+    notes = [] if interval.usable else ["the interval is too wide to be used"]
     far = f"{number(prediction.beyond)} times the largest measured count"
     if prediction.extrapolated:
-        said.append(f"EXTRAPOLATED to {far}: law, knee and power of N do not agree")
+        notes.append(f"EXTRAPOLATED to {far}: law, knee and power of N do not agree")
     elif prediction.beyond > 1:
-        said.append(f"{far}{', where law, knee and power of N agree' if prediction.beyond > FARTHEST else ''}")
+        notes.append(f"{far}{', where law, knee and power of N agree' if prediction.beyond > FARTHEST else ''}")
     return {
         "clients": count(prediction.clients),
         "messages/s of all": figure(interval.estimate),
         "95 % interval": f"{figure(interval.low)} – {figure(interval.high)}",
-        "": "; ".join(said),
+        "": "; ".join(notes),
     }
 
 
@@ -223,11 +225,11 @@ def _ends_first(ends: HostEnds, clients: int) -> str:
         return f"none; {_named(ends.known[0])} does not end up to {counted(ends.known[0].ends.low, 'subscriber')}"
     end = first.ends
     reached = "" if end.high is not None and clients >= end.high else "perhaps "
-    said = "none yet; " if clients < end.low else reached
+    when = "none yet; " if clients < end.low else reached
     others = "".join(f", or {_named(each)}, at {_clients_at(each)}" for each in ends.perhaps_first)
     share, wide = first.shares[clients], "" if end.usable else "; the interval is too wide to be used"
     takes = f"{count(clients)} take {_percent(share)} of {_amount(first)}"
-    return f"{said}{_named(first)}, at {_clients_at(first)}{others} ({takes}){wide}{_beyond(first)}"
+    return f"{when}{_named(first)}, at {_clients_at(first)}{others} ({takes}){wide}{_beyond(first)}"
 
 
 def _named(end: ResourceEnd) -> str:
@@ -252,17 +254,19 @@ def _amount(end: ResourceEnd) -> str:
     return f"{figure(end.use.has * scale)} {unit}"
 
 
-def _told(run: RunUsage, name: str, law: ThroughputLaw, budgets: Sequence[BudgetFit], ends: HostEnds) -> dict[str, Any]:
-    told = asdict(law)
-    del told["curve"]
-    for prediction, each in zip(told["predictions"], law.predictions, strict=True):
+def _fit_object(
+    run: RunUsage, name: str, law: ThroughputLaw, budgets: Sequence[BudgetFit], ends: HostEnds
+) -> dict[str, Any]:
+    law_object = asdict(law)
+    del law_object["curve"]
+    for prediction, each in zip(law_object["predictions"], law.predictions, strict=True):
         prediction |= {"usable": each.throughput.usable, "extrapolated": each.extrapolated}
     return {
         "run": str(run.directory),
         "setup": setup_object(run.setup),
         "settings": name,
         "evidence_ends_at": law.largest,
-        "law": told,
+        "law": law_object,
         "budgets": [
             {
                 "name": each.budget.name,
@@ -278,13 +282,13 @@ def _told(run: RunUsage, name: str, law: ThroughputLaw, budgets: Sequence[Budget
         "host_resources": {
             "first": ends.first and ends.first.resource.name,
             "perhaps_first": [end.resource.name for end in ends.perhaps_first],
-            "known": [_told_of_end(end) for end in ends.known],
+            "known": [_end_object(end) for end in ends.known],
             "unknown": dict(ends.unknown),
         },
     }
 
 
-def _told_of_end(end: ResourceEnd) -> dict[str, Any]:
+def _end_object(end: ResourceEnd) -> dict[str, Any]:
     return {
         "name": end.resource.name,
         "host": end.use.host,

@@ -83,11 +83,11 @@ def run_interleaved(
         _refuse_unused(runs, sides)
     check_rows(runs, sides)
     engine = choose(flags["master"], flags["config"], flags)
-    remarks: Sequence[str] = ()
+    notes: Sequence[str] = ()
     if not resumed:
-        sides, remarks = _with_default_clients(sides, runs, replaced, engine)
+        sides, notes = _with_default_clients(sides, runs, replaced, engine)
         runs = {name: _load(side, replaced) for name, side in sides.items()}
-    command = ResolvedCommand("comparison", runs, replaced, shown(flags), sides=_told(sides))
+    command = ResolvedCommand("comparison", runs, replaced, shown(flags), sides=_side_objects(sides))
     measurement = InterleavedRuns(command)
     folder = folder or fresh_folder(measurement.command.first.scenario.name)
     carry_out(
@@ -96,7 +96,7 @@ def run_interleaved(
         load_cluster(flags["config"]),
         folder,
         resumed=before is not None,
-        remark="\n".join(remarks),
+        note="\n".join(notes),
     )
 
 
@@ -115,16 +115,16 @@ def _with_default_clients(
         engine: the engine of the groups.
     """
     chosen: dict[str, ComparedSide] = {}
-    remarks: list[str] = []
+    notes: list[str] = []
     for name, side in sides.items():
         given = {**replaced, **side.replaced}
-        found, remark = with_default_client(side.scenario, runs[name], given, engine)
-        remarks += [remark] if remark and remark not in remarks else []
+        found, note = with_default_client(side.scenario, runs[name], given, engine)
+        notes += [note] if note and note not in notes else []
         own = {CLIENT: found[CLIENT]} if CLIENT in found and CLIENT not in given else {}
         if not own and not side.command and CLIENT not in given:
-            return sides, remarks
+            return sides, notes
         chosen[name] = replace(side, replaced={**side.replaced, **own})
-    return chosen, remarks
+    return chosen, notes
 
 
 def _refuse_unused(runs: Mapping[str, ResolvedScenario], sides: Mapping[str, ComparedSide]) -> None:
@@ -134,7 +134,7 @@ def _refuse_unused(runs: Mapping[str, ResolvedScenario], sides: Mapping[str, Com
         RefusedKeyError: such a setting exists.
     """
     for name, side in sides.items():
-        with _said_of(side):
+        with _naming_flags(side):
             refuse_unused([runs[name]] if side.command else list(runs.values()), side.scenario)
 
 
@@ -153,18 +153,18 @@ def check_rows(runs: Mapping[str, ResolvedScenario], sides: Mapping[str, Compare
     first, *others = runs
     for other in others:
         for name in ("clients", "publishers", "rate", "message_size"):
-            values = [_asked(runs[each], name) for each in (first, other)]
+            values = [_row_values(runs[each], name) for each in (first, other)]
             given = [key.rpartition(".")[2] for key in (*sides[first].replaced, *sides[other].replaced)]
             compared = runs[first].system == runs[other].system and name in given and name != "clients"
             if values[0] != values[1] and not compared:
-                told = [f"{each} {', '.join(map(str, of))}" for each, of in zip((first, other), values, strict=True)]
-                what = f"the runs have different rows: {name}: {'; '.join(told)}"
+                rows = [f"{each} {', '.join(map(str, of))}" for each, of in zip((first, other), values, strict=True)]
+                what = f"the runs have different rows: {name}: {'; '.join(rows)}"
                 raise UsageError(what, f"give all of them the same {name}")
         if runs[first].sweep.turns != runs[other].sweep.turns:
             raise UsageError(f"{first} and {other} have different numbers of rows", "give all the same rows")
 
 
-def _asked(resolved: ResolvedScenario, name: str) -> Sequence[object]:
+def _row_values(resolved: ResolvedScenario, name: str) -> Sequence[object]:
     """What the rows of a scenario have of this name."""
     sizes = resolved.scenario.sizes
     if name in ("clients", "publishers"):
@@ -172,7 +172,7 @@ def _asked(resolved: ResolvedScenario, name: str) -> Sequence[object]:
     return list(() if name in resolved.scenario.sweep.decided else resolved.scenario.values_of(name))
 
 
-def _told(sides: Mapping[str, ComparedSide]) -> dict[str, dict[str, Any]]:
+def _side_objects(sides: Mapping[str, ComparedSide]) -> dict[str, dict[str, Any]]:
     """Each run as JSON has it."""
     return {name: asdict(side) for name, side in sides.items()}
 
@@ -308,14 +308,14 @@ def _repeated(
     Raises:
         UsageError: the user asks for one repeat, or for different numbers.
     """
-    asked_ = {side.replaced[REPEAT] for side in sides.values() if REPEAT in side.replaced}
+    repeats = {side.replaced[REPEAT] for side in sides.values() if REPEAT in side.replaced}
     own = {
         name: replace(side, replaced={key: value for key, value in side.replaced.items() if key != REPEAT})
         for name, side in sides.items()
     }
-    if len(asked_) > 1:
+    if len(repeats) > 1:
         raise UsageError("the commands have different numbers of repeats", "write --repeat after hydra compare")
-    replaced = {**({REPEAT: asked_.pop()} if asked_ else {}), **replaced}
+    replaced = {**({REPEAT: repeats.pop()} if repeats else {}), **replaced}
     found = {_load(side, replaced).scenario.sweep.repeat for side in own.values()}
     if found == {1} and REPEAT in replaced:
         raise UsageError(
@@ -331,24 +331,24 @@ def _load(
     side: ComparedSide,
     replaced: Mapping[str, object],
     directory: Path | None = None,
-    beside: Sequence[ResolvedScenario] = (),
+    others: Sequence[ResolvedScenario] = (),
 ) -> ResolvedScenario:
     load, replaced = partial(resolve, side.scenario, alone=False), {**replaced, **side.replaced}
-    with _said_of(side):
+    with _naming_flags(side):
         if directory and (directory / DATABASE).is_file():
-            return continued(directory, load, replaced, beside)
+            return continued(directory, load, replaced, others)
         return load(replaced)
 
 
 @contextmanager
-def _said_of(side: ComparedSide) -> Iterator[None]:
+def _naming_flags(side: ComparedSide) -> Iterator[None]:
     """Errors in a key that a run replaces name the flag that gave it."""
     try:
         yield
     except RefusedKeyError as e:
         if not any(e.key == key or e.key.startswith(f"{key}.") for key in side.replaced):
             raise
-        raise e.said_of(f"{'--run' if side.command else COMPARE}: {e.key}", {}) from e
+        raise e.naming(f"{'--run' if side.command else COMPARE}: {e.key}", {}) from e
 
 
 def measure(request: RunRequest, scenarios: Mapping[str, ResolvedScenario], record: InterleavedRecord) -> int:
@@ -384,8 +384,8 @@ def measure(request: RunRequest, scenarios: Mapping[str, ResolvedScenario], reco
             label = f"block {block + 1}, {name}"
             request.say(label)
             resolved, part = scenarios[name], request.part(name, f"{label}: ")
-            overrides, beside = {**request.overrides, **record.sides[name]}, list(scenarios.values())
-            end = launcher.launch(resolved, replace(part, overrides=overrides, turn=turn, beside=beside))
+            overrides, others = {**request.overrides, **record.sides[name]}, list(scenarios.values())
+            end = launcher.launch(resolved, replace(part, overrides=overrides, turn=turn, beside=others))
             codes[name], coming[name] = end.code, _next_turn(resolved, end.results)
             if codes[name] == EXIT_INTERRUPTED:
                 ended = INTERRUPTED

@@ -87,7 +87,7 @@ class MachineCheck:
 def checked(first: MachineReading, last: MachineReading) -> CheckedMachine:
     """The machine between two readings, of which the first has the files of the record."""
     record = record_of(first.texts)
-    used = used_by_others(first.processes or {}, last.processes or {}, first.ours | last.ours)
+    used = used_by_others(first.processes or {}, last.processes or {}, first.own | last.own)
     cpu_s = max((last.time_ns - first.time_ns) / 1e9, _LEAST_S) * len(record.cpus or (0,))
     # Processes are not all read at the same moment.
     others_pct = min(100 * sum(used.values()) / cpu_s, 100.0)
@@ -115,5 +115,5 @@ def _reading(texts: Texts) -> MachineReading:
     processes = processes_of(texts)
     uptime_s, *_ = texts.get(_UPTIME, "0").split()
     reader = texts.get(_READER, "").rpartition(") ")[2].split()
-    ours = frozenset(descendants(processes, map(int, reader[1:2])))
-    return MachineReading(int(float(uptime_s) * 1e9), texts, processes, ours)
+    own = frozenset(descendants(processes, map(int, reader[1:2])))
+    return MachineReading(int(float(uptime_s) * 1e9), texts, processes, own)

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from hydra.cli.cluster_commands import agents, artifact, kill, ps
+from hydra.cli.agent_commands import agents, artifact, kill, ps
 from hydra.cli.error_exit import FULL, REMEDIES, command_of, drop, error_text, leave
 from hydra.cli.machine_commands import check
 from hydra.cli.measurement_commands import RUNS, run_, slo

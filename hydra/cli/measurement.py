@@ -79,7 +79,7 @@ def carry_out(
     out: Path,
     *,
     resumed: bool = False,
-    remark: str = "",
+    note: str = "",
 ) -> NoReturn:
     """Measures on this machine or where the engine runs the command, prints, and exits with the command's code.
 
@@ -89,7 +89,7 @@ def carry_out(
         cluster: the settings of the cluster file.
         out: the run directory, or the folder of all runs.
         resumed: whether ``out`` exists and the command continues in it.
-        remark: a line that is shown when a run has begun; "": none.
+        note: a line that is shown when a run has begun; "": none.
     """
     command, flags = measurement.command, measurement.command.flags
     if not resumed:
@@ -107,7 +107,7 @@ def carry_out(
         flags["quiet"],
         plain,
         agreed=flags["yes"],
-        remark=remark,
+        remark=note,
     )
     request.exports.open(flags)
     done = measurement.measure(request)

@@ -24,7 +24,7 @@ from hydra.options.scenario_commands import MEASURE, ScenarioArgumentCommand, va
 
 
 def _scenario(scenario: str | Path, replaced: Mapping[str, object], values: Mapping[str, Any]) -> None:
-    from hydra.cli.run_command import run_scenario
+    from hydra.cli.scenario_execution import run_scenario
 
     run_scenario(scenario, replaced, values)
 
@@ -35,7 +35,7 @@ def _experiment(system: str, name: str, replaced: Mapping[str, object], values: 
     if name or values["resume"] is None:
         find(system, name)
 
-    from hydra.cli.experiment_command import run_experiment
+    from hydra.cli.experiment_execution import run_experiment
 
     run_experiment(system, name, replaced, values)
 
@@ -53,7 +53,7 @@ def _presets(system: str, as_json: bool) -> None:
 
 
 def _begun(folder: Path) -> str:
-    from hydra.cli.run_command import begun
+    from hydra.cli.scenario_execution import begun
 
     return begun(folder)
 

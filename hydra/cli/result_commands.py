@@ -205,12 +205,12 @@ def runs(folder: Path, as_json: bool) -> None:
         click.echo(json.dumps([{**entry, SETUP: setup_object(entry[SETUP])} for entry in entries], indent=2))
         return
     if entries:
-        told = [
+        runs_ = [
             key
             for key in short[0]
             if key not in ("clean", "disturbed", "why", SETUP) and any(entry[key] for entry in short)
         ]
-        click.echo(tabled([{key: entry[key] for key in told} for entry in short], terminal_width()))
+        click.echo(tabled([{key: entry[key] for key in runs_} for entry in short], terminal_width()))
     measured = [replace(setup_line(entry[SETUP]), before=f"- {entry['run']}: ") for entry in entries]
     # A line shows only the beginning of a reason; JSON has all of it.
     reasons = [

@@ -34,19 +34,19 @@ def install_completion(context: click.Context, shell: str | None, show: bool) ->
     if show:
         click.echo(made.text)
         return
-    there = made.file.read_text() if made.file.is_file() else ""
-    if there and VARIABLE not in there:
+    installed = made.file.read_text() if made.file.is_file() else ""
+    if installed and VARIABLE not in installed:
         raise UsageError(
             f"{made.file} exists, and Hydra did not write it", "move the file away, or print the script with --show"
         )
-    if there == made.text:
+    if installed == made.text:
         click.echo(f"{made.file} already exists and is up to date")
     else:
         made.file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(made.file, made.text, "check the permissions, or print the script with --show")
         click.echo(f"wrote {made.file}; shells that you start from now on read this file")
-    for remark in made.remarks:
-        click.echo(remark)
+    for note in made.notes:
+        click.echo(note)
     click.echo(f"to undo the installation: rm {quote(str(made.file))}")
 
 

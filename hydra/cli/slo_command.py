@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from hydra.cli.run_command import asked_scenario, with_its_clients
+from hydra.cli.scenario_execution import named_scenario, with_its_clients
 from hydra.config.cluster import load_cluster
 from hydra.errors import UsageError
 from hydra.model import Scenario
@@ -34,16 +34,16 @@ def run_slo(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping
     if replaced.get("sweep.repeat", 1) != 1:
         raise UsageError("hydra slo runs one step without repeats", "leave out --repeat")
     replaced = {**_as_recorded(replaced), **replaced, **ONE_STEP}
-    resolved = asked_scenario(scenario, replaced, flags)
+    resolved = named_scenario(scenario, replaced, flags)
     check(resolved.scenario)
     engine = choose(flags["master"], flags["config"], flags)
-    resolved, replaced, remark = with_its_clients(scenario, resolved, replaced, engine, flags)
+    resolved, replaced, note = with_its_clients(scenario, resolved, replaced, engine, flags)
     from hydra.cli.measurement import SloStep, carry_out
     from hydra.run.remote_command import ResolvedCommand
 
     step = SloStep(ResolvedCommand("slo", {"": resolved}, replaced, shown(flags)))
     out = target_folder(resolved.scenario.name, flags)
-    carry_out(step, engine, load_cluster(flags["config"]), out, resumed=flags["resume"] is not None, remark=remark)
+    carry_out(step, engine, load_cluster(flags["config"]), out, resumed=flags["resume"] is not None, note=note)
 
 
 def _as_recorded(replaced: Mapping[str, object]) -> dict[str, object]:

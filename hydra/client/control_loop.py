@@ -89,14 +89,14 @@ class StepLoop(ABC):
         """The endpoint to send in ``ready`` right after the configuration; None: not ready yet."""
 
     @abstractmethod
-    def _heed(self, command: EpochCommand) -> None:
+    def _obey_step(self, command: EpochCommand) -> None:
         """Obeys another command of the configured step."""
 
     def _obey(self, message: FromController) -> None:
         if isinstance(message, Configure):
             self._configure(message)
         elif isinstance(message, EpochCommand) and self._command is not None and message.epoch == self._epoch:
-            self._heed(message)
+            self._obey_step(message)
 
     def _configure(self, command: Configure) -> None:
         if command.epoch < self._epoch:
@@ -139,7 +139,7 @@ class PublisherLoop(StepLoop):
     def _stop(self, command: Stop) -> PublisherReport | None:
         """Ends the step; returns its report, or None if it has not been started."""
 
-    def _heed(self, command: EpochCommand) -> None:
+    def _obey_step(self, command: EpochCommand) -> None:
         if isinstance(command, Start) and self._command is not None:
             self._start(self._command, command)
             self._control.acknowledge(command)
@@ -175,7 +175,7 @@ class SubscriberLoop(StepLoop, Generic[S]):
         self._step: S | None = None  # the configured step
         self._finish_number = 0  # of the last ``finish``, which the report answers
 
-    def _heed(self, command: EpochCommand) -> None:
+    def _obey_step(self, command: EpochCommand) -> None:
         step = self._step
         if step is None:
             return

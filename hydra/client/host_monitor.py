@@ -16,7 +16,7 @@ from hydra.wire.messages import MAX_SAMPLES, HostReadings, Sample, Watch
 if TYPE_CHECKING:
     from hydra.client.host_counters import HostSampler
 
-_TOLD_WITHIN_NS: Final = 1_000_000_000
+_SENT_WITHIN_NS: Final = 1_000_000_000
 _FORGOTTEN_AFTER_NS: Final = 30_000_000_000
 """A controller that has not resent ``watch`` for this long is dead or has stopped watching."""
 _SOME: Final = 32
@@ -70,7 +70,7 @@ class HostMonitor:
             self._epoch, self._every_ns, self._samples = watch.epoch, 0, []
         if watch.every_s == 0:
             self._every_ns, self._ended = 0, self._epoch
-            self._tell()
+            self._send_samples()
         elif self._ended < self._epoch:
             if not self._every_ns:
                 self._due_ns = now_ns
@@ -89,10 +89,10 @@ class HostMonitor:
             self._read(now_ns)
             # A late sample does not shift the schedule, and missed ones are skipped.
             self._due_ns += self._every_ns * (1 + (now_ns - self._due_ns) // self._every_ns)
-        if self._samples and (now_ns >= self._first_ns + _TOLD_WITHIN_NS or len(self._samples) >= MAX_SAMPLES):
-            self._tell()
-        tell_ns = self._first_ns + _TOLD_WITHIN_NS if self._samples else self._due_ns
-        return max(0, min(self._due_ns, tell_ns, self._until_ns) - self._clock_ns()) / 1e9
+        if self._samples and (now_ns >= self._first_ns + _SENT_WITHIN_NS or len(self._samples) >= MAX_SAMPLES):
+            self._send_samples()
+        send_ns = self._first_ns + _SENT_WITHIN_NS if self._samples else self._due_ns
+        return max(0, min(self._due_ns, send_ns, self._until_ns) - self._clock_ns()) / 1e9
 
     def _read(self, now_ns: int) -> None:
         host: HostCounters | None = None
@@ -108,7 +108,7 @@ class HostMonitor:
             self._first_ns = now_ns
         self._samples.append(Sample(now_ns, host, threads, connections))
 
-    def _tell(self) -> None:
+    def _send_samples(self) -> None:
         samples, self._samples = self._samples, []
         self._send(HostReadings(ids=self._ids, seq=1, epoch=self._epoch, samples=samples))
 

@@ -39,11 +39,11 @@ class Ledger:
     """
 
     __slots__ = (
-        "_asked",
         "_awaited",
         "_by_key",
         "_bytes",
         "_ended",
+        "_expected",
         "_known",
         "_lasts",
         "_over",
@@ -80,7 +80,7 @@ class Ledger:
         self._known = np.array(sorted(self._received), np.uint32)
         # The key is the first eight bytes of a header; probes never belong to an account.
         self._by_key = {p << 32 | epoch: ranges for p, ranges in self._ranges.items() if epoch != PROBE_EPOCH}
-        self._asked: Iterable[PublisherTotal] = ()
+        self._expected: Iterable[PublisherTotal] = ()
         self._lasts: Iterator[tuple[SequenceSet, int]] = iter(())
         self._awaited: tuple[SequenceSet, int] | None = None
 
@@ -136,12 +136,12 @@ class Ledger:
         self.messages += n
         return headers
 
-    def ours(self, headers: Headers) -> Flags:
+    def counted(self, headers: Headers) -> Flags:
         """Which of the headers belong to the account."""
-        ours = self._announced(headers)
-        if self._topics is not None and self._topics.partial and bool(ours.any()):
-            ours[ours] = self._topics.own(headers[ours])
-        return ours
+        counted = self._announced(headers)
+        if self._topics is not None and self._topics.partial and bool(counted.any()):
+            counted[counted] = self._topics.own(headers[counted])
+        return counted
 
     def _announced(self, headers: Headers) -> Flags:
         """Which of the headers are of this epoch and of an announced publisher, whatever their topic."""
@@ -209,8 +209,8 @@ class Ledger:
         Args:
             expected: the same object in every call, while it does not change.
         """
-        if self._asked is not expected:
-            self._asked = expected
+        if self._expected is not expected:
+            self._expected = expected
             self._lasts = ((self._set(sent.publisher), self._last(sent)) for sent in expected)
             self._awaited = next(self._lasts, None)
         # What has arrived stays, so one publisher at a time is awaited.

@@ -55,10 +55,10 @@ def _ip(*words: str) -> list[dict[str, Any]]:
     return list(json.loads(done.stdout or "[]"))
 
 
-def _parsed(told: Iterable[dict[str, Any]]) -> list[NetworkInterface]:
+def _parsed(links: Iterable[dict[str, Any]]) -> list[NetworkInterface]:
     return [
         NetworkInterface(info["local"], link["stats64"]["rx"]["bytes"], link["stats64"]["tx"]["bytes"])
-        for link in told
+        for link in links
         if "LOOPBACK" not in link["flags"]
         for info in link["addr_info"]
         if info["family"] == "inet"

@@ -87,8 +87,8 @@ class PayloadBlock:
             return sum(number * of(size) for size, number in counts.items())
         rounds, rest = divmod(messages, len(self._sizes))
         return sum(
-            times * sum(number * of(size) for size, number in Counter(of_them).items())
-            for times, of_them in ((rounds, self._sizes), (1, self._sizes[:rest]))
+            times * sum(number * of(size) for size, number in Counter(sizes).items())
+            for times, sizes in ((rounds, self._sizes), (1, self._sizes[:rest]))
         )
 
 

@@ -202,10 +202,10 @@ class _Parent:
         file can connect, and nothing is left behind, however the group ends.
         """
         with os.fdopen(self._place, "rb") as place:
-            told = place.read().rstrip(b"\n")
-        if not told:
+            name = place.read().rstrip(b"\n")
+        if not name:
             return ""
-        path = Path(os.fsdecode(told))
+        path = Path(os.fsdecode(name))
         file = os.open(path, os.O_PATH | os.O_CLOEXEC)
         path.unlink()
         path.parent.rmdir()

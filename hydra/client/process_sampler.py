@@ -184,19 +184,19 @@ def established() -> dict[bytes, TcpConnection]:
         OSError: the kernel does not report them.
     """
     found: dict[bytes, TcpConnection] = {}
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_SOCK_DIAG) as asked:
-        asked.settimeout(_WITHIN_S)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_SOCK_DIAG) as query:
+        query.settimeout(_WITHIN_S)
         for family in (socket.AF_INET, socket.AF_INET6):
             request = _REQUEST.pack(family, socket.IPPROTO_TCP, 1 << (_INFO - 1), _ESTABLISHED)
-            asked.send(_HEADER.pack(_HEADER.size + len(request), _SOCK_DIAG_BY_FAMILY, _DUMP, 1, 0) + request)
-            for answer in _answers(asked):
+            query.send(_HEADER.pack(_HEADER.size + len(request), _SOCK_DIAG_BY_FAMILY, _DUMP, 1, 0) + request)
+            for answer in _answers(query):
                 found |= _parsed(answer)
     return found
 
 
-def _answers(asked: socket.socket) -> Iterator[memoryview]:
+def _answers(query: socket.socket) -> Iterator[memoryview]:
     while True:
-        data = memoryview(asked.recv(_ANSWER_BYTES))
+        data = memoryview(query.recv(_ANSWER_BYTES))
         while len(data) >= _HEADER.size:
             length, kind, _, _, _ = _HEADER.unpack_from(data)
             if kind == _DONE:
@@ -250,7 +250,7 @@ class TcpSampler:
         self._before: dict[bytes, TcpConnection] = {}
         self._before_ns: int | None = None
         self._due_ns = 0
-        self._told: TcpConnections | None = None
+        self._last_read: TcpConnections | None = None
         self._known: dict[int, bool] = {}
 
     def read(self) -> TcpConnections | None:
@@ -262,15 +262,15 @@ class TcpSampler:
         begin_ns = self._clock_ns()
         if begin_ns >= self._due_ns:
             used_ns = self._cpu_ns()
-            self._told = self._read(begin_ns)
+            self._last_read = self._read(begin_ns)
             # Without a second reading there is no result at all, so its cost is not limited.
-            self._due_ns = 0 if self._told is None else begin_ns + round((self._cpu_ns() - used_ns) / _SHARE)
-        return self._told
+            self._due_ns = 0 if self._last_read is None else begin_ns + round((self._cpu_ns() - used_ns) / _SHARE)
+        return self._last_read
 
     def _read(self, begin_ns: int) -> TcpConnections | None:
-        there = self._connections()
-        mine = self._mine({tcp.inode for tcp in there.values()})
-        now = {cookie: tcp for cookie, tcp in there.items() if mine[tcp.inode]}
+        connections = self._connections()
+        is_own = self._are_own({tcp.inode for tcp in connections.values()})
+        now = {cookie: tcp for cookie, tcp in connections.items() if is_own[tcp.inode]}
         before, before_ns = self._before, self._before_ns
         self._before, self._before_ns = now, begin_ns
         if before_ns is None or begin_ns <= before_ns:
@@ -296,7 +296,7 @@ class TcpSampler:
             unread_bytes=sum(tcp.unread_bytes for tcp in now.values()),
         )
 
-    def _mine(self, inodes: set[int]) -> dict[int, bool]:
+    def _are_own(self, inodes: set[int]) -> dict[int, bool]:
         """Whether each inode is the group's; looked up only if one is new: a process may have thousands of files."""
         if not inodes <= self._known.keys():
             own = {inode for pid in self._processes() for inode in self._sockets(pid)}

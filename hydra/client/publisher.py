@@ -118,7 +118,7 @@ class TransportPublisher(PublisherLoop):
             if step.completed_ns:
                 self._done = Backoff(time.monotonic_ns(), longest_ns=ERRORS_APART_NS)
             if step.progress_due():
-                self._tell(step, step.clock.now_ns())
+                self._send_progress(step, step.clock.now_ns())
             if step.time_series_due():
                 self._send_time_series(step)
             return wait_s
@@ -130,7 +130,7 @@ class TransportPublisher(PublisherLoop):
         if step is not None and self._done is not None:
             # The window ends when all publishers have sent this.
             if self._done.due(time.monotonic_ns()):
-                self._tell(step, step.completed_ns)
+                self._send_progress(step, step.completed_ns)
             return _until(self._done)
         command = self._command
         if command is None:
@@ -140,13 +140,13 @@ class TransportPublisher(PublisherLoop):
             return self._signal(self._probes, command.epoch, 0)
         return self._signal(self._end_markers, SEQUENCE_LIMIT | command.epoch, step.clock.now_ns())
 
-    def _tell(self, step: _Sending, time_ns: int) -> None:
+    def _send_progress(self, step: _Sending, time_ns: int) -> None:
         """Sends the number of messages of the step at this time."""
         self._control.send(Progress(ids=[self._id], seq=1, epoch=step.epoch, messages=step.sent, time_ns=time_ns))
 
     def _send_time_series(self, step: _Sending) -> None:
         """Sends the counts of the seconds that have passed."""
-        for seconds in parts(step.course()):
+        for seconds in parts(step.time_series()):
             self._control.send(TimeSeries(ids=[self._id], seq=1, epoch=step.epoch, seconds=seconds))
 
     def _signal(self, repeats: Backoff | None, sequence: int, time_ns: int) -> float:
@@ -270,7 +270,7 @@ class _Sending:
         """Whether it is time to send the counts of the seconds that have passed."""
         return self._telling is not None and self._telling.due(self.clock.now_ns())
 
-    def course(self) -> list[SecondCounts]:
+    def time_series(self) -> list[SecondCounts]:
         """The counts of each second that were not sent yet; empty if the controller asks for none."""
         return [] if self._time_series is None else self._time_series.take()
 
@@ -407,17 +407,17 @@ class _Sending:
 
     def _system(self, sent: int) -> dict[str, Any] | None:
         """The transport's report, with the bytes of all messages on the connection if their sizes determine them."""
-        told, framed_bytes = self._transport.report_system(), self._transport.framed_bytes
+        system, framed_bytes = self._transport.report_system(), self._transport.framed_bytes
         if unaccepted := self._unaccepted():
-            told = {**(told or {}), ACCEPTANCE: unaccepted}
+            system = {**(system or {}), ACCEPTANCE: unaccepted}
         if framed_bytes(HEADER_BYTES) is None:
-            return told
-        return {**(told or {}), "wire_bytes": self._payload.total_bytes(sent, lambda size: framed_bytes(size) or 0)}
+            return system
+        return {**(system or {}), "wire_bytes": self._payload.total_bytes(sent, lambda size: framed_bytes(size) or 0)}
 
     def _unaccepted(self) -> dict[str, Any]:
         """Why messages were not accepted, without empty fields."""
         refused, (lost, lost_why) = self._transport.refused(), self._transport.losses()
-        it = AcceptanceReport(
+        report = AcceptanceReport(
             reason=refused.reason if refused else "",
             text=refused.text if refused else "",
             messages=refused.messages if refused else 0,
@@ -425,7 +425,7 @@ class _Sending:
             lost_why=reported(lost_why),
             stalled_us=self._watch.longest_ns // 1000 if self._watch is not None else 0,
         )
-        return {name: value for name, value in asdict(it).items() if value}
+        return {name: value for name, value in asdict(report).items() if value}
 
 
 def _pacer(command: Configure, start: Start) -> Pacer:

@@ -48,7 +48,7 @@ _MESSAGES_AT_A_TIME: Final = 1000
 """Most messages that are read from one side before the other side is read."""
 _KILLS_AGAIN_S: Final = 0.05
 """Wait before kills that did not fit into the parent's pipe are written again, s."""
-_LAST_WORDS_MS: Final = 20
+_LAST_MESSAGES_MS: Final = 20
 """Time without a message after which clients that have ended are taken to have sent all, ms."""
 
 
@@ -164,7 +164,7 @@ class _Relay:
             if not self._control.welcomed and not self._relaying.dismissed and now_ns >= deadline_ns:
                 sys.stderr.write(f"no welcome from the controller at {endpoint} within {welcome_within_s:g} s\n")
                 return EXIT_STRANDED
-            if why := self._control.gone():
+            if why := self._control.end_reason():
                 sys.stderr.write(f"hydra group {self._group}: the controller {why}\n")
                 return EXIT_STRANDED
             due_s = math.inf if due_ns is None else (due_ns - now_ns) / 1e9
@@ -235,12 +235,12 @@ class _Relay:
         self._take_from_clients()
         data = os.read(self._pipes.deaths, 65536)
         if not data:
-            while self._inner.poll(_LAST_WORDS_MS):
+            while self._inner.poll(_LAST_MESSAGES_MS):
                 self._take_from_clients()
             self._relaying.end(time.monotonic_ns())
             return False
         *lines, self._torn = (self._torn + data).split(b"\n")
         for line in lines:
             death = json.loads(line)
-            self._relaying.exited(ChildExit(ids=[death.pop("id")], seq=1, **death))
+            self._relaying.take_exit(ChildExit(ids=[death.pop("id")], seq=1, **death))
         return True

@@ -121,13 +121,13 @@ class RelayState:
         self._role = role
         self._ends = ends
         self._connections: dict[bytes, ClientConnection] = {}
-        self._carrier: dict[int, ClientConnection] = {}
+        self._connection_of: dict[int, ClientConnection] = {}
         self._welcome: bytes | None = None
         self._joined = PendingRegistrations()
         self._leaving: dict[bytes, int] = {}  # connections that have to quit, and when ``quit`` is resent
         self.dismissed = False
         """Whether all clients have to quit, including those that join later."""
-        self._gone: dict[int, ChildExit] = {}
+        self._final_exits: dict[int, ChildExit] = {}
         self._commands = CommandReplies(role)
         self._unready: set[int] = set()
         self._acknowledged: ReplyAggregator[AckKey] = ReplyAggregator()
@@ -137,8 +137,8 @@ class RelayState:
         self._batching = ReportBatches()
         self._cohort: set[int] = set()
         # The clients' time series of the step: outside the cohort, and in the cohort.
-        self._courses = (TimeSeriesSum(), TimeSeriesSum())
-        self._course_ns: int | None = None
+        self._time_series = (TimeSeriesSum(), TimeSeriesSum())
+        self._time_series_ns: int | None = None
         # Answers in this epoch, by client, for a controller that asks again.
         self._endpoints: dict[int, str] = {}
         self._failures: dict[tuple[int, int], ErrorKey] = {}  # by the command's number and client
@@ -176,8 +176,8 @@ class RelayState:
         if self._commands.epoch != epoch:
             self._forget_epoch(now_ns)
         if isinstance(command, Configure) and command.epoch == self._commands.epoch:
-            self._configured(command, given.new)
-        self._tell(command, given.tell)
+            self._configured(command, given.fresh)
+        self._send_command(command, given.recipients)
         self._repeat(command, given.answered, now_ns)
 
     def _configured(self, command: Configure, clients: Iterable[int]) -> None:
@@ -193,8 +193,8 @@ class RelayState:
         self._send_failures(now_ns, at_once=True)
         for waiting in (self._acknowledged, self._is_ready, self._batching):
             waiting.clear()
-        self._courses = (TimeSeriesSum(), TimeSeriesSum())
-        self._course_ns = None
+        self._time_series = (TimeSeriesSum(), TimeSeriesSum())
+        self._time_series_ns = None
         for some in (self._cohort, self._unready, self._failed_before):
             some.clear()
         for kept in (self._endpoints, self._failures, self._reports):
@@ -222,14 +222,14 @@ class RelayState:
     def _dismiss(self, message: Quit, now_ns: int) -> None:
         if not message.ids:
             self.dismissed = True
-        for name in {self._carrier[client].name for client in self._living(message.ids)}:
+        for name in {self._connection_of[client].name for client in self._living(message.ids)}:
             self._leaving[name] = now_ns
 
     def _evict(self, message: Evict) -> None:
         ids = message.ids or self._ids
         # The controller that evicts a client that is dead for good has not received its end.
-        for told in {id(self._gone[c]): self._gone[c] for c in ids if c in self._gone}.values():
-            self._ends.to_controller(told)
+        for exit_ in {id(self._final_exits[c]): self._final_exits[c] for c in ids if c in self._final_exits}.values():
+            self._ends.to_controller(exit_)
         for client in ids:
             self._ends.kill(client, ANY_INCARNATION if message.incarnation is None else message.incarnation)
 
@@ -247,7 +247,7 @@ class RelayState:
             case Error():
                 self._complained(message, now_ns, living=connection.living)
             case TimeSeries():
-                self._told(message, now_ns)
+                self._take_time_series(message, now_ns)
             case Report():
                 self._reported(message, now_ns, living=connection.living)
             case Reports():
@@ -271,17 +271,17 @@ class RelayState:
         if connection is None:
             if any(self._incarnation(client) >= hello.incarnation for client in hello.ids):
                 return
-            for before in [self._carrier[client] for client in hello.ids if client in self._carrier]:
+            for before in [self._connection_of[client] for client in hello.ids if client in self._connection_of]:
                 self._left(before)
             connection = ClientConnection(name, list(hello.ids), hello.incarnation, hello.pid)
             self._connections[name] = connection
-            self._carrier.update(dict.fromkeys(hello.ids, connection))
+            self._connection_of.update(dict.fromkeys(hello.ids, connection))
         if self._welcome is not None or self.dismissed:
             self._receive(connection, now_ns)
 
     def _incarnation(self, client: int) -> int:
         """The client's latest incarnation that has sent ``hello``; −1 if none has."""
-        known = self._carrier.get(client)
+        known = self._connection_of.get(client)
         return -1 if known is None else known.incarnation
 
     def _receive(self, connection: ClientConnection, now_ns: int) -> None:
@@ -294,11 +294,11 @@ class RelayState:
             self._ends.to_client(connection.name, self._welcome)
             self._joined.add(connection.ids, now_ns)
 
-    def exited(self, exit_: ChildExit) -> None:
+    def take_exit(self, exit_: ChildExit) -> None:
         """Records that the process of these clients has ended."""
         if not exit_.replaced:
-            self._gone.update(dict.fromkeys(exit_.ids, exit_))
-        for connection in {id(c): c for i in exit_.ids if (c := self._carrier.get(i))}.values():
+            self._final_exits.update(dict.fromkeys(exit_.ids, exit_))
+        for connection in {id(c): c for i in exit_.ids if (c := self._connection_of.get(i))}.values():
             if connection.incarnation <= exit_.incarnation:
                 self._left(connection)
         self._ends.to_controller(exit_)
@@ -306,12 +306,12 @@ class RelayState:
     def _left(self, connection: ClientConnection) -> None:
         connection.living = False
         for client in connection.ids:
-            del self._carrier[client]
+            del self._connection_of[client]
             self._endpoints.pop(client, None)
         self._commands.left(connection.ids)
         if self._failures:
-            gone = set(connection.ids)
-            self._failures = {of: failed for of, failed in self._failures.items() if of[1] not in gone}
+            ended = set(connection.ids)
+            self._failures = {of: failed for of, failed in self._failures.items() if of[1] not in ended}
         self._unready.difference_update(connection.ids)
         self._joined.left(connection.ids)
         self._leaving.pop(connection.name, None)
@@ -353,7 +353,7 @@ class RelayState:
             return
         (client,) = report.ids
         kind = Stop if report.subscriber is None else Finish
-        asked = living and self._commands.waits(kind, client)
+        is_awaited = living and self._commands.waits(kind, client)
         if living and not self._commands.answered(kind, report.number, [client]):
             return  # a late answer
         if report.subscriber is None:
@@ -364,19 +364,19 @@ class RelayState:
             # The client failed at first and has reported since: the report counts.
             self._failures.pop((report.number, client), None)
             new = self._batching.add(report.epoch, client, report.subscriber, self._cohort, now_ns)
-            self._send_batches(self._batching.of([client]) if asked and not new else new)
+            self._send_batches(self._batching.of([client]) if is_awaited and not new else new)
 
-    def _told(self, course: TimeSeries, now_ns: int) -> None:
-        if course.epoch == self._commands.epoch:
-            self._courses[course.ids[0] in self._cohort].add(course.seconds)
-            if self._course_ns is None:
-                self._course_ns = now_ns + TIME_SERIES_WITHIN_NS
+    def _take_time_series(self, message: TimeSeries, now_ns: int) -> None:
+        if message.epoch == self._commands.epoch:
+            self._time_series[message.ids[0] in self._cohort].add(message.seconds)
+            if self._time_series_ns is None:
+                self._time_series_ns = now_ns + TIME_SERIES_WITHIN_NS
 
     def _send_time_series(self) -> None:
         """Sends the sums of the time series that arrived since the last time."""
-        self._course_ns = None
-        for in_cohort, course in enumerate(self._courses):
-            for part in parts(course.take()):
+        self._time_series_ns = None
+        for in_cohort, message in enumerate(self._time_series):
+            for part in parts(message.take()):
                 others, cohort = ([], part) if in_cohort else (part, [])
                 epoch = self._commands.epoch
                 self._ends.to_controller(TimeSeries(ids=self._ids, seq=1, epoch=epoch, seconds=others, cohort=cohort))
@@ -386,23 +386,23 @@ class RelayState:
     def work(self, now_ns: int) -> int | None:
         """Sends what is due; returns when something will be due next, None if nothing is planned."""
         epoch = self._commands.epoch
-        if joining := self._joined.take(now_ns, complete=len(self._carrier) == len(self._ids)):
-            self._tell_joined(joining)
+        if joining := self._joined.take(now_ns, complete=len(self._connection_of) == len(self._ids)):
+            self._send_joined(joining)
         self._send_gathered(now_ns)
-        if self._course_ns is not None and now_ns >= self._course_ns:
+        if self._time_series_ns is not None and now_ns >= self._time_series_ns:
             self._send_time_series()
         batch_ns = self._batching.next_ns()
         if batch_ns is not None and (now_ns >= batch_ns or not self._commands.awaited(Finish)):
             self._send_batches(self._batching.flush(epoch, self._cohort))
-        for again, clients in self._commands.again(now_ns):
-            self._tell(again, clients)
+        for again, clients in self._commands.resends(now_ns):
+            self._send_command(again, clients)
         for name, due_ns in self._leaving.items():
             if now_ns >= due_ns:
                 self._leaving[name] = now_ns + RESEND_EVERY_NS
                 self._ends.to_client(name, _QUIT)
         gathered = (self._acknowledged.next_ns(), self._is_ready.next_ns(), self._failed.next_ns())
         others = (self._joined.next_ns(), self._batching.next_ns(), self._commands.next_ns(), *self._leaving.values())
-        others = (self._course_ns, *others)
+        others = (self._time_series_ns, *others)
         return min((due_ns for due_ns in (*gathered, *others) if due_ns is not None), default=None)
 
     def _send_gathered(self, now_ns: int) -> None:
@@ -422,14 +422,14 @@ class RelayState:
         """Sends all that waits; all clients have ended."""
         self.work(now_ns + BATCHED_WITHIN_NS)
 
-    def _all_acknowledged(self, said: AckKey) -> bool:
-        kind = ACKNOWLEDGED.get(said.command)
+    def _all_acknowledged(self, key: AckKey) -> bool:
+        kind = ACKNOWLEDGED.get(key.command)
         return kind is not None and not self._commands.awaited(kind)
 
-    def _tell_joined(self, clients: Sequence[int]) -> None:
+    def _send_joined(self, clients: Sequence[int]) -> None:
         for at in range(0, len(clients), _JOINED_AT_ONCE):
             ids = clients[at : at + _JOINED_AT_ONCE]
-            processes = [self._carrier[client] for client in ids]
+            processes = [self._connection_of[client] for client in ids]
             incarnations, pids = [p.incarnation for p in processes], [p.pid for p in processes]
             self._ends.to_controller(Joined(ids=list(ids), seq=1, incarnations=incarnations, pids=pids))
 
@@ -443,13 +443,13 @@ class RelayState:
 
     def _living(self, ids: Sequence[int]) -> list[int]:
         """The clients among these that are connected; an empty list stands for all."""
-        return [client for client in ids or self._ids if client in self._carrier]
+        return [client for client in ids or self._ids if client in self._connection_of]
 
-    def _tell(self, command: EpochCommand, clients: Iterable[int]) -> None:
+    def _send_command(self, command: EpochCommand, clients: Iterable[int]) -> None:
         carried: dict[bytes, list[int]] = {}
         for client in clients:
-            carried.setdefault(self._carrier[client].name, []).append(client)
-        everybody = encode(command, [])
+            carried.setdefault(self._connection_of[client].name, []).append(client)
+        to_all = encode(command, [])
         for name, ids in carried.items():
-            all_of_it = len(ids) == len(self._connections[name].ids)
-            self._ends.to_client(name, everybody if all_of_it else encode(command, encode_ids(ids)))
+            is_for_all = len(ids) == len(self._connections[name].ids)
+            self._ends.to_client(name, to_all if is_for_all else encode(command, encode_ids(ids)))

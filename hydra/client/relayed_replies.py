@@ -31,11 +31,11 @@ class PendingCommand:
 class CommandTargets:
     """The clients that get a command, and those that have answered it.
 
-    ``new`` are the clients in ``tell`` whose last command of this kind was not this one.
+    ``fresh`` are the clients in ``recipients`` whose last command of this kind was not this one.
     """
 
-    tell: list[int]
-    new: list[int] = field(default_factory=list)
+    recipients: list[int]
+    fresh: list[int] = field(default_factory=list)
     answered: list[int] = field(default_factory=list)
 
 
@@ -49,7 +49,7 @@ class CommandReplies:
     def __init__(self, role: GroupRole) -> None:
         self.epoch = 0
         self._role = role
-        self._told: list[PendingCommand] = []
+        self._pending: list[PendingCommand] = []
         self._latest: dict[Kind, dict[int, PendingCommand]] = {}
 
     def give(self, command: EpochCommand, clients: Iterable[int], now_ns: int) -> CommandTargets:
@@ -60,29 +60,29 @@ class CommandReplies:
         """
         if isinstance(command, Configure) and command.epoch > self.epoch:
             self.epoch = command.epoch
-            self._told.clear()
+            self._pending.clear()
             self._latest.clear()
         if command.epoch != self.epoch:
             return CommandTargets(list(clients))
-        told = self._entry(command, now_ns)
+        entry = self._entry(command, now_ns)
         latest = self._latest.setdefault(type(command), {})
         given = CommandTargets([])
         for client in clients:
             before = latest.get(client)
-            if self._unheeded(command, client):
-                given.tell.append(client)
+            if self._is_ignored(command, client):
+                given.recipients.append(client)
                 continue
-            if before is told:
-                (given.tell if client in told.waiting else given.answered).append(client)
+            if before is entry:
+                (given.recipients if client in entry.waiting else given.answered).append(client)
                 continue
             if before is not None:
                 before.waiting.discard(client)
-            latest[client] = told
-            told.waiting.add(client)
-            given.tell.append(client)
-            given.new.append(client)
-        if given.tell:
-            told.due_ns = now_ns + RESEND_EVERY_NS
+            latest[client] = entry
+            entry.waiting.add(client)
+            given.recipients.append(client)
+            given.fresh.append(client)
+        if given.recipients:
+            entry.due_ns = now_ns + RESEND_EVERY_NS
         return given
 
     def answered(self, kind: Kind, number: int, clients: Iterable[int]) -> list[int]:
@@ -97,37 +97,37 @@ class CommandReplies:
 
     def is_late(self, kind: Kind, number: int, client: int) -> bool:
         """Whether the client's last command of this kind, if it has had one, is not the one of this number."""
-        told = self._latest.get(kind, {}).get(client)
-        return told is None or told.command.number != number
+        last = self._latest.get(kind, {}).get(client)
+        return last is None or last.command.number != number
 
     def left(self, clients: Iterable[int]) -> None:
         """Discards clients that have ended: they will not answer, and their replacements have had no command."""
         for latest in self._latest.values():
             for client in clients:
-                if (told := latest.pop(client, None)) is not None:
-                    told.waiting.discard(client)
+                if (last := latest.pop(client, None)) is not None:
+                    last.waiting.discard(client)
 
     def awaited(self, kind: Kind) -> bool:
         """Whether a command of this kind is still without an answer from a client."""
-        return any(told.waiting for told in self._of(kind))
+        return any(entry.waiting for entry in self._of(kind))
 
     def waits(self, kind: Kind, client: int) -> bool:
         """Whether this client has not answered its command of this kind."""
-        told = self._latest.get(kind, {}).get(client)
-        return told is not None and client in told.waiting
+        last = self._latest.get(kind, {}).get(client)
+        return last is not None and client in last.waiting
 
     def next_ns(self) -> int | None:
         """When the next command has to be resent; None if all clients have answered all commands."""
-        return min((told.due_ns for told in self._told if told.waiting), default=None)
+        return min((entry.due_ns for entry in self._pending if entry.waiting), default=None)
 
-    def again(self, now_ns: int) -> list[tuple[EpochCommand, list[int]]]:
+    def resends(self, now_ns: int) -> list[tuple[EpochCommand, list[int]]]:
         """The commands to resend now, each with its clients."""
-        due = [told for told in self._told if told.waiting and now_ns >= told.due_ns]
-        for told in due:
-            told.due_ns = now_ns + RESEND_EVERY_NS
-        return [(told.command, sorted(told.waiting)) for told in due]
+        due = [entry for entry in self._pending if entry.waiting and now_ns >= entry.due_ns]
+        for entry in due:
+            entry.due_ns = now_ns + RESEND_EVERY_NS
+        return [(entry.command, sorted(entry.waiting)) for entry in due]
 
-    def _unheeded(self, command: EpochCommand, client: int) -> bool:
+    def _is_ignored(self, command: EpochCommand, client: int) -> bool:
         """Whether the client ignores this command.
 
         The command is not resent: a late copy could be obeyed in another state.
@@ -141,14 +141,14 @@ class CommandReplies:
 
     def _entry(self, command: EpochCommand, now_ns: int) -> PendingCommand:
         plain = msgspec.structs.replace(command, ids=[])
-        for told in self._told:
-            if told.command == plain:
-                return told
-        self._told.append(PendingCommand(plain, now_ns))
-        return self._told[-1]
+        for entry in self._pending:
+            if entry.command == plain:
+                return entry
+        self._pending.append(PendingCommand(plain, now_ns))
+        return self._pending[-1]
 
     def _of(self, kind: Kind) -> Iterator[PendingCommand]:
-        return (told for told in self._told if isinstance(told.command, kind))
+        return (entry for entry in self._pending if isinstance(entry.command, kind))
 
 
 GATHERED_WITHIN_NS: Final = 10_000_000
@@ -163,9 +163,9 @@ class ReplyAggregator(Generic[K]):
     def __init__(self) -> None:
         self._waiting: dict[K, tuple[int, set[int]]] = {}
 
-    def add(self, said: K, clients: Iterable[int], now_ns: int) -> None:
+    def add(self, content: K, clients: Iterable[int], now_ns: int) -> None:
         """Adds a reply of these clients."""
-        self._waiting.setdefault(said, (now_ns + GATHERED_WITHIN_NS, set()))[1].update(clients)
+        self._waiting.setdefault(content, (now_ns + GATHERED_WITHIN_NS, set()))[1].update(clients)
 
     def next_ns(self) -> int | None:
         """When the next reply has waited long enough; None if no reply waits."""
@@ -178,8 +178,8 @@ class ReplyAggregator(Generic[K]):
             now_ns: the present time.
             complete: whether no other client is expected to send this reply.
         """
-        ready = [said for said, (due_ns, _) in self._waiting.items() if now_ns >= due_ns or complete(said)]
-        return [(said, sorted(self._waiting.pop(said)[1])) for said in ready]
+        ready = [content for content, (due_ns, _) in self._waiting.items() if now_ns >= due_ns or complete(content)]
+        return [(content, sorted(self._waiting.pop(content)[1])) for content in ready]
 
     def clear(self) -> None:
         """Discards all replies that wait."""
@@ -190,19 +190,19 @@ class PendingRegistrations:
     """Clients that have joined: their registrations are sent together, and resent until a welcome names the client."""
 
     def __init__(self) -> None:
-        self._untold: set[int] = set()
+        self._unsent: set[int] = set()
         self._unnamed: set[int] = set()
         self._named: set[int] = set()
         # An earlier process with this id left before a welcome named it: a welcome that follows may mean that process.
         self._mistakable: set[int] = set()
-        self._untold_ns = 0
+        self._unsent_ns = 0
         self._unnamed_ns = 0
 
     def add(self, clients: Iterable[int], now_ns: int) -> None:
         """Records that these clients have joined."""
-        if not self._untold:
-            self._untold_ns = now_ns + GATHERED_WITHIN_NS
-        self._untold.update(set(clients) - self._named)
+        if not self._unsent:
+            self._unsent_ns = now_ns + GATHERED_WITHIN_NS
+        self._unsent.update(set(clients) - self._named)
         self._unnamed.difference_update(clients)
 
     def named(self, clients: Iterable[int]) -> None:
@@ -219,12 +219,12 @@ class PendingRegistrations:
     def left(self, clients: Iterable[int]) -> None:
         """Discards clients that have ended."""
         self._mistakable.update(self._unnamed.intersection(clients))
-        for some in (self._untold, self._unnamed, self._named):
+        for some in (self._unsent, self._unnamed, self._named):
             some.difference_update(clients)
 
     def next_ns(self) -> int | None:
         """When the next registration has to be sent; None if there is none."""
-        due = [self._untold_ns] * bool(self._untold) + [self._unnamed_ns] * bool(self._unnamed)
+        due = [self._unsent_ns] * bool(self._unsent) + [self._unnamed_ns] * bool(self._unnamed)
         return min(due, default=None)
 
     def take(self, now_ns: int, *, complete: bool) -> list[int]:
@@ -233,12 +233,12 @@ class PendingRegistrations:
         if self._unnamed and now_ns >= self._unnamed_ns:
             found |= self._unnamed
             self._unnamed_ns = now_ns + RESEND_EVERY_NS
-        if self._untold and (complete or now_ns >= self._untold_ns):
+        if self._unsent and (complete or now_ns >= self._unsent_ns):
             if not self._unnamed:
                 self._unnamed_ns = now_ns + RESEND_EVERY_NS
-            found |= self._untold
-            self._unnamed |= self._untold
-            self._untold.clear()
+            found |= self._unsent
+            self._unnamed |= self._unsent
+            self._unsent.clear()
         return sorted(found)
 
 

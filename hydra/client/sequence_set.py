@@ -176,11 +176,11 @@ class RangeSet(SequenceSet):
 
     def present(self, first: int, count: int) -> Flags:
         """See :class:`SequenceSet`."""
-        there = np.arange(first, first + count) < self.next
+        flags = np.arange(first, first + count) < self.next
         i, j = bisect_left(self._high, first), bisect_left(self._low, first + count)
         for low, high in zip(self._low[i:j], self._high[i:j], strict=True):
-            there[max(low - first, 0) : high + 1 - first] = False
-        return there
+            flags[max(low - first, 0) : high + 1 - first] = False
+        return flags
 
     def bitmap(self) -> str | None:
         """See :class:`SequenceSet`."""
@@ -243,10 +243,10 @@ class ByteSet(SequenceSet):
         """See :class:`SequenceSet`."""
         top = int(sequences.max())
         if top >= MOST_SEQUENCES:
-            there = sequences < MOST_SEQUENCES
-            self.extra += int(np.count_nonzero(~there))
-            if there.any():
-                self.add_each(sequences[there])
+            in_range = sequences < MOST_SEQUENCES
+            self.extra += int(np.count_nonzero(~in_range))
+            if in_range.any():
+                self.add_each(sequences[in_range])
             return
         if top >= len(self._bytes):
             grown = np.zeros(max(top + 1, 2 * len(self._bytes)), np.uint8)

@@ -138,7 +138,7 @@ class _Node:
         starts, is_halted = 0, False
         watcher = monitor_of([self._id], control.send, os.getpid())
         ready_s = 0.0
-        while not (why := control.gone()):
+        while not (why := control.end_reason()):
             if not starts and time.monotonic() >= ready_s:
                 ready_s = time.monotonic() + RESEND_EVERY_S
                 control.send(Ready(ids=[self._id], seq=1, epoch=0, endpoint=self._endpoint))
@@ -161,13 +161,15 @@ class _Node:
                 try:
                     server, starts, is_halted = self._start(message), message.start, False
                 except (HydraError, OSError, ValueError) as e:
-                    raise self._told(control, f"the {self._program.title} could not be started: {e}") from e
+                    raise self._reported(control, f"the {self._program.title} could not be started: {e}") from e
             if server is not None and not is_halted and server.wait_for_end(0.0):
-                raise self._told(control, f"the {self._program.title} ended with {server.status}: {tail(Path(LOG))}")
+                raise self._reported(
+                    control, f"the {self._program.title} ended with {server.status}: {tail(Path(LOG))}"
+                )
         sys.stderr.write(f"hydra group {self._group}: the controller {why}\n")
         return EXIT_STRANDED
 
-    def _told(self, control: ControlClient, what: str) -> ServerError:
+    def _reported(self, control: ControlClient, what: str) -> ServerError:
         control.send(Error(ids=[self._id], seq=1, epoch=0, message=what[:4000], fatal=True))
         return ServerError(what)
 

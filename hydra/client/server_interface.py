@@ -123,7 +123,7 @@ def accepts(host: str, port: int, within_s: float = _CONNECT_WITHIN_S) -> bool:
     return _trouble(host, port, within_s) is None
 
 
-def may_be_there(host: str, port: int, within_s: float = _CONNECT_WITHIN_S) -> bool:
+def may_listen(host: str, port: int, within_s: float = _CONNECT_WITHIN_S) -> bool:
     """Whether a process listens there, or a limit of this host prevents a connection, which proves nothing."""
     trouble = _trouble(host, port, within_s)
     return trouble is None or bool(local_limit(trouble))

@@ -83,7 +83,7 @@ class TransportSubscriber(SubscriberLoop["_Receiving"]):
             self._control.send(Ready(ids=[self._id], seq=1, epoch=step.epoch, number=command.number))
         if step.progress_due():
             self._control.send(
-                Progress(ids=[self._id], seq=1, epoch=step.epoch, messages=step.messages, time_ns=step.told_ns)
+                Progress(ids=[self._id], seq=1, epoch=step.epoch, messages=step.messages, time_ns=step.progress_ns)
             )
         if step.time_series_due():
             self._send_time_series(step)
@@ -141,7 +141,7 @@ class TransportSubscriber(SubscriberLoop["_Receiving"]):
         return replace(report, system={**(report.system or {}), CONNECTION: connection.report(lost, limit)})
 
     def _send_time_series(self, step: _Receiving) -> None:
-        for seconds in parts(step.course()):
+        for seconds in parts(step.time_series()):
             self._control.send(TimeSeries(ids=[self._id], seq=1, epoch=step.epoch, seconds=seconds))
 
     def _end(self) -> None:
@@ -204,12 +204,12 @@ class _Receiving:
         self._deadline_ns = 0
         self._progress_ns = int(command.progress_s * 1e9)
         self._next_progress_ns = 0
-        self._spells = Impairments(command.spells)
+        self._impairments = Impairments(command.spells)
         self._limit: ReadLimit | None = None  # of a slow reader, from the start on
         self._time_series_s = command.course_s
         self._time_series: ReceivedTimeSeries | None = None
         self._telling: ReportTimer | None = None
-        self.told_ns = 0
+        self.progress_ns = 0
         """When progress was last due, on the step's clock."""
         self.heard_ns = 0
         """When the first message arrived, a probe or data of any epoch, CLOCK_MONOTONIC; 0: none has."""
@@ -241,14 +241,14 @@ class _Receiving:
         if now_ns < self._next_progress_ns or (self._finish is not None and now_ns >= self._stop_ns):
             return False
         self._next_progress_ns = now_ns + self._progress_ns
-        self.told_ns = now_ns
+        self.progress_ns = now_ns
         return True
 
     def time_series_due(self) -> bool:
         """Whether it is time to send the time series of the seconds that have passed."""
         return self._telling is not None and self._clock is not None and self._telling.due(self._clock.now_ns())
 
-    def course(self) -> list[SecondCounts]:
+    def time_series(self) -> list[SecondCounts]:
         """The time series that was not sent yet; empty if the controller asks for none."""
         if self._time_series is None:
             return []
@@ -297,7 +297,7 @@ class _Receiving:
         limit, wait_s = BATCH_LIMIT, _WAIT_S if self._finish is None else _DRAIN_WAIT_S
         if self._clock is not None and self._finish is None:
             now_ns = self._clock.now_ns()
-            if self._spells:
+            if self._impairments:
                 limit, wait_s = self._obey_impairments(now_ns)
                 if not limit:
                     return wait_s
@@ -329,25 +329,25 @@ class _Receiving:
     def _obey_impairments(self, now_ns: int) -> tuple[int, float]:
         """The number of messages that may be read now, and how long to wait for a message, or until it is above 0."""
         self._count()  # what was read before a change
-        change = self._spells.at(now_ns - self._start_ns)
+        change = self._impairments.at(now_ns - self._start_ns)
         if change == "leave":
             self._transport.close()
             self._absent_since_ns = self._absent_since_ns or now_ns
         elif change == "return":
             self._come_back()
-        limit, wait_s = self._spells.allowance(now_ns - self._start_ns)
+        limit, wait_s = self._impairments.allowance(now_ns - self._start_ns)
         return min(limit, BATCH_LIMIT), min(wait_s, _WAIT_S)
 
     def _come_back(self) -> None:
         """Reconnects a disconnected subscriber; data flows after its subscription has taken effect."""
-        if self._spells.gone:
-            self._spells.gone = False
+        if self._impairments.is_absent:
+            self._impairments.is_absent = False
             self._transport.reconnect()
             self._reconnects += 1
 
     def _alone_until_ns(self, now_ns: int) -> int:
         """Until when this client only has to read data; 0 if it has other work now."""
-        if now_ns < self._start_ns or not self._counts_later or self._spells:
+        if now_ns < self._start_ns or not self._counts_later or self._impairments:
             return 0
         if self._settings.reconnect_rate is not None:
             return 0
@@ -399,11 +399,11 @@ class _Receiving:
         # Data can arrive before the start command, if the publishers got theirs first. Without the step's clock its age
         # is unknown.
         clock = self._clock
-        ours = self._ledger.record(arrived.headers, self._time_of(int(arrived.read_ns[-1])), self._stop_ns)
-        if not len(ours):
+        counted = self._ledger.record(arrived.headers, self._time_of(int(arrived.read_ns[-1])), self._stop_ns)
+        if not len(counted):
             return
-        if len(ours) < len(arrived.headers):
-            arrived = arrived.only(self._ledger.ours(arrived.headers))
+        if len(counted) < len(arrived.headers):
+            arrived = arrived.only(self._ledger.counted(arrived.headers))
         read_ns = arrived.read_ns
         first_ns = int(read_ns[0])
         if not self._batches:
@@ -418,7 +418,7 @@ class _Receiving:
             self._end_absence(self._time_of(self._batch_ns))
         if clock is None:
             return
-        self._note_read(clock.at_ns(self._batch_ns), len(ours))
+        self._note_read(clock.at_ns(self._batch_ns), len(counted))
         times_ns, now_ns = arrived.headers["time_ns"], clock.at_ns(read_ns)
         each_ns = np.repeat(now_ns, arrived.counts)
         (self._latency if self._time_series is None else self._time_series).record(times_ns, each_ns)
@@ -434,7 +434,7 @@ class _Receiving:
         """Notes what a slow reader has read in one batch; after ``finish`` it has no limit."""
         if self._limit is not None:
             self._limit.read(now_ns, messages)
-        self._spells.read(now_ns - self._start_ns, messages)
+        self._impairments.read(now_ns - self._start_ns, messages)
 
     @property
     def _counts_later(self) -> bool:

@@ -129,7 +129,7 @@ class SubscriberConnection:
         local = dict(self._local)
         if limit and self._attempts and self._ready_us is None and not self._disconnections:
             local[limit] = local.get(limit, 0) + 1
-        told = [(self._clock.at_ns(lost), back and self._clock.at_ns(back), n) for lost, back, n in by_library]
+        losses = [(self._clock.at_ns(lost), back and self._clock.at_ns(back), n) for lost, back, n in by_library]
         connected_ns = self._phases.connected_ns
         found = ConnectionReport(
             due_ns=self._due_step_ns,
@@ -145,7 +145,7 @@ class SubscriberConnection:
             tcp_us=self._phases.tcp_us,
             tls_us=self._phases.tls_us,
             login_us=self._phases.login_us,
-            disconnections=[*((lost, back, n) for lost, back, n in self._disconnections), *told],
+            disconnections=[*((lost, back, n) for lost, back, n in self._disconnections), *losses],
         )
         return {name: value for name, value in asdict(found).items() if value not in (None, [], {}, "")}
 

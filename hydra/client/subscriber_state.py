@@ -54,11 +54,11 @@ class BufferedBatches:
             if len(self.counts[at]):
                 yield BufferedBatches(self.headers[of], self.sizes[of], self.read_ns[at], self.counts[at])
 
-    def only(self, ours: npt.NDArray[np.bool_]) -> BufferedBatches:
-        """The messages for which ``ours`` is true, in the batches that have such messages."""
-        counts = np.add.reduceat(ours.astype(np.int64), np.cumsum(self.counts) - self.counts)
+    def only(self, included: npt.NDArray[np.bool_]) -> BufferedBatches:
+        """The messages for which ``included`` is true, in the batches that have such messages."""
+        counts = np.add.reduceat(included.astype(np.int64), np.cumsum(self.counts) - self.counts)
         some = counts > 0
-        return BufferedBatches(self.headers[ours], self.sizes[ours], self.read_ns[some], counts[some])
+        return BufferedBatches(self.headers[included], self.sizes[included], self.read_ns[some], counts[some])
 
 
 class ReceiveBuffer:
@@ -172,17 +172,17 @@ class Impairments:
     """The impairments of one subscriber in one step; if several overlap, the first in the list counts.
 
     Attributes:
-        gone: whether the subscriber has no connection.
+        is_absent: whether the subscriber has no connection.
     """
 
-    def __init__(self, spells: Sequence[Impairment]) -> None:
-        self.gone = False
-        self._spells = list(spells)
+    def __init__(self, impairments: Sequence[Impairment]) -> None:
+        self.is_absent = False
+        self._impairments = list(impairments)
         self._now: Impairment | None = None
         self._limit: ReadLimit | None = None  # of the present impairment
 
     def __bool__(self) -> bool:
-        return bool(self._spells)
+        return bool(self._impairments)
 
     def at(self, since_start_ns: int) -> Change:
         """Whether the subscriber has to disconnect or reconnect now.
@@ -190,16 +190,18 @@ class Impairments:
         Args:
             since_start_ns: time since the start of the window.
         """
-        now = next((s for s in self._spells if s.begin_s * _SECOND_NS <= since_start_ns < s.end_s * _SECOND_NS), None)
+        now = next(
+            (s for s in self._impairments if s.begin_s * _SECOND_NS <= since_start_ns < s.end_s * _SECOND_NS), None
+        )
         if now is self._now:
             return ""
         self._now, self._limit = now, None
         if now is not None and now.kind == "slow":
             self._limit = ReadLimit(now.rate, round(now.begin_s * _SECOND_NS))
         if now is not None and now.kind == "gone":
-            left, self.gone = self.gone, True
+            left, self.is_absent = self.is_absent, True
             return "" if left else "leave"
-        return "return" if self.gone else ""
+        return "return" if self.is_absent else ""
 
     def read(self, since_start_ns: int, messages: int) -> None:
         """Notes that messages were read at this time."""
@@ -209,7 +211,9 @@ class Impairments:
     def allowance(self, since_start_ns: int) -> tuple[int, float]:
         """The number of messages that may be read now, and the seconds until that may change."""
         since_s = since_start_ns / _SECOND_NS
-        next_s = min((e for s in self._spells for e in (s.begin_s, s.end_s) if e > since_s), default=math.inf) - since_s
+        next_s = (
+            min((e for s in self._impairments for e in (s.begin_s, s.end_s) if e > since_s), default=math.inf) - since_s
+        )
         if self._now is None:
             return NO_LIMIT, next_s
         if self._limit is None:

@@ -25,8 +25,8 @@ _STACK: Final = ("\tat ", "\t... ")
 def tail(log: Path) -> str:
     """The last lines of a command's log, joined to one, without Java's stack traces."""
     lines = log.read_text(errors="replace").strip().splitlines() if log.is_file() else []
-    told = [line for line in lines if not line.startswith(_STACK)]
-    return " / ".join(told[-LOG_LINES:]) or "the log of the process is empty"
+    causes = [line for line in lines if not line.startswith(_STACK)]
+    return " / ".join(causes[-LOG_LINES:]) or "the log of the process is empty"
 
 
 class SupervisedProcess:
@@ -76,7 +76,7 @@ class SupervisedProcess:
 
     def detach(self) -> None:
         """Lets supervisor and command outlive this process: from now on SIGTERM to the supervisor ends them."""
-        self._say(b"D")
+        self._send(b"D")
 
     def kill(self) -> None:
         """Kills the command by SIGKILL and waits for its end; the supervisor stays, and still removes the folder."""
@@ -98,7 +98,7 @@ class SupervisedProcess:
     def stop(self) -> None:
         """Ends command and supervisor, with SIGKILL after the grace; may be called twice."""
         if self._guard.poll() is None:
-            self._say(b"Q")
+            self._send(b"Q")
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._guard.wait(self._grace_s + 2.0)
         self.abandon()
@@ -119,16 +119,16 @@ class SupervisedProcess:
         if out is None or out.closed or self.status is not None:
             return False
         readable, _, _ = select.select([out], [], [], max(0.0, timeout_s))
-        said = os.read(out.fileno(), 256) if readable else b""
-        self._heard += said
+        reply = os.read(out.fileno(), 256) if readable else b""
+        self._heard += reply
         words = self._heard.split()
         if b"exit" in words and len(words) > words.index(b"exit") + 1:
             self.status = int(words[words.index(b"exit") + 1])
-        elif readable and not said:
+        elif readable and not reply:
             self.status = -1  # the supervisor has ended, and the command with it
-        return bool(said)
+        return bool(reply)
 
-    def _say(self, word: bytes) -> None:
+    def _send(self, word: bytes) -> None:
         pipe = self._guard.stdin
         if pipe is not None and not pipe.closed:
             with contextlib.suppress(OSError):  # the supervisor has ended already

@@ -42,11 +42,11 @@ def main(folder: str, log: str, owner: str, grace_s: str, *words: str) -> int:
         grace_s: seconds between SIGTERM and SIGKILL.
         words: the command.
     """
-    told_to_stop = False
+    is_stopping = False
 
     def stop(*_: object) -> None:
-        nonlocal told_to_stop
-        told_to_stop = True
+        nonlocal is_stopping
+        is_stopping = True
 
     signal.signal(signal.SIGTERM, stop)
     # The owner handles Ctrl-C and a closed terminal, and sends what to do.
@@ -54,8 +54,8 @@ def main(folder: str, log: str, owner: str, grace_s: str, *words: str) -> int:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
     command = CommandProcess(words, folder, log)
-    _say(f"pid {command.pid}")
-    gently = _watch(command, int(owner), lambda: told_to_stop)
+    _report(f"pid {command.pid}")
+    gently = _watch(command, int(owner), lambda: is_stopping)
     command.end(float(grace_s) if gently else 0.0)
 
     import shutil  # not needed before
@@ -116,10 +116,10 @@ class CommandProcess:
             os.waitpid(self.pid, 0)
 
 
-def _watch(command: CommandProcess, owner: int, told_to_stop: Callable[[], bool]) -> bool:
+def _watch(command: CommandProcess, owner: int, is_stopping: Callable[[], bool]) -> bool:
     """Waits until the server has to end; returns whether it has time to end in order."""
     attached, reported = True, False
-    while not told_to_stop():
+    while not is_stopping():
         if attached:
             readable, _, _ = select.select([0], [], [], POLL_S)
             word = os.read(0, 1) if readable else None
@@ -134,14 +134,14 @@ def _watch(command: CommandProcess, owner: int, told_to_stop: Callable[[], bool]
         else:
             time.sleep(POLL_S)
         if not reported and command.has_ended():
-            _say(f"exit {command.status}")
+            _report(f"exit {command.status}")
             reported = True
             if not attached:
                 return False
     return True
 
 
-def _say(line: str) -> None:
+def _report(line: str) -> None:
     with suppress(OSError):  # the owner has ended, which the loop will notice
         os.write(1, f"{line}\n".encode())
 

@@ -74,7 +74,7 @@ class ReceivedTimeSeries:
         self._start_ns = start_ns
         self._recorder = LatencyRecorder()
         self._second = 0
-        self._told: list[SecondCounts] = []
+        self._complete: list[SecondCounts] = []
 
     def record(self, times_ns: npt.NDArray[np.uint64], now_ns: npt.NDArray[np.int64]) -> None:
         """Counts messages.
@@ -97,10 +97,10 @@ class ReceivedTimeSeries:
         latency = self._recorder.take()
         if latency.counts:
             self._whole.add(latency)
-            self._told.append(SecondCounts(self._second, sum(latency.counts[1::2]), latency))
+            self._complete.append(SecondCounts(self._second, sum(latency.counts[1::2]), latency))
 
     def take(self) -> list[SecondCounts]:
         """The counts that were not sent to the controller yet."""
         self._end_second()
-        told, self._told = self._told, []
-        return told
+        complete, self._complete = self._complete, []
+        return complete

@@ -243,7 +243,7 @@ class _Host:
     """One host's relays and servers, the first of which is pinged, and the present burst.
 
     Attributes:
-        asked: the times of the burst's unanswered pings.
+        pinged: the times of the burst's unanswered pings.
         last_ns: the time of the last ping.
         due_ns: the time of the next ping, unless the last one is answered before.
     """
@@ -255,7 +255,7 @@ class _Host:
     begun_ns: int = 0
     sent: int = 0
     last_ns: int = 0
-    asked: set[int] = field(default_factory=set)
+    pinged: set[int] = field(default_factory=set)
     answers: list[PingExchange] = field(default_factory=list)
 
     def ping(self, now_ns: int) -> None:
@@ -263,7 +263,7 @@ class _Host:
             self.begun_ns = now_ns
         self.sent += 1
         self.last_ns = now_ns
-        self.asked.add(now_ns)
+        self.pinged.add(now_ns)
         self.due_ns = now_ns + _LOST_AFTER_NS
 
     def end_burst(self) -> None:
@@ -275,7 +275,7 @@ class _Host:
             self.posts = self.posts[1:] + self.posts[:1]
         self.due_ns = self.begun_ns + _BURST_EVERY_NS
         self.sent = 0
-        self.asked = set()
+        self.pinged = set()
         self.answers = []
 
 
@@ -307,8 +307,8 @@ class ClockPings:
         host = self._host_of.pop(identity, None)
         if host is None:
             return
-        asked = host.posts[0] == identity
-        if asked and host.sent:
+        pinged = host.posts[0] == identity
+        if pinged and host.sent:
             host.end_burst()
             host.due_ns = host.last_ns
         host.posts.remove(identity)
@@ -340,9 +340,9 @@ class ClockPings:
         Answers to pings of other bursts are ignored.
         """
         host = self._host_of.get(identity)
-        if host is None or host.posts[0] != identity or echo not in host.asked:
+        if host is None or host.posts[0] != identity or echo not in host.pinged:
             return
-        host.asked.remove(echo)
+        host.pinged.remove(echo)
         host.answers.append(PingExchange(echo, remote_ns, received_ns))
         if echo != host.last_ns:
             return

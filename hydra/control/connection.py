@@ -32,7 +32,7 @@ class JoinResult:
 
     welcome: BitMap
     doubtful: BitMap
-    gone: list[ProcessExit]
+    ended: list[ProcessExit]
 
 
 class RelayConnection:
@@ -83,19 +83,19 @@ class RelayConnection:
         numbers = array(ids)
         at = numbers - self._first
         incarnations, pids = np.array(message.incarnations, np.int64), np.array(message.pids, np.uint32)
-        there = _among(ids, numbers, self.present)
-        again = there & (incarnations == self._incarnations[at]) & (pids == self._pids[at])
+        were_present = _among(ids, numbers, self.present)
+        again = were_present & (incarnations == self._incarnations[at]) & (pids == self._pids[at])
         new = (incarnations > self._incarnations[at]) & (incarnations >= self._next_incarnations[at])
         expected = _among(ids, numbers, wanted)
         new &= expected
-        gone = [self._replaced(pid) for pid in np.unique(self._pids[at[new & there]]).tolist()]
+        ended = [self._replaced(pid) for pid in np.unique(self._pids[at[new & were_present]]).tolist()]
         self._incarnations[at[new]] = incarnations[new]
         self._pids[at[new]] = pids[new]
         self.present |= BitMap(numbers[new])
         return JoinResult(
             welcome=BitMap(numbers[expected & (new | again)]),
             doubtful=BitMap(numbers[expected & ~(new | again)]),
-            gone=[exit_ for exit_ in gone if self._is_news(exit_)],
+            ended=[exit_ for exit_ in ended if self._is_news(exit_)],
         )
 
     def end(self, message: ChildExit, ids: BitMap) -> tuple[BitMap, ProcessExit | None]:

@@ -71,7 +71,7 @@ def wait_for(
         sleep(rest)
 
 
-_KNOCK_EVERY_NS: Final = 1_000_000_000
+_ATTEMPT_EVERY_NS: Final = 1_000_000_000
 _REFUSALS: Final = 3
 """A group ends after this many refused attempts in a row, a second apart; a network may refuse for a moment."""
 
@@ -91,30 +91,30 @@ class LostConnection:
         self._refusals = 0
 
     @property
-    def gone(self) -> bool:
+    def controller_ended(self) -> bool:
         """Whether the controller's process has ended."""
         return self._refusals >= _REFUSALS
 
     def lost(self, now_ns: int) -> None:
         """Records the loss of the connection."""
         if self.due_ns is None:
-            self.due_ns = now_ns + _KNOCK_EVERY_NS
+            self.due_ns = now_ns + _ATTEMPT_EVERY_NS
 
     def found(self) -> None:
         """Records that there is a connection again."""
         self.due_ns = None
         self._refusals = 0
 
-    def knocked(self, now_ns: int, *, refused: bool) -> None:
+    def attempted(self, now_ns: int, *, refused: bool) -> None:
         """Records the result of an attempt."""
-        self.due_ns = now_ns + _KNOCK_EVERY_NS
+        self.due_ns = now_ns + _ATTEMPT_EVERY_NS
         self._refusals = self._refusals + 1 if refused else 0
 
 
 _CONNECTION: Final = zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED
 _MONITORED: Final = struct.Struct("=Hi")
 """An event of a socket's monitor and its value (zmq_socket_monitor(3)); pyzmq's own reader would import asyncio."""
-_KNOCK_S: Final = 0.5
+_ATTEMPT_S: Final = 0.5
 _HELLO_EVERY_NS: Final = round(RESEND_EVERY_S * 1e9)
 """The time between two hellos of a client that is not welcomed yet."""
 
@@ -149,7 +149,7 @@ class ClientIdentity:
     here: ProcessLocation
 
 
-class _Beside:
+class _TwoSockets:
     """Waits for two sockets by their descriptors with a single system call; zmq_poll needs five.
 
     A descriptor signals only messages that arrive after a call has found nothing on its socket.
@@ -214,7 +214,7 @@ class ControlClient:
         # Whether the socket's descriptor will signal the next message. The descriptor does not signal messages that any
         # earlier call on the socket, even a send, has noticed (ZMQ_FD in zmq_getsockopt(3)).
         self._exhausted = False
-        self._beside: _Beside | None = None
+        self._two_sockets: _TwoSockets | None = None
         self._hello_due_ns = 0
         here = identity.here
         self._hello = Hello(
@@ -278,7 +278,7 @@ class ControlClient:
             self._silence_ns = int(message.silence_s * 1e9)
         return message
 
-    def wait_beside(self, socket: zmq.Socket[bytes], timeout_s: float) -> bool:
+    def wait_with(self, socket: zmq.Socket[bytes], timeout_s: float) -> bool:
         """Waits until ``socket`` or this connection may have a message; returns whether ``socket`` may.
 
         If this connection has no message, the next :meth:`receive` without a wait does not try, because the exception
@@ -288,12 +288,12 @@ class ControlClient:
             socket: the same socket in every call; its last call must have found nothing to receive.
             timeout_s: the longest wait in seconds, rounded down to whole milliseconds.
         """
-        if self._beside is None or self._beside.socket is not socket:
-            self._beside = _Beside(socket, self.socket)
+        if self._two_sockets is None or self._two_sockets.socket is not socket:
+            self._two_sockets = _TwoSockets(socket, self.socket)
         waiting = not self._exhausted and bool(int(self.socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN)
         self._exhausted = not waiting
-        readable, told = self._beside.wait(0 if waiting else poll_ms(timeout_s))
-        self._quiet = not waiting and not told
+        readable, own = self._two_sockets.wait(0 if waiting else poll_ms(timeout_s))
+        self._quiet = not waiting and not own
         return readable
 
     def introduce(self) -> float:
@@ -318,7 +318,7 @@ class ControlClient:
         ids, now_ns = list(self.identity.ids), time.monotonic_ns()
         self.send(Ack(ids=ids, seq=1, epoch=0, command=name_of(ping), time_ns=now_ns, echo=ping.time_ns))
 
-    def gone(self) -> str:
+    def end_reason(self) -> str:
         """Why the controller counts as dead, as a part of a sentence; "" if it does not.
 
         The controller counts as dead if it was silent for longer than its welcome allowed, or if its process has ended:
@@ -341,8 +341,8 @@ class ControlClient:
         due_ns = self._refusal.due_ns
         if due_ns is not None and time.monotonic_ns() >= due_ns:
             refused = _refuses(self._to.endpoint)
-            self._refusal.knocked(time.monotonic_ns(), refused=refused)
-        return self._refusal.gone
+            self._refusal.attempted(time.monotonic_ns(), refused=refused)
+        return self._refusal.controller_ended
 
     def close(self) -> None:
         """Closes the channel; sent messages have a second to leave the socket."""
@@ -358,7 +358,7 @@ def _refuses(endpoint: str) -> bool:
     """Whether the host of this endpoint refuses a connection, so no process listens there."""
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
     try:
-        socket.create_connection((host, int(port)), _KNOCK_S).close()
+        socket.create_connection((host, int(port)), _ATTEMPT_S).close()
     except ConnectionRefusedError:
         return True
     except OSError:

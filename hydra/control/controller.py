@@ -121,7 +121,7 @@ class Controller:
             self.poll(min(left, 0.05))
         return True
 
-    def tell(self, ids: Iterable[int], message: FromController) -> None:
+    def send_to(self, ids: Iterable[int], message: FromController) -> None:
         """Sends a command to these clients."""
         for identity, frame in self._addressed(self.roster.identities(ids), message):
             self._send(identity, frame)
@@ -150,10 +150,10 @@ class Controller:
         if ids is None:
             self.broadcast(Quit())
             return
-        told = self._addressed(self.roster.responsible(ids), Quit())
-        for identity, frame in told:
+        addressed = self._addressed(self.roster.responsible(ids), Quit())
+        for identity, frame in addressed:
             self._send(identity, frame)
-        self._leaving += told
+        self._leaving += addressed
         self._quits_left = _QUITS - 1
         self._next_quit_ns = time.monotonic_ns() + _QUIT_AGAIN_NS
 

@@ -171,18 +171,18 @@ class CommandRetry:
         """Whether the wait for the remaining answers is over."""
         return now_s >= self._deadline_s
 
-    def due(self, answered: BitMap, gone: BitMap, now_s: float) -> BitMap:
+    def due(self, answered: BitMap, ended: BitMap, now_s: float) -> BitMap:
         """The clients to which the command is resent now; empty if that is not due.
 
         Args:
             answered: the clients that have answered.
-            gone: the clients that will never answer.
+            ended: the clients that will never answer.
             now_s: the present time in seconds.
         """
         if now_s < self._due_s:
             return BitMap()
         self._due_s = now_s + self._every_s
-        done = answered | gone
+        done = answered | ended
         waiting = [left for ids in self._waiting if (left := ids - done)]
         most = _AT_A_TIME if now_s < self._heard_s + RESEND_EVERY_S else _AT_A_TIME_IN_SILENCE
         most = min(most, self._affordable)

@@ -18,8 +18,8 @@ from hydra.control import id_bitmaps as id_sets
 from hydra.control.clock_offset import ClockLine, ClockPings, HostKey
 from hydra.control.connection import ProcessExit, RelayConnection
 from hydra.control.epoch_replies import EpochReplies
-from hydra.control.host_looks import HostLooks
 from hydra.control.id_bitmaps import bitmap
+from hydra.control.kernel_text_requests import KernelTextRequests
 from hydra.control.watch_assignment import HostWatch, source_of
 from hydra.model import PublisherReport
 from hydra.wire.messages import (
@@ -81,7 +81,7 @@ class Roster:
         self.own = own
         self.timekeeper = ClockPings(own)
         self.watch = HostWatch((*own, network))
-        self.looks = HostLooks(own)
+        self.looks = KernelTextRequests(own)
         # The clients of each group: those that it was launched with, and those that still belong to it.
         self._launched: dict[str, BitMap] = {}
         self._expected: dict[str, BitMap] = {}
@@ -286,9 +286,9 @@ class Roster:
             self.refused["unexpected_hello"] += 1
         if arrivals.doubtful:
             self.refused["duplicate_hello"] += 1
-        self._present -= BitMap().union(*(BitMap(exit_.ids) for exit_ in arrivals.gone))
+        self._present -= BitMap().union(*(BitMap(exit_.ids) for exit_ in arrivals.ended))
         self._present |= connection.present
-        self._exits += arrivals.gone
+        self._exits += arrivals.ended
         return PeerWelcome(arrivals.welcome or None, dismissed)
 
     def _drop(self, connection: RelayConnection | None) -> None:

@@ -50,18 +50,18 @@ class _Watcher:
     """One source in the present or last watch.
 
     Attributes:
-        told: the last command that was sent to it; None: none was.
-        told_ns: the time of that command.
-        asked_ns: the time of the first command to read the host; None: it does not read the host.
+        command: the last command that was sent to it; None: none was.
+        sent_ns: the time of that command.
+        host_since_ns: the time of the first command to read the host; None: it does not read the host.
         heard_ns: the time of its last readings in this watch; None: it has sent none.
         ended: whether readings have arrived since the end of the watch. (They may have been sent before. Later readings
             follow directly, before the clients' reports, which the run waits for.)
     """
 
     post: WatchSource
-    told: Watch | None = None
-    told_ns: int = 0
-    asked_ns: int | None = None
+    command: Watch | None = None
+    sent_ns: int = 0
+    host_since_ns: int | None = None
     heard_ns: int | None = None
     ended: bool = False
 
@@ -102,7 +102,7 @@ class HostWatch:
         # These sets are read after every message; among a thousand relays few have watched threads, or get commands.
         self._with_threads: dict[bytes, None] = {}
         self._subscribers: dict[str, dict[bytes, None]] = {}
-        self._told: dict[bytes, None] = {}
+        self._commanded: dict[bytes, None] = {}
         self._now: _Watching | None = None
 
     # --- the sources -------------------------------------------------------------------------------------------------
@@ -123,19 +123,19 @@ class HostWatch:
             self._by_place[watcher.post.place].remove(identity)
             self._with_threads.pop(identity, None)
             self._subscribers.get(watcher.post.agent, {}).pop(identity, None)
-            self._told.pop(identity, None)
+            self._commanded.pop(identity, None)
 
     def posts(self) -> list[WatchSource]:
         """The connected sources, and those that have sent readings in this watch."""
-        told = [] if self._now is None else self._now.posts
-        return list(dict.fromkeys([*(w.post for w in self._watchers.values()), *told]))
+        sources = [] if self._now is None else self._now.posts
+        return list(dict.fromkeys([*(w.post for w in self._watchers.values()), *sources]))
 
     # --- a watch -----------------------------------------------------------------------------------------------------
 
     def begin(self, epoch: int, every_s: float) -> None:
         """Starts a watch, which lasts until :meth:`end`, and drops the samples of the last one."""
         self._now = _Watching(epoch, every_s)
-        self._told.clear()
+        self._commanded.clear()
         for identity, watcher in self._watchers.items():
             self._watchers[identity] = _Watcher(watcher.post)
 
@@ -152,13 +152,13 @@ class HostWatch:
         messages = []
         for identity, watch in wanted:
             watcher = self._watchers[identity]
-            patience_ns = _REPEAT_NS if self._now.on and watcher.heard_ns is not None else _AGAIN_NS
-            if watcher.told == watch and now_ns < watcher.told_ns + patience_ns:
+            resend_ns = _REPEAT_NS if self._now.on and watcher.heard_ns is not None else _AGAIN_NS
+            if watcher.command == watch and now_ns < watcher.sent_ns + resend_ns:
                 continue
-            if watch.host and (watcher.told is None or not watcher.told.host):
-                watcher.asked_ns = now_ns
-            watcher.told, watcher.told_ns = watch, now_ns
-            self._told[identity] = None
+            if watch.host and (watcher.command is None or not watcher.command.host):
+                watcher.host_since_ns = now_ns
+            watcher.command, watcher.sent_ns = watch, now_ns
+            self._commanded[identity] = None
             messages.append((identity, watch))
         return messages
 
@@ -174,7 +174,7 @@ class HostWatch:
 
     def answered(self) -> bool:
         """Whether every connected source with a command has sent readings since the end."""
-        return all(self._watchers[identity].ended for identity in self._told)
+        return all(self._watchers[identity].ended for identity in self._commanded)
 
     def samples(self, first: int = 0) -> list[tuple[WatchSource, Sample]]:
         """The samples of the present or last watch in the order of arrival, from number ``first``."""
@@ -189,7 +189,7 @@ class HostWatch:
             yield identity, Watch(epoch=watching.epoch, every_s=watching.every_s, host=identity in readers)
 
     def _ends(self, epoch: int) -> Iterator[tuple[bytes, Watch]]:
-        for identity in self._told:
+        for identity in self._commanded:
             if not self._watchers[identity].ended:
                 yield identity, Watch(epoch=epoch, every_s=0.0, host=False)
 
@@ -204,4 +204,6 @@ class HostWatch:
 
     def _mute(self, identity: bytes, now_ns: int) -> bool:
         watcher = self._watchers[identity]
-        return watcher.asked_ns is not None and now_ns >= max(watcher.asked_ns, watcher.heard_ns or 0) + _MUTE_NS
+        return (
+            watcher.host_since_ns is not None and now_ns >= max(watcher.host_since_ns, watcher.heard_ns or 0) + _MUTE_NS
+        )

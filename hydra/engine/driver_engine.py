@@ -35,16 +35,16 @@ class DriverProcess:
             log: the file for its output.
         """
         self._module, self._log = module, log
-        ours, theirs = socket.socketpair()
-        self._channel = DriverPipe(ours)
+        near_end, far_end = socket.socketpair()
+        self._channel = DriverPipe(near_end)
         try:
-            with theirs, log.open("ab") as output:
+            with far_end, log.open("ab") as output:
                 self.process = subprocess.Popen(
-                    [sys.executable, "-m", module, str(theirs.fileno())],
+                    [sys.executable, "-m", module, str(far_end.fileno())],
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=output,
-                    pass_fds=(theirs.fileno(),),
+                    pass_fds=(far_end.fileno(),),
                     start_new_session=True,
                 )
         except BaseException:

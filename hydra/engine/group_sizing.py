@@ -198,13 +198,13 @@ def dry_run(agents: Iterable[Agent], stages: Iterable[RoleDemand]) -> list[Launc
     """
     free = {agent.id: agent for agent in merge(agents)}
     running: list[Launch] = []
-    there: Counter[str] = Counter()
+    placed: Counter[str] = Counter()
     for role, number, spec, most in stages:
-        sizes = split(number - there[role], free.values(), spec, most, role=role, running=running)
+        sizes = split(number - placed[role], free.values(), spec, most, role=role, running=running)
         launches, _ = place(free.values(), shapes_of(sizes, spec, role), running)  # place() accepts split()'s sizes
         for launch in launches:
             agent = free[launch.agent.id]
             free[agent.id] = replace(agent, resources=subtract(agent.resources, taken_by(launch)))
-        there[role] += sum(sizes)
+        placed[role] += sum(sizes)
         running += launches
     return running

@@ -13,7 +13,7 @@ import click
 from hydra.model import Agent, Group, GroupEvent, GroupState, Launch
 from hydra.system import Program, Waiting
 
-GONE: Final[frozenset[GroupState]] = frozenset({"finished", "failed", "killed", "lost"})
+ENDED_STATES: Final[frozenset[GroupState]] = frozenset({"finished", "failed", "killed", "lost"})
 """The states of a group that has ended."""
 
 
@@ -67,7 +67,7 @@ class Engine(Protocol):
         """Ends all groups that this engine launched and frees its resources; may be called twice."""
 
 
-def where_it_runs(launch: Launch, event: GroupEvent) -> Launch:
+def with_real_agent(launch: Launch, event: GroupEvent) -> Launch:
     """The launch of a running group with its real agent, as the cluster's own scheduler may have chosen another one."""
     if event.agent in ("", launch.agent.id):
         return launch
@@ -84,7 +84,7 @@ class GroupEvents:
 
     def ignore(self, group: str) -> None:
         """Drops this group's events from now on."""
-        if not any(event.group == group and event.state in GONE for event in self._waiting):
+        if not any(event.group == group and event.state in ENDED_STATES for event in self._waiting):
             self._ignored.add(group)
         self._waiting = [event for event in self._waiting if event.group != group]
 
@@ -93,7 +93,7 @@ class GroupEvents:
         for event in self._engine.events():
             if event.group not in self._ignored:
                 self._waiting.append(event)
-            elif event.state in GONE:
+            elif event.state in ENDED_STATES:
                 self._ignored.remove(event.group)  # this was its last event
         taken = [event for event in self._waiting if event.group in groups]
         if taken:
@@ -116,7 +116,7 @@ class Opening:
         folder: the run's directory, which an engine makes when it writes something there.
         programs: returns the programs of the groups, as this machine starts them. The call may take seconds, as it may
             fetch files of the programs; an engine whose agents have the programs never makes it.
-        tell: takes a line for people about what the opening waits for, if that takes seconds.
+        notify: takes a line for people about what the opening waits for, if that takes seconds.
     """
 
     master: str
@@ -125,7 +125,7 @@ class Opening:
     run: str
     folder: Path
     programs: Callable[[], Sequence[Program]]
-    tell: Callable[[str], None] = lambda _: None
+    notify: Callable[[str], None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class NoSettings:
     """The settings of an engine that has none."""
 
 
-CARRIED_OUT: Final = "hydra.cli.handed_over"
+CARRIED_OUT: Final = "hydra.cli.resolved_command"
 """The module that runs a command whose settings another process resolved; its arguments are order and directory."""
 
 

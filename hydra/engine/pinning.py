@@ -44,7 +44,11 @@ def cpus_of_roles(roles: Mapping[GroupRole, RolePin], machine: MachineRecord) ->
     Raises:
         UsageError: the machine does not have these CPUs, or not enough cores; or its cores are not known.
     """
-    found = {role: _listed(role, it.pin, machine) for role, it in roles.items() if it.pin not in ("", APART)}
+    found = {
+        role: _listed(role, processes.pin, machine)
+        for role, processes in roles.items()
+        if processes.pin not in ("", APART)
+    }
     apart = [role for role in _ROLES if role in roles and roles[role].pin == APART]
     if not apart:
         return found
@@ -148,7 +152,7 @@ def _of_one_node(cores: Cores, needed: Sequence[int], wanted: Sequence[int], mac
 
 def _needed(roles: Mapping[GroupRole, RolePin], its: Sequence[GroupRole], cpus: int) -> int:
     """The cores, of this number of CPUs each, that clients of these roles can use, and one for a server."""
-    clients = sum(it.processes for role, it in roles.items() if role in its and role != "server")
+    clients = sum(group.processes for role, group in roles.items() if role in its and role != "server")
     return -(-_THREADS * clients // cpus) + ("server" in its)
 
 

@@ -246,9 +246,9 @@ class _Board:
         self._matching: dict[tuple[Constraint, ...], list[int]] = {}
         self._queues: dict[GroupShape, _Queue] = {}
         # Like _tallies, but only for values that some agent still has.
-        there = [*agents, *others]
-        self._values = {name: {value_of(agent, name) for agent in there} for _, name in self._tallies}
-        self._there: dict[tuple[str, str], Counter[str | None]] = {key: Counter() for key in self._tallies}
+        agents_ = [*agents, *others]
+        self._values = {name: {value_of(agent, name) for agent in agents_} for _, name in self._tallies}
+        self._present: dict[tuple[str, str], Counter[str | None]] = {key: Counter() for key in self._tallies}
         for launch in running:
             self._count(launch.group, launch.agent)
 
@@ -323,7 +323,7 @@ class _Board:
 
     def _tally(self, role: str, constraint: Constraint) -> Mapping[str | None, int]:
         """The groups of the role that the constraint counts, per value of its field."""
-        tallies = self._there if constraint.operator == "GROUP_BY" else self._tallies
+        tallies = self._present if constraint.operator == "GROUP_BY" else self._tallies
         return tallies[role, constraint.field]
 
     def _rank(self, shape: GroupShape, index: int) -> Rank:
@@ -348,7 +348,7 @@ class _Board:
             value = value_of(agent, name)
             self._tallies[group.role, name][value] += 1
             if value in self._values[name]:
-                self._there[group.role, name][value] += 1
+                self._present[group.role, name][value] += 1
 
 
 def _some(texts: Sequence[str]) -> str:

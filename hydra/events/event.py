@@ -28,7 +28,7 @@ class Level(StrEnum):
     """It happens in every run."""
 
 
-_SAID: Final[Mapping[str, Callable[[Any], str]]] = {"number": number, "duration": duration, "ids": id_ranges}
+_FORMATS: Final[Mapping[str, Callable[[Any], str]]] = {"number": number, "duration": duration, "ids": id_ranges}
 """Formats for values in a template, in addition to Python's."""
 
 
@@ -41,8 +41,8 @@ class _Template(Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
         if "|" in format_spec:  # {clients:client|clients}
             return counted(value, *format_spec.split("|"))
-        said = _SAID.get(format_spec)
-        return said(value) if said else str(super().format_field(value, format_spec))
+        formatter = _FORMATS.get(format_spec)
+        return formatter(value) if formatter else str(super().format_field(value, format_spec))
 
 
 _TEMPLATE: Final = _Template()

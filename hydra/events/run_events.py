@@ -216,13 +216,13 @@ class RunResumeSummary(Event):
 
     @property
     def text(self) -> str:
-        there = f"{len(self.there)} of {counted(self.rows, 'row')} there{_named(self.there)}"
+        done = f"{len(self.there)} of {counted(self.rows, 'row')} there{_named(self.there)}"
         verb = "is" if len(self.again) == 1 else "are"
         again = f"{len(self.again)} failed and {verb} measured again{_named(self.again)}" if self.again else ""
         decided = "the results decide how many steps are to go"
         to_go = decided if self.steps is None else f"{counted(self.steps, 'step')} to go"
         left = f"{to_go}, about {duration(self.left_s)}"
-        return f"{self.out} continues: " + "; ".join(filter(None, (there, again, left)))
+        return f"{self.out} continues: " + "; ".join(filter(None, (done, again, left)))
 
 
 class RunComplete(Event):
@@ -534,8 +534,8 @@ class StepMeasured(Event):
         # At rate ``max`` a publisher may send more than subscribers receive: what they received is the result.
         both = received + sent if self.plan.settings.rate == "max" else sent + received
         shown = both if self.plan.clients else sent
-        told = ", ".join(f"{name} {number(self.figures.get(column))}{unit}" for name, column, unit in shown)
-        return f"{self.position}: {told}{f' {MARK} not clean: {self.not_clean}' if self.not_clean else ''}"
+        shown_figures = ", ".join(f"{name} {number(self.figures.get(column))}{unit}" for name, column, unit in shown)
+        return f"{self.position}: {shown_figures}{f' {MARK} not clean: {self.not_clean}' if self.not_clean else ''}"
 
 
 class SearchStepMeasured(Event):

@@ -14,7 +14,7 @@ _WHOLE_FROM: Final = 999.5
 """Figures from this value on are shown without a fraction."""
 _MOST_DIGITS: Final = 6
 """The maximum number of digits after the decimal point."""
-_ALWAYS_TOLD: Final = ("rate", "messages")
+_ALWAYS_SHOWN: Final = ("rate", "messages")
 """Settings that every description of a step has."""
 _RANGES: Final = 8
 """The maximum number of ranges of ids that a text names."""
@@ -107,7 +107,7 @@ def describe(plan: StepPlan, varied: Iterable[str] = ()) -> str:
         counted(plan.clients, "subscriber") if plan.clients or not plan.point else "",
         f"{series}{rate}",
         f"{counted(settings.messages, 'message')} each" if settings.messages is not None else "",
-        *(f"{name} {number(plan.value(name))}" for name in varied if name not in _ALWAYS_TOLD),
+        *(f"{name} {number(plan.value(name))}" for name in varied if name not in _ALWAYS_SHOWN),
         "" if plan.cohort.kind == "none" else f"{100 * plan.cohort.fraction:.0f} % {plan.cohort.kind}",
     ]
     return (f"{plan.point}: " if plan.point else "") + ", ".join(filter(None, words))

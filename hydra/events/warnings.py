@@ -62,7 +62,7 @@ class RunIncomplete(HydraWarning):
     @property
     def text(self) -> str:
         ahead = f"the next step would be {self.ahead}"
-        return "; ".join(filter(None, (_how_it_ended(self.ended, self.error), ahead)))
+        return "; ".join(filter(None, (_end_text(self.ended, self.error), ahead)))
 
 
 class RunEndedBadly(HydraWarning):
@@ -77,10 +77,10 @@ class RunEndedBadly(HydraWarning):
     @property
     def how(self) -> str:
         """How the run ended."""
-        return _how_it_ended(self.ended, self.error)
+        return _end_text(self.ended, self.error)
 
 
-def _how_it_ended(ended: str, error: str) -> str:
+def _end_text(ended: str, error: str) -> str:
     known = {
         "finished": "",
         "interrupted": "the run was interrupted",
@@ -115,7 +115,7 @@ class SubscribersFailed(HydraWarning):
     @property
     def text(self) -> str:
         rows = "; ".join(
-            f"row {number} ({counted(clients, 'subscriber')}): {gone}" for number, clients, gone in self.rows
+            f"row {number} ({counted(clients, 'subscriber')}): {losses}" for number, clients, losses in self.rows
         )
         return f"subscribers died or fell silent by themselves, so the exit code is {EXIT_INCOMPLETE}: {rows}"
 

@@ -179,9 +179,9 @@ def _hint(text: str) -> str:
     return f' title="{escape(text)}"' if text else ""
 
 
-def facts_table(told: Mapping[str, str]) -> Html:
+def facts_table(facts: Mapping[str, str]) -> Html:
     """A table of facts (HTML) by name; empty facts are left out."""
-    body = "".join(f"<tr><th>{name}</th><td>{text}</td></tr>" for name, text in told.items() if text)
+    body = "".join(f"<tr><th>{name}</th><td>{text}</td></tr>" for name, text in facts.items() if text)
     return block(f'<table class="facts"><tbody>{body}</tbody></table>')
 
 
@@ -239,12 +239,12 @@ class ReportNotebook(Generic[T]):
 
 def notebook(title: str, cells: Iterable[NotebookCell]) -> str:
     """The text of ``report.ipynb``."""
-    told = [{"id": f"cell-{number:02}", **_told(cell)} for number, cell in enumerate(cells)]
-    body = {"cells": told, "metadata": {**_METADATA, "title": title}, "nbformat": 4, "nbformat_minor": 5}
+    cells_ = [{"id": f"cell-{number:02}", **_cell_object(cell)} for number, cell in enumerate(cells)]
+    body = {"cells": cells_, "metadata": {**_METADATA, "title": title}, "nbformat": 4, "nbformat_minor": 5}
     return json.dumps(body, indent=1, ensure_ascii=False) + "\n"
 
 
-def _told(cell: NotebookCell) -> dict[str, Any]:
+def _cell_object(cell: NotebookCell) -> dict[str, Any]:
     match cell.blocks:
         case [Heading(title, below)] if not cell.source:
             return {"cell_type": "markdown", "metadata": {}, "source": f"## {title}\n{below}".strip()}

@@ -57,9 +57,9 @@ def _images(page: Path, images: str) -> Path | None:
     """The folder for images; raises the same exceptions as :func:`write_report`."""
     if not images:
         return None
-    from hydra.jupyter.images import BESIDE, refuse_images
+    from hydra.jupyter.images import NEXT_TO_PAGE, refuse_images
 
-    folder = page.parent / IMAGES if images == BESIDE else Path(images)
+    folder = page.parent / IMAGES if images == NEXT_TO_PAGE else Path(images)
     refuse_images(folder)
     return folder
 

@@ -98,8 +98,8 @@ def _stacks(traces: list[Any]) -> list[list[Any]]:
     found = [math.log10(y) for of_trace in points for y in of_trace.values()]
     near = _SAME * max(max(found, default=0.0) - min(found, default=0.0), 0.5)
     stacks: list[list[int]] = []
-    for curve, mine in enumerate(points):
-        stack = next((stack for stack in stacks if _alike(points[stack[0]], mine, near)), None)
+    for curve, own in enumerate(points):
+        stack = next((stack for stack in stacks if _alike(points[stack[0]], own, near)), None)
         if stack is None:
             stacks.append([curve])
         else:
@@ -233,7 +233,7 @@ def line(
         },
         error_y=_errors([row for _, _, row, _ in points], y, interval, place),
         customdata=[
-            [_said(row, x, y, interval), f"<br>⚠ {_folded(note)}" if note else ""] for _, _, row, note in points
+            [_hover_text(row, x, y, interval), f"<br>⚠ {_folded(note)}" if note else ""] for _, _, row, note in points
         ],
         hovertemplate="%{customdata[0]}%{customdata[1]}<extra>%{fullData.name}</extra>",
     )
@@ -350,7 +350,7 @@ def _errors(
     return {**look, "symmetric": False, "array": above, "arrayminus": below} if any(above + below) else None
 
 
-def _said(row: Row, x: str, y: str, interval: Interval | None) -> str:
+def _hover_text(row: Row, x: str, y: str, interval: Interval | None) -> str:
     half = number(row.get(y + INTERVAL))
     low, high = map(number, interval(row)) if interval else (None, None)
     around = ""

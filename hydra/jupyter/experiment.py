@@ -70,11 +70,11 @@ def title(found: ExperimentData) -> Html:
     record = found.record
     good = record.ended == FINISHED and not any(part.reason for part in record.parts)
     badge = f'<span class="badge {"good" if good else "fail"}">{escape(record.ended or "unfinished")}</span>'
-    said = f"{record.source}; measured at {record.at_scale}"
+    text = f"{record.source}; measured at {record.at_scale}"
     if record.error:
-        said += f". It failed: {record.error}"
+        text += f". It failed: {record.error}"
     name, line = escape(record.title), measured(found.setup)
-    return Html(f'{style()}<div class="hydra"><h1>{name} {badge}</h1><p class="lead">{escape(said)}</p>{line}</div>')
+    return Html(f'{style()}<div class="hydra"><h1>{name} {badge}</h1><p class="lead">{escape(text)}</p>{line}</div>')
 
 
 def show(found: ExperimentData) -> Section:
@@ -130,15 +130,15 @@ def _points(drawn: go.Figure, view: ExperimentTable, name: str, called: str, col
         mode="lines+markers" if joined else "markers",
         line={"color": color, "width": 2},
         marker={"size": 8, "color": color},
-        customdata=[[_said(shown_columns(view), row)] for row in rows],
+        customdata=[[_hover_text(shown_columns(view), row)] for row in rows],
         hovertemplate="%{customdata[0]}<extra>%{fullData.name}</extra>",
     )
     drawn.add_trace(trace, row=1, col=panel)
 
 
-def _said(columns: list[Column], row: Any) -> str:
-    told = [(column.title, row.get(column.name)) for column in columns]
-    return "<br>".join(f"{escape(name)}: {_short(value)}" for name, value in told if value is not None)
+def _hover_text(columns: list[Column], row: Any) -> str:
+    facts_ = [(column.title, row.get(column.name)) for column in columns]
+    return "<br>".join(f"{escape(name)}: {_short(value)}" for name, value in facts_ if value is not None)
 
 
 def _short(value: Figure) -> str:
@@ -173,13 +173,13 @@ def parts(found: ExperimentData) -> Html:
 def facts(found: ExperimentData) -> Html:
     """The table with the command, the start and the options of the experiment."""
     record = found.record
-    told = {
+    facts_ = {
         "Command": f"<code>{escape(record.command_line)}</code>",
         "Began": escape(record.began),
         "Scale": escape(record.at_scale),
         "Options": escape(", ".join(f"{name} {value}" for name, value in record.options.items())),
     }
-    return facts_table(told)
+    return facts_table(facts_)
 
 
 REPORT: Final[ReportNotebook[ExperimentData]] = ReportNotebook(

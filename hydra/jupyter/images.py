@@ -20,7 +20,7 @@ from hydra.errors import HydraError, MissingDependencyError, UsageError, pip_ins
 if TYPE_CHECKING:
     from hydra.jupyter.blocks import Plot
 
-BESIDE: Final = "auto"
+NEXT_TO_PAGE: Final = "auto"
 """The value that stands for a folder ``images`` next to the page."""
 _PROGRAMS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _NAMED_BY: Final = "BROWSER_PATH"
@@ -45,11 +45,11 @@ def refuse_images(folder: Path) -> None:
             "--images needs the package kaleido, which is not installed", pip_install("kaleido>=1.0")
         )
     _chromium()
-    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    if not there.is_dir():
-        raise UsageError(f"--images {folder}: {there} is no folder", "name another one")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise UsageError(f"--images {folder}: {there} cannot be written", "name another folder")
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not existing.is_dir():
+        raise UsageError(f"--images {folder}: {existing} is no folder", "name another one")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise UsageError(f"--images {folder}: {existing} cannot be written", "name another folder")
 
 
 def _chromium() -> str:
@@ -135,8 +135,8 @@ def _draw(plots: Sequence[Plot], folder: Path) -> list[Path]:
     except OSError:
         raise
     except Exception as e:  # kaleido and its libraries have no common base of their errors
-        said = " ".join(str(e).split()) or type(e).__name__
-        raise HydraError(f"Chromium could not draw the plots: {said}", "run it by hand: chromium --headless") from e
+        error = " ".join(str(e).split()) or type(e).__name__
+        raise HydraError(f"Chromium could not draw the plots: {error}", "run it by hand: chromium --headless") from e
     if missing := [order["path"].name for order in orders if not order["path"].is_file()]:
         raise HydraError(f"Chromium did not draw {', '.join(missing)}", "run it by hand: chromium --headless")
     return [order["path"] for order in orders]

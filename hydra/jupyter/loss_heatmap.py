@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 
 from hydra.events.value_formatting import counted
 from hydra.jupyter.drawing import apply_style, panels
-from hydra.jupyter.run_data import RunData, losers_of, losses_of, plan_of, subscribers_of
+from hydra.jupyter.run_data import RunData, losses_of, lossy_subscribers, plan_of, subscribers_of
 from hydra.measure.column_names import GROUP
 from hydra.measure.loss_pattern import edges, shares
 from hydra.model import StepResult
@@ -40,7 +40,7 @@ class LossHeatmap:
     """The plot, and a line of text that explains it."""
 
     figure: go.Figure
-    remark: str
+    note: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def _by_step(run: RunData, steps: Sequence[tuple[str, StepResult]], ids: range) 
 
 def _by_time(run: RunData, step: StepResult, ids: range) -> tuple[_Map | None, int]:
     """The map of one step, and the number of subscribers with more missing ranges than are stored."""
-    found, sent = losers_of(run, step.epoch)
+    found, sent = lossy_subscribers(run, step.epoch)
     groups = {each.group: each for each in losses_of(run, step.epoch, ids)}
     if not found or not groups:
         return None, 0
@@ -161,14 +161,14 @@ def _heat(each: _Map, floor: int, top: int, *, first: bool) -> go.Heatmap:
 
 
 def _caption(size: int, worst: StepResult, unlisted: int, *, within: bool) -> str:
-    said = [
+    sentences = [
         "Each subscriber's loss in % of the messages due to it; pale: no loss, blank: it was absent or sent no report."
     ]
     if size > 1:
-        said.append(f"Each line is the mean of {size:,} subscribers.")
+        sentences.append(f"Each line is the mean of {size:,} subscribers.")
     if within and worst.plan.settings.rate == "max":
-        said.append("At rate max a message has no due time: its place is that in the order of sent messages.")
+        sentences.append("At rate max a message has no due time: its place is that in the order of sent messages.")
     if within and unlisted:
         whose = counted(unlisted, "subscriber has", "subscribers have")
-        said.append(f"{whose} only the first missing ranges stored: other places are blank.")
-    return " ".join(said)
+        sentences.append(f"{whose} only the first missing ranges stored: other places are blank.")
+    return " ".join(sentences)

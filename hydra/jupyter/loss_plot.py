@@ -34,7 +34,7 @@ class LossPlot:
     """The plot, and a line of text that explains its bars; "" if it has none."""
 
     figure: go.Figure
-    remark: str
+    note: str
 
 
 def loss(run: RunData) -> LossPlot | None:
@@ -130,15 +130,15 @@ def _tried(run: RunData, target: float) -> LossPlot | None:
         line(
             figure, rows, REQUESTED, column, each.label, each.color, place=floor, joined=False, interval=_limits(column)
         )
-    remark = _caption(has(everything, SHORTFALL + HIGH))
+    note = _caption(has(everything, SHORTFALL + HIGH))
     if len(everything) < sum(len(each.steps) for each in lines):
-        remark = f"Each point combines all steps at its rate. {remark}"
+        note = f"Each point combines all steps at its rate. {note}"
     if figure.data and column == SHORTFALL:
         level(figure, target, f"target {target:g} %")
         if _answers(run, target, lines, figure):
-            remark += f" {kind_of(run.scenario).of_diamonds}"
+            note += f" {kind_of(run.scenario).of_diamonds}"
     drawn = finish(figure, STEP[REQUESTED].axis_title, [STEP[column].axis_title], floor)
-    return LossPlot(drawn, remark.strip()) if drawn else None
+    return LossPlot(drawn, note.strip()) if drawn else None
 
 
 def _with_limits(each: SearchSteps) -> Marked:
@@ -183,7 +183,7 @@ def _answers(run: RunData, target: float, lines: Sequence[SearchSteps], figure: 
 
 
 def _diamond(figure: go.Figure, found: FoundRate, target: float, its: SearchSteps) -> None:
-    low, rate, high, _, said = found
+    low, rate, high, _, text = found
     trace = go.Scatter(
         x=[rate],
         y=[target],
@@ -200,6 +200,6 @@ def _diamond(figure: go.Figure, found: FoundRate, target: float, its: SearchStep
             "thickness": 2.5,
             "width": 7,
         },
-        hovertemplate=f"{said}<extra>{its.label}</extra>",
+        hovertemplate=f"{text}<extra>{its.label}</extra>",
     )
     figure.add_trace(trace)

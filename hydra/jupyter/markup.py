@@ -141,7 +141,7 @@ def facts(run: RunData) -> Html:
         "Command": f"<code>{escape(str(known.get('command_line', UNKNOWN)))}</code>",
         "Began": escape(str(known.get("began", UNKNOWN))),
         "System": escape(f"{scenario.system}, client {scenario.client}"),
-        "Measured": escape(_asked_for(run)),
+        "Measured": escape(_request_text(run)),
         "Settings": escape(_pairs(_settings(run))),
         "Clients": "<br>".join(map(escape, client_texts(client for client in run.setup.clients if client.role))),
         "Versions": escape(_pairs(known.get("versions", {}))),
@@ -154,7 +154,7 @@ def facts(run: RunData) -> Html:
     return facts_table(shown)
 
 
-def _asked_for(run: RunData) -> str:
+def _request_text(run: RunData) -> str:
     return f"{kind_of(run.scenario).asked}{counted(len(run.results), 'step')}, {counted(len(run.rows), 'row')}"
 
 
@@ -264,9 +264,9 @@ def comparison(run: RunData) -> Html | None:
 def _line(line: RowComparison, keys: Iterable[Column], columns: Iterable[Column]) -> str:
     mark = f'<span class="mark">{line.mark}</span> ' if line.mark else ""
     first, *others = (escape(figure(key, line.key[key.name])) for key in keys)
-    told = "".join(f"<td>{text}</td>" for text in (mark + first, *others))
+    cells_html = "".join(f"<td>{text}</td>" for text in (mark + first, *others))
     cells = "".join(_cell(c, line.cells[c.name]) for c in columns)
-    return f"<tr>{told}{cells}</tr>"
+    return f"<tr>{cells_html}{cells}</tr>"
 
 
 def _cell(column: Column, cell: CellComparison) -> str:

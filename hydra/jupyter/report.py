@@ -25,13 +25,13 @@ def rates(run: RunData) -> Section:
 def loss(run: RunData) -> Section:
     """Loss with its intervals by rate, or by client count if there is one rate."""
     found = loss_plot.loss(run)
-    return titled("Loss", found.figure, found.remark) if found else Section()
+    return titled("Loss", found.figure, found.note) if found else Section()
 
 
 def losers(run: RunData) -> Section:
     """Losses of subscribers over steps and time."""
     found = its_losers.losers(run)
-    return titled("Who lost when", found.figure, found.remark) if found else Section()
+    return titled("Who lost when", found.figure, found.note) if found else Section()
 
 
 def latency(run: RunData) -> Section:
@@ -66,14 +66,14 @@ def answer(run: RunData) -> Section:
     """Whether the last step with a time series met its objectives, and the effects of its events."""
     if (found := run.answer) is None:
         return Section()
-    said = [
+    sentences = [
         f"<p><strong>{escape(answer_line(found))}</strong></p>",
         scrolling(html(objectives_table(found.objectives))),
     ]
-    said += [f'<p class="below">{escape(note)}</p>' for note in objective_warnings(found)]
+    sentences += [f'<p class="below">{escape(note)}</p>' for note in objective_warnings(found)]
     if found.consequences:
-        said.append(scrolling(html(events_table(found))))
-    return Section((Heading("Does it hold?"), block("".join(said))))
+        sentences.append(scrolling(html(events_table(found))))
+    return Section((Heading("Does it hold?"), block("".join(sentences))))
 
 
 def course(run: RunData) -> Section:

@@ -110,7 +110,7 @@ def load(directory: Path | str) -> RunData:
             notes=notes,
             events=store.events(),
             published=published_for(stored_scenario(table.metadata["scenario"])),
-            servers={epoch: told for epoch in epochs if (told := store.servers(epoch))},
+            servers={epoch: servers for epoch in epochs if (servers := store.servers(epoch))},
             clocks={epoch: of for epoch, of in clocks.items() if not all(clock.same_host for clock in of.values())},
             hosts=hosts,
             host_of={epoch: store.host_of(epoch) for epoch in hosts},
@@ -185,7 +185,7 @@ def losses_of(run: RunData, epoch: int, ids: range) -> list[GroupLoss]:
         return store.ask(subscriber_losses.by_group, epoch, ids.start, ids.step)
 
 
-def losers_of(run: RunData, epoch: int) -> tuple[list[LossySubscriber], int]:
+def lossy_subscribers(run: RunData, epoch: int) -> tuple[list[LossySubscriber], int]:
     """The subscribers that lost messages in a step, and the largest number of messages that a publisher sent."""
     with RunStore.open(run.directory) as store:
         return store.ask(subscriber_losses.losers, epoch), store.ask(subscriber_losses.most_sent, epoch)
@@ -194,7 +194,7 @@ def losers_of(run: RunData, epoch: int) -> tuple[list[LossySubscriber], int]:
 def plan_of(run: RunData, step: StepResult) -> StepPlan | None:
     """The plan of a step as it was executed; None if the rate changed and its changes were not stored."""
     with RunStore.open(run.directory) as store:
-        course = store.course(step.epoch)
-    if course is not None:
-        return course[0]
+        series = store.course(step.epoch)
+    if series is not None:
+        return series[0]
     return None if run.scenario.has_time_series else step.plan

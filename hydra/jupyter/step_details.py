@@ -32,11 +32,11 @@ def _servers(run: RunData) -> str:
     """The table of the servers' figures in each step, collapsed; "" if there are none."""
     if not run.servers:
         return ""
-    names = list(dict.fromkeys(n for told in run.servers.values() for its in told.values() for n in its))
+    names = list(dict.fromkeys(n for figures in run.servers.values() for its in figures.values() for n in its))
     lines = (
         (epoch, server, *(_server_figure(name, its.get(name)) for name in names))
-        for epoch, told in run.servers.items()
-        for server, its in told.items()
+        for epoch, figures in run.servers.items()
+        for server, its in figures.items()
     )
     return _by_step(run, "Each server in each step", ("Server", *map(_unit_named, names)), lines)
 

@@ -32,7 +32,7 @@ def summary(run: RunData) -> Html:
     )
     marks = marks_line(map(mark, shown), OF_RUNS)
     below = f'<p class="below">{escape(marks)}</p>' if marks else ""
-    return block(f'<p class="summary">{escape(asked_sentence(run))}</p><div class="numbers">{cards}</div>{below}')
+    return block(f'<p class="summary">{escape(request_sentence(run))}</p><div class="numbers">{cards}</div>{below}')
 
 
 def label(figure: HeadlineFigure) -> str:
@@ -45,15 +45,15 @@ def mark(figure: HeadlineFigure) -> str:
     return MARK if not figure.clean else NOTED if figure.noted else ""
 
 
-def asked_sentence(run: RunData) -> str:
+def request_sentence(run: RunData) -> str:
     """What was asked of the system, where and when, in a sentence; "" if nothing of it is known."""
     sweep, host = run.scenario.sweep, run.metadata.get("host", {})
     varied = ", ".join(f"{name} {_listed(run.scenario.values_of(name))}" for name in sweep.varied)
-    asked = kind_of(run.scenario).aim or _rate(run.scenario.settings.rate)
+    aim = kind_of(run.scenario).aim or _rate(run.scenario.settings.rate)
     when = str(run.metadata.get("began", ""))[:10]
     ends = " ".join(filter(None, (f"on {host['name']}" if "name" in host else "", when and f"on {when}")))
-    said = ", ".join(filter(None, (asked if "rate" not in sweep.varied else "", varied, ends)))
-    return f"{said[:1].upper()}{said[1:]}." if said else ""
+    parts = ", ".join(filter(None, (aim if "rate" not in sweep.varied else "", varied, ends)))
+    return f"{parts[:1].upper()}{parts[1:]}." if parts else ""
 
 
 def _rate(rate: object) -> str:
@@ -69,14 +69,14 @@ def numbers(run: RunTable) -> list[HeadlineFigure]:
 
     There are fewer numbers if some are unknown.
     """
-    said = []
+    numbers_ = []
     if (its := run.answer) is not None:
-        said.append(HeadlineFigure("objectives kept", word(its.holds), deciding(its), its.holds is True))
+        numbers_.append(HeadlineFigure("objectives kept", word(its.holds), deciding(its), its.holds is True))
     good = [row for row in run.rows if row.get(STATUS) == "ok"]
     if not good:
-        return [*said, HeadlineFigure("carried", UNKNOWN, "no row was finished", clean=False)]
+        return [*numbers_, HeadlineFigure("carried", UNKNOWN, "no row was finished", clean=False)]
     found = kind_of(run.scenario).headline(good, partial(_with_publishers, run.scenario))
-    return [*said, *(replace(each, value=each.value or UNKNOWN) for each in found), _limit(good)]
+    return [*numbers_, *(replace(each, value=each.value or UNKNOWN) for each in found), _limit(good)]
 
 
 def _with_publishers(scenario: Scenario, row: Row) -> str:

@@ -19,7 +19,7 @@ from hydra.kafkatest.nodes import bootstrap, parse
 from hydra.kafkatest.program import KafkaProgram, kafka_uuid
 from hydra.kafkatest.properties import trusting
 from hydra.kafkatest.topics import Topics, membership
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 
 if TYPE_CHECKING:
     from hydra.system.run_certificates import RunAuthority
@@ -60,8 +60,8 @@ class KafkaCluster:
         if self._authority:
             tls = self._authority.server(endpoints[number - 1])
             join = msgspec.structs.replace(join, tls=tls, ca=self._authority.client.ca)
-        told: dict[str, Any] = msgspec.to_builtins(join)
-        return told
+        message: dict[str, Any] = msgspec.to_builtins(join)
+        return message
 
     def address(self, endpoints: Sequence[str]) -> str:
         """``host:port`` of every broker, separated by commas."""
@@ -78,11 +78,11 @@ class KafkaCluster:
         ask(self._exporters)
 
 
-class EmbeddedBroker(EmbeddedServer):
+class EmbeddedBroker(LocalServer):
     """One Kafka broker in KRaft mode that its owner starts and stops; its data is deleted when it stops.
 
     Arguments:
-        folder, log, host, ports, warm: as for :class:`EmbeddedServer`.
+        folder, log, host, ports, warm: as for :class:`LocalServer`.
         program: the program that starts it; None is the installed Kafka.
     """
 

@@ -12,14 +12,14 @@ from typing import Final
 
 from confluent_kafka import KafkaException
 
-from hydra.client.server_interface import may_be_there
+from hydra.client.server_interface import may_listen
 from hydra.kafkatest.nodes import host_and_port
 from hydra.kafkatest.topics import Topics
 from hydra.system.worker_thread import WorkerThread
 
 EVERY_S: Final = 1.0
 ANSWER_WITHIN_S: Final = 1.5
-GONE_AFTER_S: Final = 6.0
+SILENT_AFTER_S: Final = 6.0
 """How long a dead broker is silent: longer than a new leader takes after an orderly shutdown, with replicas."""
 
 
@@ -41,9 +41,9 @@ class Silence:
         # Replaced as a whole, as another thread reads it.
         self._silent_since = {who: self._heard[who] for who, here in answered.items() if not here}
 
-    def gone(self, now: float, excused: str = "") -> str:
-        """The leaders that have been silent for ``GONE_AFTER_S``, except ``excused``, separated by commas."""
-        silent = (who for who, since in self._silent_since.items() if now - since >= GONE_AFTER_S and who != excused)
+    def silent_leaders(self, now: float, excused: str = "") -> str:
+        """The leaders that have been silent for ``SILENT_AFTER_S``, except ``excused``, separated by commas."""
+        silent = (who for who, since in self._silent_since.items() if now - since >= SILENT_AFTER_S and who != excused)
         return ", ".join(sorted(silent))
 
 
@@ -68,8 +68,8 @@ class BrokerMonitor:
         """A message if a leader is dead, otherwise ""; returns at once. Raises the error of the watching thread."""
         if self._watching.done():
             self._watching.result()
-        gone = self._silence.gone(time.monotonic(), self._excused)
-        return f"the Kafka broker at {gone} does not answer" if gone else ""
+        silent = self._silence.silent_leaders(time.monotonic(), self._excused)
+        return f"the Kafka broker at {silent} does not answer" if silent else ""
 
     def excuse(self, address: str) -> None:
         """Stops reporting the broker at ``host:port``, which was killed on purpose."""
@@ -87,5 +87,5 @@ class BrokerMonitor:
                 leaders = self._topics.leaders(self._topic, ANSWER_WITHIN_S)
                 answered = dict.fromkeys(leaders, True)
             except (KafkaException, TimeoutError):
-                answered = {leader: may_be_there(*host_and_port(leader), ANSWER_WITHIN_S) for leader in leaders}
+                answered = {leader: may_listen(*host_and_port(leader), ANSWER_WITHIN_S) for leader in leaders}
             self._silence.note(answered, time.monotonic())

@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 
 from hydra.client import process_group
 from hydra.client.transport import DEAF_ANSWERS_S, DEAF_AT_MOST_S, Kind
-from hydra.kafkatest import batching
+from hydra.kafkatest import record_batch_size
 from hydra.kafkatest.connection_losses import LibrdkafkaLosses
 from hydra.kafkatest.control_messages import PLACES, KafkaConfigure
 from hydra.kafkatest.group_membership import ASK_FOR_S, Membership
@@ -246,10 +246,10 @@ class ConfluentPublisher(ProducerTransport[Producer]):
         if self._failed:
             failed, self._failed = self._failed, []
             headers = unpack_batch([value for value, _ in failed])
-            ours = headers["epoch"] == self._epoch
-            self._ledger.fail(headers["sequence"][ours])
-            for (_, error), is_ours in zip(failed, ours.tolist(), strict=True):
-                if is_ours:
+            of_epoch = headers["epoch"] == self._epoch
+            self._ledger.fail(headers["sequence"][of_epoch])
+            for (_, error), of_step in zip(failed, of_epoch.tolist(), strict=True):
+                if of_step:
                     self._refused.add(reason(error.code(), throttled=self._longest_throttle_ms > 0), error.str())
 
 
@@ -258,25 +258,27 @@ def producer_config(
 ) -> dict[str, str | int | float]:
     """The library's configuration for these settings; ValueError if a property cannot be used."""
     size = kafka.batch_size(message_size, keys)
-    slack = 0 if kafka.batch_bytes else batching.LIBRDKAFKA_SLACK_BYTES
+    slack = 0 if kafka.batch_bytes else record_batch_size.LIBRDKAFKA_SLACK_BYTES
     # If a size in bytes is set, it ends a batch, as in every other implementation.
-    most = batching.LIBRDKAFKA_MOST_MESSAGES if kafka.batch_bytes else kafka.msg_batch
+    most = record_batch_size.LIBRDKAFKA_MOST_MESSAGES if kafka.batch_bytes else kafka.msg_batch
     defaults = {
-        "message.max.bytes": min(batching.request_bytes(size, message_size), batching.LIBRDKAFKA_MOST_BYTES),
-        "queue.buffering.max.messages": batching.queue_messages(kafka.msg_batch),
+        "message.max.bytes": min(
+            record_batch_size.request_bytes(size, message_size), record_batch_size.LIBRDKAFKA_MOST_BYTES
+        ),
+        "queue.buffering.max.messages": record_batch_size.queue_messages(kafka.msg_batch),
     }
     return {
         **common_config(client, kafka, "publisher", defaults),
         "acks": kafka.acks,
         "linger.ms": kafka.linger_ms,
         "compression.type": kafka.compression,
-        "batch.size": min(size + slack, batching.LARGEST_BATCH_BYTES),
-        "batch.num.messages": min(most, batching.LIBRDKAFKA_MOST_MESSAGES),
+        "batch.size": min(size + slack, record_batch_size.LARGEST_BATCH_BYTES),
+        "batch.num.messages": min(most, record_batch_size.LIBRDKAFKA_MOST_MESSAGES),
         "enable.idempotence": "true" if kafka.idempotence else "false",
         "retries": kafka.most_retries,
         "max.in.flight": kafka.max_in_flight,
         "delivery.timeout.ms": kafka.delivery_timeout_ms,
-        "queue.buffering.max.kbytes": batching.queue_bytes(kafka.buffer_memory, message_size) // 1024,
+        "queue.buffering.max.kbytes": record_batch_size.queue_bytes(kafka.buffer_memory, message_size) // 1024,
         "statistics.interval.ms": statistics_every_ms(_partitions(kafka)),
     }
 
@@ -363,9 +365,9 @@ class ConfluentSubscriber(ConsumerTransport[Consumer]):
 
     # --- as a member of a group --------------------------------------------------------------------------------------
 
-    def _join(self, command: Configure, kafka: KafkaConfigure, *, anew: bool) -> None:
+    def _join(self, command: Configure, kafka: KafkaConfigure, *, is_new: bool) -> None:
         self._failure = None
-        super()._join(command, kafka, anew=anew)
+        super()._join(command, kafka, is_new=is_new)
 
     def _seek(self, positions: Mapping[int, int]) -> None:
         self._early = []
@@ -389,8 +391,8 @@ class ConfluentSubscriber(ConsumerTransport[Consumer]):
         }
 
     def _on_assign(self, member: Membership, consumer: Consumer, partitions: Sequence[TopicPartition]) -> None:
-        ours = [tp.partition for tp in partitions if tp.topic == self._topic]
-        offsets = member.given(ours, self._asked(consumer, ours))
+        assigned = [tp.partition for tp in partitions if tp.topic == self._topic]
+        offsets = member.given(assigned, self._group_offsets(consumer, assigned))
         consumer.assign([TopicPartition(self._topic, p, offset) for p, offset in offsets.items()])
 
     def _on_revoke(self, member: Membership, consumer: Consumer, _: Sequence[TopicPartition]) -> None:
@@ -405,9 +407,9 @@ class ConfluentSubscriber(ConsumerTransport[Consumer]):
 
     def _commit(self, offsets: Mapping[int, int], consumer: Consumer | None = None) -> None:
         if offsets:
-            told = [TopicPartition(self._topic, p, offset) for p, offset in offsets.items()]
+            commits = [TopicPartition(self._topic, p, offset) for p, offset in offsets.items()]
             try:
-                (consumer or self._opened()).commit(offsets=told, asynchronous=True)
+                (consumer or self._opened()).commit(offsets=commits, asynchronous=True)
             except KafkaException:
                 self._on_commit(None, [])
 
@@ -417,15 +419,15 @@ class ConfluentSubscriber(ConsumerTransport[Consumer]):
             self._member.refused()
 
     def _committed(self, partitions: list[int]) -> dict[int, int]:
-        return self._asked(self._opened(), partitions)
+        return self._group_offsets(self._opened(), partitions)
 
-    def _asked(self, consumer: Consumer, partitions: Sequence[int]) -> dict[int, int]:
+    def _group_offsets(self, consumer: Consumer, partitions: Sequence[int]) -> dict[int, int]:
         """The group's offsets; none if the group does not return them, as messages read twice are counted."""
         if not partitions:
             return {}
-        asked = [TopicPartition(self._topic, p) for p in partitions]
+        queries = [TopicPartition(self._topic, p) for p in partitions]
         with contextlib.suppress(KafkaException):
-            return {tp.partition: tp.offset for tp in consumer.committed(asked, ASK_FOR_S) if tp.offset >= 0}
+            return {tp.partition: tp.offset for tp in consumer.committed(queries, ASK_FOR_S) if tp.offset >= 0}
         return {}
 
     # --- what goes wrong ---------------------------------------------------------------------------------------------

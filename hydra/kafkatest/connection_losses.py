@@ -47,7 +47,7 @@ class ConnectionLosses:
         self._why = self._why or text
         self.limit = self.limit or local_limit_in(text)
 
-    def told(self) -> tuple[int, str]:
+    def total(self) -> tuple[int, str]:
         """How many connections were lost, and why the first one."""
         return self._count, self._why if self._count else ""
 
@@ -104,7 +104,11 @@ class LibrdkafkaLosses(ConnectionLosses):
     def read(self, text: str) -> None:
         """Takes the next statistics of the library, and counts the connections that ended since the last ones."""
         # The ends of the others disconnect from no data.
-        now = {it.nodeid: it for it in msgspec.json.decode(text, type=_Statistics).brokers.values() if it.nodeid >= 0}
+        now = {
+            broker.nodeid: broker
+            for broker in msgspec.json.decode(text, type=_Statistics).brokers.values()
+            if broker.nodeid >= 0
+        }
         self.add(sum(before.in_use() and before.has_ended(now.get(node)) for node, before in self._before.items()))
         self._before = now
 

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import msgspec
 
 from hydra.client.tls import ServerTls
-from hydra.kafkatest import batching
+from hydra.kafkatest import record_batch_size
 from hydra.kafkatest.settings import MOST_RETRIES, KafkaSettings
 from hydra.wire.messages import Count, Traffic
 from hydra.wire.traffic import client_topics
@@ -53,7 +53,9 @@ class KafkaConfigure(KafkaSettings):
 
     def batch_size(self, message_size: int, keys: int = 0) -> int:
         """The largest size of a batch in bytes: ``batch_bytes``, or the size of ``msg_batch`` messages."""
-        return self.batch_bytes or batching.batch_bytes(self.msg_batch, message_size, batching.longest_key(keys))
+        return self.batch_bytes or record_batch_size.batch_bytes(
+            self.msg_batch, message_size, record_batch_size.longest_key(keys)
+        )
 
     @property
     def most_retries(self) -> int:

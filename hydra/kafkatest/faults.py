@@ -101,25 +101,25 @@ class Move(_Fault):
         self.moved = False
         """Whether the cluster has accepted the move."""
         self._brokers = brokers
-        self._asked: Future[list[int]] | None = None
+        self._moves: Future[list[int]] | None = None
 
     def look(self, elapsed_s: float, duration_s: float) -> None:
         """Requests the move when its time has come, and again if it was rejected; returns at once."""
         if self.moved or elapsed_s < self._at * duration_s:
             return
-        if self._asked is None:
-            self._asked = self._thread.submit(lambda: self._topics.move(self._topic, 0, self._brokers, _ASK_FOR_S))
-        elif self._asked.done():
-            self._hear(self._asked)
+        if self._moves is None:
+            self._moves = self._thread.submit(lambda: self._topics.move(self._topic, 0, self._brokers, _ASK_FOR_S))
+        elif self._moves.done():
+            self._hear(self._moves)
 
     def end(self) -> bool:
         """Whether the partition was moved; waits for an outstanding answer."""
-        if self._asked is not None:
-            self._hear(self._asked, 2 * _ASK_FOR_S)
+        if self._moves is not None:
+            self._hear(self._moves, 2 * _ASK_FOR_S)
         return self.moved
 
-    def _hear(self, asked: Future[list[int]], within_s: float | None = None) -> None:
-        self._asked = None
+    def _hear(self, moves: Future[list[int]], within_s: float | None = None) -> None:
+        self._moves = None
         with contextlib.suppress(KafkaException, TimeoutError):  # in the window, look() asks again
-            asked.result(within_s)
+            moves.result(within_s)
             self.moved = True

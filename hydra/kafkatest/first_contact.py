@@ -12,8 +12,8 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType  # type: ignore[attr-defined]
 
 from hydra.errors import ServerError, UsageError
-from hydra.kafkatest.batching import batch_bytes, longest_key
 from hydra.kafkatest.librdkafka import code, is_refusal, text
+from hydra.kafkatest.record_batch_size import batch_bytes, longest_key
 from hydra.kafkatest.settings import groups_of, spec_of
 from hydra.kafkatest.step_topic import TopicConfig, topic_config_of
 from hydra.kafkatest.topics import PREFIX, Cluster, Topics, UnreachedError, admin_client, unreachable_broker
@@ -81,8 +81,8 @@ def reach_all(bootstrap: str, cluster: Cluster, properties: Mapping[str, str]) -
                 return e.reason
         return ""
 
-    asked = list(dict.fromkeys([*named, *further.values()]))
-    answers = dict(zip(asked, in_time(why_silent, asked, _BROKERS_WITHIN_S), strict=True))
+    names = list(dict.fromkeys([*named, *further.values()]))
+    answers = dict(zip(names, in_time(why_silent, names, _BROKERS_WITHIN_S), strict=True))
     why = {address: "no answer in time" if answer is None else answer for address, answer in answers.items()}
     silent = {number: why[address] for number, address in further.items() if why[address]}
     if silent:
@@ -149,9 +149,9 @@ def _largest(admin: AdminClient, cluster: Cluster) -> int | None:
     """The largest batch in bytes that a broker accepts by default; None if this user may not read it."""
     if not cluster.addresses:
         return None
-    asked = ConfigResource(ResourceType.BROKER, str(min(cluster.addresses)))
+    resource = ConfigResource(ResourceType.BROKER, str(min(cluster.addresses)))
     try:
-        found = admin.describe_configs([asked], request_timeout=_ANSWER_WITHIN_S)[asked].result(_ANSWER_WITHIN_S)
+        found = admin.describe_configs([resource], request_timeout=_ANSWER_WITHIN_S)[resource].result(_ANSWER_WITHIN_S)
     except KafkaException as e:
         if is_refusal(e):
             return None

@@ -23,7 +23,7 @@ JAVA_PACKAGE: Final = "openjdk-17-jre-headless"
 MAVEN_PACKAGE: Final = "maven"
 JARS: Final = "jars"
 CHECKSUMS: Final = "jars.sha256"
-_SAID: Final = 300
+_LONGEST_ANSWER: Final = 300
 """How many characters of the text of a Java that does not start are repeated."""
 MAVEN_TIMEOUT_S: Final = 600.0
 _WITHOUT: Final = "or name your own cluster with --servers, which needs neither Java nor Maven"
@@ -82,10 +82,10 @@ def find_java() -> Java:
         )
     answer = subprocess.run([program, "-version"], capture_output=True, text=True, check=False, timeout=30)
     if answer.returncode != 0:
-        said = " ".join((answer.stderr + answer.stdout).split()) or f"exit status {answer.returncode}"
+        text = " ".join((answer.stderr + answer.stdout).split()) or f"exit status {answer.returncode}"
         # Too little virtual memory may be the cause; the type lets the command name that limit.
         raise MissingDependencyError(
-            f"{program} does not start: {said[:_SAID]}", f"repair it, or {_WITHOUT}"
+            f"{program} does not start: {text[:_LONGEST_ANSWER]}", f"repair it, or {_WITHOUT}"
         ) from subprocess.SubprocessError()
     found = re.search(r'version "([^"]+)"', answer.stderr + answer.stdout)
     version = found.group(1) if found else "unknown"

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Final
 
 from hydra.errors import UsageError
-from hydra.kafkatest import batching
+from hydra.kafkatest import record_batch_size
 from hydra.kafkatest.control_messages import KafkaConfigure
 from hydra.kafkatest.properties import confluent_config
 from hydra.kafkatest.property_table import PROPERTIES, TABLE
 from hydra.model import Role
 
-_TOLD: Final = {row.java_name or row.name: row.java_told for row in TABLE if row.java_told}
+_SET: Final = {row.java_name or row.name: row.java_value for row in TABLE if row.java_value}
 REQUEST_TIMEOUT_MS: Final = 30_000
 """The Java client's default."""
 LEAST_REQUEST_BYTES: Final = 1_048_576
@@ -46,12 +46,12 @@ def java_config(properties: Mapping[str, str], role: Role | None) -> dict[str, s
     user, password = given.pop("sasl.username", None), given.pop("sasl.password", None)
     config: dict[str, str] = {}
     for name, value in given.items():
-        theirs = _FILES.get(name) or PROPERTIES[name].java_name
-        if not theirs:
+        java_name = _FILES.get(name) or PROPERTIES[name].java_name
+        if not java_name:
             raise UsageError(
                 f"Kafka's own tools have nothing like the property {name!r}", "use --implementation confluent-kafka"
             )
-        config[theirs] = "" if name == _HOST_CHECK and value.lower() == "none" else value
+        config[java_name] = "" if name == _HOST_CHECK and value.lower() == "none" else value
     if "security.protocol" in config:
         config["security.protocol"] = config["security.protocol"].upper()
     for store in ("truststore", "keystore"):
@@ -94,9 +94,9 @@ def producer_config(client: int, kafka: KafkaConfigure, message_size: int) -> di
     # The producer rejects a delivery timeout that is shorter than linger and one request together.
     request_ms = min(REQUEST_TIMEOUT_MS, max(kafka.delivery_timeout_ms - linger_ms, 1))
     config: dict[str, object] = {
-        "max.request.size": max(LEAST_REQUEST_BYTES, batching.request_bytes(size, message_size)),
+        "max.request.size": max(LEAST_REQUEST_BYTES, record_batch_size.request_bytes(size, message_size)),
         "request.timeout.ms": request_ms,
-        **_TOLD,
+        **_SET,
         **java_config(kafka.properties, "publisher"),
         **_common(client, kafka),
         "acks": kafka.acks,
@@ -120,7 +120,7 @@ def consumer_config(client: int, kafka: KafkaConfigure) -> dict[str, str]:
         UsageError: as for :func:`java_config`.
     """
     config: dict[str, object] = {
-        **_TOLD,
+        **_SET,
         **java_config(kafka.properties, "subscriber"),
         **_common(client, kafka),
         "fetch.min.bytes": kafka.fetch_min_bytes,

@@ -31,7 +31,7 @@ from kafka.structs import OffsetAndMetadata
 from hydra.client import process_group
 from hydra.client.transport import DEAF_ANSWERS_S, DEAF_AT_MOST_S, Kind, read_system
 from hydra.errors import UsageError
-from hydra.kafkatest import batching
+from hydra.kafkatest import record_batch_size
 from hydra.kafkatest.connection_losses import KafkaPythonLosses
 from hydra.kafkatest.control_messages import PLACES, KafkaConfigure
 from hydra.kafkatest.group_membership import ASK_FOR_S, Membership
@@ -91,12 +91,12 @@ class _Diagnosis(logging.Handler):
 
     def explain(self, answer: BaseException) -> str:
         """The cause of this error of a call."""
-        told = text(self._error or answer)
+        reason = text(self._error or answer)
         if isinstance(self._error, SaslAuthenticationFailedError):
-            return f"login: {told}"
-        if "[SSL" in told:  # the library has no class for it
-            return f"TLS: {told}"
-        return f"{told}; {ENDED}" if "socket disconnected" in told else told
+            return f"login: {reason}"
+        if "[SSL" in reason:  # the library has no class for it
+            return f"TLS: {reason}"
+        return f"{reason}; {ENDED}" if "socket disconnected" in reason else reason
 
 
 @contextlib.contextmanager
@@ -163,7 +163,9 @@ class KafkaPythonPublisher(ProducerTransport[Any]):
         self._counting.throttled_ms = 0
         kafka, size = read_system(command.system, KafkaConfigure), command.settings.message_size
         self._batch_bytes = self._built_from["batch_size"]
-        self._most_in_flight = min(self._built_from[QUEUED], batching.queue_bytes(kafka.buffer_memory, size) // size)
+        self._most_in_flight = min(
+            self._built_from[QUEUED], record_batch_size.queue_bytes(kafka.buffer_memory, size) // size
+        )
         return endpoint
 
     def probe(self, message: bytes) -> None:
@@ -315,8 +317,8 @@ def producer_config(client: int, kafka: KafkaConfigure, message_size: int, keys:
     """The library's configuration for these settings; ValueError if a property cannot be used."""
     size = kafka.batch_size(message_size, keys)
     defaults = {
-        "max_request_size": batching.request_bytes(size, message_size),
-        QUEUED: batching.queue_messages(kafka.msg_batch),
+        "max_request_size": record_batch_size.request_bytes(size, message_size),
+        QUEUED: record_batch_size.queue_messages(kafka.msg_batch),
     }
     common = common_config(client, kafka, "publisher", defaults)
     # The library demands that a request's timeout is within that of a delivery.
@@ -383,9 +385,9 @@ class KafkaPythonSubscriber(ConsumerTransport[Any]):
                 self._group.join()
                 return
             self._group = None
-            mine = {TopicPartition(topic, p): offset for topic, p, offset in self._assigned()}
-            self._consumer.assign(list(mine))
-            for partition, offset in mine.items():
+            positions = {TopicPartition(topic, p): offset for topic, p, offset in self._assigned()}
+            self._consumer.assign(list(positions))
+            for partition, offset in positions.items():
                 self._consumer.seek(partition, offset)
 
     def _within(self, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -463,7 +465,7 @@ class _Group(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # the libra
     def commit(self, offsets: Mapping[int, int]) -> None:
         """Commits the member's offsets to the group, if there are any."""
         if offsets:
-            self._consumer.commit_async(self._told(offsets), callback=self._on_commit)
+            self._consumer.commit_async(self._with_metadata(offsets), callback=self._on_commit)
 
     def committed(self, partitions: Sequence[int]) -> dict[int, int]:
         """The group's offsets; none if the group does not return them, as messages read twice are counted."""
@@ -484,7 +486,7 @@ class _Group(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # the libra
 
     async def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:  # noqa: ARG002
         """See kafka-python."""
-        offsets = self._told(self._member.uncommitted(now=True))
+        offsets = self._with_metadata(self._member.uncommitted(now=True))
         self._given = None
         self._member.lost()
         if offsets:
@@ -496,7 +498,7 @@ class _Group(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # the libra
         self._given = None
         self._member.lost()
 
-    def _told(self, offsets: Mapping[int, int]) -> dict[TopicPartition, OffsetAndMetadata]:
+    def _with_metadata(self, offsets: Mapping[int, int]) -> dict[TopicPartition, OffsetAndMetadata]:
         return {TopicPartition(self._topic, p): OffsetAndMetadata(offset, "", -1) for p, offset in offsets.items()}
 
     def _on_commit(self, _: object, answer: object) -> None:

@@ -94,23 +94,23 @@ class Complaint:
         if self.error is None or is_refusal(answer):
             return text(answer)
         # A cluster that accepts no connections causes another error before this one.
-        told = _CAUSES.get(self.error.code()) or _said(self.error)
+        reason = _CAUSES.get(self.error.code()) or _error_text(self.error)
         layer = _layer(self.error)
-        return f"{layer}: {told}" if layer else told
+        return f"{layer}: {reason}" if layer else reason
 
 
 def text(answer: BaseException) -> str:
     """The text of a call's error."""
     error = answer.args[0] if answer.args else "no answer"
-    return _said(error) if isinstance(error, KafkaError) else str(error)
+    return _error_text(error) if isinstance(error, KafkaError) else str(error)
 
 
-def _said(error: KafkaError) -> str:
+def _error_text(error: KafkaError) -> str:
     """The error's text; the general one of its code if a broker gives no reason, or only the request's name."""
-    said = error.str().strip().rstrip(":; ")
-    if said and said == error.str().strip():
-        return said
-    return ": ".join(filter(None, (said, KafkaError(error.code()).str())))
+    text = error.str().strip().rstrip(":; ")
+    if text and text == error.str().strip():
+        return text
+    return ": ".join(filter(None, (text, KafkaError(error.code()).str())))
 
 
 def is_refusal(answer: BaseException) -> bool:

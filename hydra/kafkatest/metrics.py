@@ -42,11 +42,11 @@ def figures(text: str) -> dict[str, float]:
     """
     found: dict[str, float] = {}
     for name, labels, value in (m.groups() for m in map(_LINE.match, text.splitlines()) if m):
-        ours = NAMES.get(name)
-        if ours is None or not (_LABELS[name] in (labels or "") if name in _LABELS else not labels):
+        figure_name = NAMES.get(name)
+        if figure_name is None or not (_LABELS[name] in (labels or "") if name in _LABELS else not labels):
             continue
         try:
-            found[ours] = found.get(ours, 0.0) + float(value)
+            found[figure_name] = found.get(figure_name, 0.0) + float(value)
         except ValueError:
             continue
     return found
@@ -62,8 +62,8 @@ def ask(exporters: Mapping[str, str]) -> dict[str, dict[str, float]]:
         return {}
     with ThreadPoolExecutor(max_workers=min(len(exporters), 16)) as pool:
         answers = list(pool.map(_answer, exporters.values()))
-    told = {name: figures(text) for name, text in zip(exporters, answers, strict=True)}
-    return {name: its for name, its in told.items() if its}
+    found = {name: figures(text) for name, text in zip(exporters, answers, strict=True)}
+    return {name: its for name, its in found.items() if its}
 
 
 def _answer(address: str) -> str:

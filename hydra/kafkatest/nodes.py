@@ -104,17 +104,17 @@ def settings(nodes: Sequence[Node], number: int, *, tls: bool = False) -> dict[s
         tls: whether clients and brokers use TLS with a broker; controllers do not.
     """
     protocol = "SSL" if tls else "PLAINTEXT"
-    mine, voters = nodes[number - 1], nodes[: voters_of(len(nodes))]
-    roles, listeners = ["broker"], [f"{protocol}://{mine.bootstrap}"]
+    own, voters = nodes[number - 1], nodes[: voters_of(len(nodes))]
+    roles, listeners = ["broker"], [f"{protocol}://{own.bootstrap}"]
     if number <= len(voters):
         roles.append("controller")
-        listeners.append(f"CONTROLLER://{mine.host}:{mine.controller_port}")
+        listeners.append(f"CONTROLLER://{own.host}:{own.controller_port}")
     return {
         "node": str(number),
         "roles": ",".join(roles),
         "protocol": protocol,
-        "host": mine.host,
-        "port": str(mine.port),
+        "host": own.host,
+        "port": str(own.port),
         "listeners": ",".join(listeners),
         "voters": ",".join(f"{n}@{node.host}:{node.controller_port}" for n, node in enumerate(voters, 1)),
         "internal_replicas": str(min(len(nodes), INTERNAL_REPLICAS)),

@@ -30,7 +30,7 @@ from hydra.wire.clock import StepClock, wall_offset_ns
 from hydra.wire.messages import Configure, Finish, Progress, Start, Stop
 from hydra.wire.protocol_constants import FLUSH_AT_MOST_S
 
-TELL_EVERY_S: Final = 1.0
+PROGRESS_EVERY_S: Final = 1.0
 """How often a client reports that its tool has ended, as the controller may have missed the message."""
 ENDS_WITHIN_S: Final = 1.0
 _NEVER_NS: Final = 2**63 - 1
@@ -51,7 +51,7 @@ class ToolPublisher(ToolLoop, PublisherLoop):
         if step is None or self._report is not None:
             return math.inf
         wait_s = step.work()
-        if step.tell():
+        if step.has_news():
             if step.failure:
                 # The window must end for all clients: this one reports it until the controller ends the window.
                 self._complain(step.failure)
@@ -91,7 +91,7 @@ class _ToolSending(ToolStep[ProducerOutput]):
         self._start_ns = start.start_at_ns
         self._progress_ns = int(command.progress_s * 1e9)
         self._news_ns = start.start_at_ns + self._progress_ns if self._progress_ns else _NEVER_NS
-        self._told_over = False
+        self._reported_over = False
         self._began_ns = 0
         self._ended_ns = 0
         self._first_line_ns = 0
@@ -102,7 +102,7 @@ class _ToolSending(ToolStep[ProducerOutput]):
 
         Below 1/s its progress lines reach this number before it ends: it waits after the last record, too.
         """
-        return self._messages if self._over else min(self._output.told, self._messages - 1)
+        return self._messages if self._over else min(self._output.records, self._messages - 1)
 
     def work(self) -> float:
         """Starts the tool when it is time, and reads its output; returns the seconds until the next call."""
@@ -112,15 +112,15 @@ class _ToolSending(ToolStep[ProducerOutput]):
             self._began_ns = self.clock.now_ns()
             self._launch(self._arguments())
         self._look()
-        return TELL_EVERY_S if self._over else LOOK_EVERY_S
+        return PROGRESS_EVERY_S if self._over else LOOK_EVERY_S
 
-    def tell(self) -> bool:
+    def has_news(self) -> bool:
         """Whether to report progress to the controller now: at once when the step is over, then repeatedly."""
         now_ns = self.clock.now_ns()
-        if now_ns < self._news_ns and (self._told_over or not self._over):
+        if now_ns < self._news_ns and (self._reported_over or not self._over):
             return False
-        self._told_over = self._over
-        self._news_ns = now_ns + (int(TELL_EVERY_S * 1e9) if self._over else self._progress_ns)
+        self._reported_over = self._over
+        self._news_ns = now_ns + (int(PROGRESS_EVERY_S * 1e9) if self._over else self._progress_ns)
         return True
 
     def _look(self, timeout_s: float = 0.0) -> None:
@@ -155,30 +155,30 @@ class _ToolSending(ToolStep[ProducerOutput]):
     def report(self) -> PublisherReport:
         """The tool's account of its records; of a tool that had to be ended, its progress until then."""
         # A tool that has sent all records writes its account at once.
-        self._look(self._ends_within_s() if self._output.told >= self._messages or self._output.figures else 0.0)
+        self._look(self._ends_within_s() if self._output.records >= self._messages or self._output.figures else 0.0)
         self.close()
         figures = self._output.figures
-        told = int(figures.get("records", self._output.told))
-        sent = self._messages if figures else told
+        records = int(figures.get("records", self._output.records))
+        sent = self._messages if figures else records
         stopped = self.failure
-        if not figures and not stopped and told < self._messages:
-            stopped = f"ProducerPerformance was ended when it had reported {told} of {self._messages} records"
+        if not figures and not stopped and records < self._messages:
+            stopped = f"ProducerPerformance was ended when it had reported {records} of {self._messages} records"
         last_ns = self._ended_ns or self.clock.now_ns()
         rate = figures.get("records_per_sec", 0)
-        first_ns = last_ns - round(told / rate * 1e9) if rate else self._first_ns()
+        first_ns = last_ns - round(records / rate * 1e9) if rate else self._first_ns()
         return PublisherReport(
             sent=sent,
-            acknowledged=told,
-            failed=sent - told,
+            acknowledged=records,
+            failed=sent - records,
             # Only their number is known, not which ones.
-            unacknowledged=[(told, sent - 1)] if told < sent else [],
-            first_ns=first_ns if told else 0,
-            last_ns=last_ns if told else 0,
+            unacknowledged=[(records, sent - 1)] if records < sent else [],
+            first_ns=first_ns if records else 0,
+            last_ns=last_ns if records else 0,
             bytes=sent * self._settings.message_size,
             lag=Histogram(),
             usage=self._usage.read(),
             stopped_early=stopped,
-            system=self._system(sent - told),
+            system=self._system(sent - records),
         )
 
     def _first_ns(self) -> int:
@@ -220,8 +220,8 @@ class ToolSubscriber(ToolLoop, SubscriberLoop["_ToolReading"]):
         if step is None or self._report is not None:
             return math.inf
         wait_s = step.work()
-        if step.failure and not step.told:
-            step.told = True
+        if step.failure and not step.is_reported:
+            step.is_reported = True
             self._complain(step.failure)
         if step.over():
             self._send_report(step.report(), self._finish_number)
@@ -241,7 +241,7 @@ class _ToolReading(ToolStep[ConsumerOutput]):
     The tool begins with the window; if subscribers read a stored log, it begins when the length of the log is known.
 
     Attributes:
-        told: whether the failure was reported to the controller.
+        is_reported: whether the failure was reported to the controller.
     """
 
     def __init__(self, client: int, command: Configure) -> None:
@@ -253,7 +253,7 @@ class _ToolReading(ToolStep[ConsumerOutput]):
         """
         self._kafka = read_system(command.system, KafkaConfigure)
         super().__init__("ConsumerPerformance", consumer_config(client, self._kafka), ConsumerOutput())
-        self.told = False
+        self.is_reported = False
         self._stored = self._kafka.read == "stored"
         self._member = self._kafka.group != ""
         # Like every group of a run, its id begins with the topic's name, by which cleaning finds it.
@@ -412,10 +412,10 @@ class _Offsets:
             OSError: the cluster does not commit them.
         """
         offsets = [TopicPartition(self._kafka.topic, p, offset) for p, offset in self._kafka.offsets.items()]
-        asked = [ConsumerGroupTopicPartitions(self._group, offsets)]
+        requests = [ConsumerGroupTopicPartitions(self._group, offsets)]
         try:
-            for told in self._admin.alter_consumer_group_offsets(asked, request_timeout=COMMIT_TIMEOUT_S).values():
-                for partition in told.result().topic_partitions or ():
+            for answer in self._admin.alter_consumer_group_offsets(requests, request_timeout=COMMIT_TIMEOUT_S).values():
+                for partition in answer.result().topic_partitions or ():
                     if partition.error is not None:
                         raise KafkaException(partition.error)
         except KafkaException as e:

@@ -48,14 +48,14 @@ class ProducerOutput:
     """What ProducerPerformance has written so far.
 
     Attributes:
-        told: the number of records in its progress lines.
+        records: the number of records in its progress lines.
         first_line_s: the seconds from its first record to its first progress line; 0 before that line.
         figures: the figures of its last line by name, without those that are no number; empty before that line.
         metrics: the metrics of its producer, by Kafka's names.
         complaint: the first exception that it printed, or the last line of its log if it printed none.
     """
 
-    told: int = 0
+    records: int = 0
     first_line_s: float = 0.0
     figures: dict[str, int | float] = field(default_factory=dict)
     metrics: dict[str, float] = field(default_factory=dict)
@@ -66,9 +66,9 @@ class ProducerOutput:
         if found := _SUMMARY.match(line):
             self.figures = _figures(_PRODUCER, found.groups())
         elif found := _WINDOW.match(line):
-            if not self.told and 0 < float(found[2]) < math.inf:
+            if not self.records and 0 < float(found[2]) < math.inf:
                 self.first_line_s = int(found[1]) / float(found[2])
-            self.told += int(found[1])
+            self.records += int(found[1])
         elif found := _METRIC.match(line):
             self.metrics |= _figures([found[1]], [found[2]])
         else:

@@ -72,9 +72,9 @@ class Statistics:
         """The counts of the last statistics."""
         if not self._text:
             return ProducerCounts()
-        it = msgspec.json.decode(self._text, type=_Statistics)
-        requests = sum(broker.req.get("Produce", 0) for broker in it.brokers.values())
-        return ProducerCounts(it.txmsgs, requests, requests, it.txmsg_bytes, it.tx_bytes)
+        statistics = msgspec.json.decode(self._text, type=_Statistics)
+        requests = sum(broker.req.get("Produce", 0) for broker in statistics.brokers.values())
+        return ProducerCounts(statistics.txmsgs, requests, requests, statistics.txmsg_bytes, statistics.tx_bytes)
 
     def fresh(self, wait: Callable[[], Any], tries: int) -> ProducerCounts | None:
         """The counts of the next statistics; None if they do not arrive in ``tries`` calls of ``wait``."""

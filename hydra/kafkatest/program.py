@@ -106,9 +106,9 @@ class Installation:
             ServerError: Kafka's own tool could not format the storage.
         """
         text = (self.java.version + (self.conf / PROPERTIES).read_text() + "".join(self.java_options())).encode()
-        beside = self.jars.folder.parent
+        installation = self.jars.folder.parent
         # An image contains the jars, and its root may be read-only.
-        home = beside if os.access(beside, os.W_OK) else cache_folder() / f"kafka-{self.jars.version}"
+        home = installation if os.access(installation, os.W_OK) else cache_folder() / f"kafka-{self.jars.version}"
         folder = home / f"template-{hashlib.sha256(text).hexdigest()[:12]}"
         if not folder.is_dir():
             with locked(folder.parent / f"{folder.name}.lock"):
@@ -204,20 +204,20 @@ class KafkaProgram:
             ValueError: ``join`` is malformed.
         """
         kafka, template = self._kafka, self._template
-        asked = read_system(None if join is None else dict(join), KafkaJoin)
-        mine, nodes = parse(endpoint), [parse(each) for each in asked.endpoints]
+        step = read_system(None if join is None else dict(join), KafkaJoin)
+        own, nodes = parse(endpoint), [parse(each) for each in step.endpoints]
         if not (folder / DATA).exists():  # a broker that is started again keeps its messages
-            copy_storage(template.storage, folder / DATA, asked.cluster, asked.node)
-        more = {**asked.settings, **(self._more(mine.port, mine.controller_port) if self._more else {})}
-        if asked.tls:
-            more |= _with_tls(folder, asked.tls, asked.ca)
-        kafka.configure(folder, settings(nodes, asked.node, tls=asked.tls is not None), more)
-        options = heap_options(sharing(nodes, asked.node))
+            copy_storage(template.storage, folder / DATA, step.cluster, step.node)
+        more = {**step.settings, **(self._more(own.port, own.controller_port) if self._more else {})}
+        if step.tls:
+            more |= _with_tls(folder, step.tls, step.ca)
+        kafka.configure(folder, settings(nodes, step.node, tls=step.tls is not None), more)
+        options = heap_options(sharing(nodes, step.node))
         if template.archive:
             options.append(f"-XX:SharedArchiveFile={template.archive}")
-        if mine.metrics:
+        if own.metrics:
             shutil.copyfile(kafka.conf / EXPORTER, folder / EXPORTER)
-            options += [f"-javaagent:{jar}={mine.metrics}:{EXPORTER}" for jar in kafka.jars.exporter]
+            options += [f"-javaagent:{jar}={own.metrics}:{EXPORTER}" for jar in kafka.jars.exporter]
         return kafka.java_command(options, "kafka.Kafka", PROPERTIES)
 
 

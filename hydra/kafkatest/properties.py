@@ -130,10 +130,10 @@ def kafka_python_config(properties: Mapping[str, str], role: Role | None) -> dic
     for given, value in properties.items():
         row = _known(given)
         if not row.python:
-            there = (name for other in TABLE if other.python for name in other.names.split())
+            names = (name for other in TABLE if other.python for name in other.names.split())
             raise UsageError(
                 f"kafka-python has nothing like the Kafka property {given!r}",
-                f"{_nearest(row.name, there)}or use --client confluent-kafka",
+                f"{_nearest(row.name, names)}or use --client confluent-kafka",
             )
         if _is_of(row, role):
             try:
@@ -159,10 +159,10 @@ def _is_of(row: Property, role: Role | None) -> bool:
 def _known(name: str) -> Property:
     row = PROPERTIES.get(name)
     if row is None:
-        theirs = (other for free in TABLE if not free.instead for other in free.names.split())
+        names = (other for free in TABLE if not free.instead for other in free.names.split())
         raise UsageError(
             f"there is no Kafka property {name!r}",
-            f"{_nearest(name, theirs)}names are librdkafka's or the Java client's",
+            f"{_nearest(name, names)}names are librdkafka's or the Java client's",
         )
     if row.instead:
         raise UsageError(f"the Kafka property {name!r} cannot be set", row.instead)

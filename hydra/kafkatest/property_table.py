@@ -1,11 +1,11 @@
 """The properties of Kafka's clients, one row each: names in every library, Hydra's value, and whether users may set it.
 
 Defaults differ between versions of librdkafka (the native client uses the system's, confluent-kafka contains its own),
-kafka-python and Java: a comparison of clients would compare defaults. So all clients get the same value (``told``) if
+kafka-python and Java: a comparison of clients would compare defaults. So all clients get the same value (``value``) if
 their library has the property. Settings of a step have no value here, as each implementation obeys them by itself.
 ``[kafka.properties]`` replaces any of these values.
 
-``native/src/kafka/alike.h`` has the same values, and a test compares them; docs/kafka.md explains each.
+``native/src/kafka/common_properties.h`` has the same values, and a test compares them; docs/kafka.md explains each.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class Property:
     Attributes:
         names: librdkafka's name, and after it the names that librdkafka accepts as aliases.
         role: the role whose client reads it; None if both do.
-        told: the value that every client gets; "" leaves the library's default.
-        since: the first librdkafka with the property; earlier ones behave as with ``told``.
+        value: the value that every client gets; "" leaves the library's default.
+        since: the first librdkafka with the property; earlier ones behave as with ``value``.
         java: the name in the Java client; "" if that has no such property.
-        java_told: the value for the Java client, if its default differs.
+        java_value: the value for the Java client, if its default differs.
         python: kafka-python's argument; "" if it has none.
         read: converts a text to the argument; its ValueError contains the possible values.
         only: the only role whose kafka-python client has it, if both of librdkafka's have.
@@ -45,10 +45,10 @@ class Property:
 
     names: str
     role: Role | None = None
-    told: str = ""
+    value: str = ""
     since: int = 0
     java: str = ""
-    java_told: str = ""
+    java_value: str = ""
     python: str = ""
     read: Callable[[str], KafkaPythonValue] = str
     only: Role | None = None
@@ -105,7 +105,7 @@ def _checks_hostname(text: str) -> bool:
     return text.lower() == "https"
 
 
-_buffer = partial(Property, told="0", java_told="-1", read=_buffer_bytes)
+_buffer = partial(Property, value="0", java_value="-1", read=_buffer_bytes)
 _producer = partial(Property, role="publisher")
 _consumer = partial(Property, role="subscriber")
 _OWN: Final = "Hydra sets this property, because Hydra's figures depend on it"
@@ -138,29 +138,29 @@ _ROWS: Final = (
     Property("sasl.kerberos.service.name", java=SAME, python=SAME),
     Property("client.dns.lookup", java=SAME, python=SAME),
     Property("client.rack", java=SAME, python=SAME, only="subscriber"),
-    Property("socket.nagle.disable", told="true", python="socket_options", read=_no_delay),
-    Property("socket.keepalive.enable", told="false"),
+    Property("socket.nagle.disable", value="true", python="socket_options", read=_no_delay),
+    Property("socket.keepalive.enable", value="false"),
     _buffer("socket.send.buffer.bytes", java="send.buffer.bytes", python="send_buffer_bytes"),
     _buffer("socket.receive.buffer.bytes", java="receive.buffer.bytes", python="receive_buffer_bytes"),
-    Property("socket.timeout.ms", told="60000", java="request.timeout.ms", python="request_timeout_ms", read=_number),
+    Property("socket.timeout.ms", value="60000", java="request.timeout.ms", python="request_timeout_ms", read=_number),
     Property("socket.connection.setup.timeout.ms", java=SAME),
-    Property("connections.max.idle.ms", told="540000", java=SAME, python=SAME, read=_number),
-    Property("reconnect.backoff.ms", told="100", java=SAME, java_told="100", python=SAME, read=_number),
-    Property("reconnect.backoff.max.ms", told="10000", java=SAME, java_told="10000", python=SAME, read=_number),
-    Property("retry.backoff.ms", told="100", java=SAME, java_told="100", python=SAME, read=_number),
-    Property("retry.backoff.max.ms", told="100", since=0x02030000, java=SAME, java_told="100"),
+    Property("connections.max.idle.ms", value="540000", java=SAME, python=SAME, read=_number),
+    Property("reconnect.backoff.ms", value="100", java=SAME, java_value="100", python=SAME, read=_number),
+    Property("reconnect.backoff.max.ms", value="10000", java=SAME, java_value="10000", python=SAME, read=_number),
+    Property("retry.backoff.ms", value="100", java=SAME, java_value="100", python=SAME, read=_number),
+    Property("retry.backoff.max.ms", value="100", since=0x02030000, java=SAME, java_value="100"),
     Property("metadata.max.age.ms", java=SAME, python=SAME, read=_number),
-    Property("topic.metadata.refresh.interval.ms", told="300000", python="metadata_max_age_ms", read=_number),
-    Property("enable.metrics.push", told="false", since=0x02050000, java_told="false"),
+    Property("topic.metadata.refresh.interval.ms", value="300000", python="metadata_max_age_ms", read=_number),
+    Property("enable.metrics.push", value="false", since=0x02050000, java_value="false"),
     Property("message.max.bytes", java="max.request.size", python="max_request_size", read=_number, only="publisher"),
     Property("receive.message.max.bytes", python=SAME, read=_number),
     Property("max.in.flight max.in.flight.requests.per.connection", instead=_set("max_in_flight")),
     Property("statistics.interval.ms", instead=_OWN),
     Property("log.queue", instead=_OWN),
     # Properties of producers.
-    _producer("request.timeout.ms", told="30000", java=SAME, python=SAME, read=_number),
-    _producer("queue.buffering.max.messages", told="100000", python=QUEUED, read=_number),
-    _producer("queue.buffering.backpressure.threshold", told="1"),
+    _producer("request.timeout.ms", value="30000", java=SAME, python=SAME, read=_number),
+    _producer("queue.buffering.max.messages", value="100000", python=QUEUED, read=_number),
+    _producer("queue.buffering.backpressure.threshold", value="1"),
     _producer("queue.buffering.max.kbytes", java="buffer.memory", instead=_set("buffer_memory")),
     _producer("acks request.required.acks", instead=_set("acks")),
     _producer("linger.ms queue.buffering.max.ms", instead=_set("linger_ms")),
@@ -176,11 +176,11 @@ _ROWS: Final = (
     _producer("enable.gapless.guarantee", instead=_OWN),
     _producer("transactional.id", instead=_OWN),
     # Properties of consumers.
-    _consumer("queued.min.messages", told="100000"),
-    _consumer("queued.max.messages.kbytes", told="65536"),
-    _consumer("fetch.error.backoff.ms", told="500"),
-    _consumer("fetch.queue.backoff.ms", told="1000", since=0x02020000),
-    _consumer("isolation.level", told="read_uncommitted", java=SAME, python=SAME),
+    _consumer("queued.min.messages", value="100000"),
+    _consumer("queued.max.messages.kbytes", value="65536"),
+    _consumer("fetch.error.backoff.ms", value="500"),
+    _consumer("fetch.queue.backoff.ms", value="1000", since=0x02020000),
+    _consumer("isolation.level", value="read_uncommitted", java=SAME, python=SAME),
     _consumer("check.crcs", python=SAME, read=_boolean),
     _consumer("fetch.min.bytes", python=SAME, read=_number),
     _consumer("fetch.max.bytes", python=SAME, read=_number),
@@ -257,4 +257,4 @@ PROPERTIES: Final[Mapping[str, Property]] = {
 
 def alike(role: Role) -> Mapping[str, str]:
     """The values for a role's client, by librdkafka's names."""
-    return {row.name: row.told for row in TABLE if row.told and row.role in (None, role)}
+    return {row.name: row.value for row in TABLE if row.value and row.role in (None, role)}

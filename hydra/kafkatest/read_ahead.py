@@ -30,7 +30,7 @@ def read_ahead_of(scenario: Scenario) -> ReadAhead:
     """The largest read-ahead of a scenario's rows."""
     spec = spec_of(scenario)
     given = confluent_config(spec.properties, "subscriber")
-    config = {name: PROPERTIES[name].told for name in (_MESSAGES, _KILOBYTES)} | ahead_config(spec.read_ahead) | given
+    config = {name: PROPERTIES[name].value for name in (_MESSAGES, _KILOBYTES)} | ahead_config(spec.read_ahead) | given
     sizes = [size for size in map(_whole, scenario.values_of("message_size")) if size] or [1]
     if scenario.settings.message_sizes:
         sizes = [max(round(scenario.settings.mean_bytes), 1)]
@@ -56,7 +56,7 @@ def read_ahead_of(scenario: Scenario) -> ReadAhead:
 def _given(config: Mapping[str, str], name: str) -> int:
     """The number of a property; its default for a text that librdkafka rejects later."""
     text = str(config[name])
-    return int(text) if text.isdecimal() else int(PROPERTIES[name].told)
+    return int(text) if text.isdecimal() else int(PROPERTIES[name].value)
 
 
 def _whole(value: Figure) -> int:

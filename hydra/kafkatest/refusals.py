@@ -18,7 +18,7 @@ from hydra.model import Figure, Scenario
 from hydra.system import Refusal
 from hydra.system.server_access import AddressError, AddressForm
 
-_OURS: Final = frozenset(
+_RESERVED: Final = frozenset(
     {
         *("advertised.listeners", "controller.listener.names", "inter.broker.listener.name", "listeners"),
         *("broker.id", "controller.quorum.bootstrap.servers", "controller.quorum.voters", "node.id", "process.roles"),
@@ -27,7 +27,7 @@ _OURS: Final = frozenset(
     }
 )
 """Settings by which brokers find each other and their clients find them."""
-_OURS_BEGIN: Final = ("sasl.", "ssl.", "security.", "listener.", "early.start.")
+_RESERVED_BEGIN: Final = ("sasl.", "ssl.", "security.", "listener.", "early.start.")
 _NO_SCHEME: Final = "write host:port, and the protocol with --kafka-prop security.protocol=…"
 FORM: Final = AddressForm(
     ports={"": DEFAULT_PORT},
@@ -89,9 +89,9 @@ def _replicas(scenario: Scenario) -> Iterator[Refusal]:
     if spec.bootstrap:
         return
     name = "replication_factor"
-    asked: list[tuple[tuple[str, ...], Figure]] = [((TABLE, name), spec.replication_factor)]
-    asked += [(scenario.sweep.key_of(name), replicas) for replicas in scenario.values_of(name)]
-    for key, replicas in asked:
+    copies: list[tuple[tuple[str, ...], Figure]] = [((TABLE, name), spec.replication_factor)]
+    copies += [(scenario.sweep.key_of(name), replicas) for replicas in scenario.values_of(name)]
+    for key, replicas in copies:
         if isinstance(replicas, int) and replicas > brokers:
             yield (
                 key,
@@ -127,7 +127,7 @@ def _names(scenario: Scenario) -> Iterator[Refusal]:
             yield (TABLE, "broker"), "Hydra changes no settings of your brokers", "leave out the table or --servers"
         return
     for name, value in spec.broker.items():
-        if name in _OURS or name.startswith(_OURS_BEGIN):
+        if name in _RESERVED or name.startswith(_RESERVED_BEGIN):
             yield (TABLE, "broker", name), "is Hydra's own to set", "leave it out"
         elif any(wrong := _problem("broker", name, value)):
             yield (TABLE, "broker", name), *wrong

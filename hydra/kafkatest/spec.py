@@ -202,14 +202,14 @@ class KafkaSystemSpec(SystemSpec):
         mechanism = config.get("sasl.mechanism", "").upper()
         has_tls = "SSL" in config.get("security.protocol", "").upper()  # then the program is asked for TLS
         known = (*_ALWAYS_BUILT, *(_BUILT_WITH_TLS if has_tls else ()))
-        asked = [] if mechanism in known else [f"sasl.mechanism {mechanism}"]
-        asked += [f"compression {codec}" for codec in scenario.values_of("compression") if codec == "zstd"]
-        return f"the native program may have been built without {asked[0]}" if asked else ""
+        lacking = [] if mechanism in known else [f"sasl.mechanism {mechanism}"]
+        lacking += [f"compression {codec}" for codec in scenario.values_of("compression") if codec == "zstd"]
+        return f"the native program may have been built without {lacking[0]}" if lacking else ""
 
     def copies_of(self, scenario: Scenario) -> int:
         """The largest number of replicas of all steps."""
-        asked = [value for value in scenario.values_of("replication_factor") if isinstance(value, int)]
-        return max(asked, default=spec_of(scenario).replication_factor)
+        factors = [value for value in scenario.values_of("replication_factor") if isinstance(value, int)]
+        return max(factors, default=spec_of(scenario).replication_factor)
 
     def held_back_s(self, settings: Settings) -> float:
         """The producer's wait for a full batch, and the broker's for the least bytes of a fetch."""

@@ -38,17 +38,17 @@ class TopicConfig:
 
 def topic_config_of(scenario: Scenario, settings: Settings) -> TopicConfig:
     """The configuration of the topic that a step needs."""
-    spec, asked = spec_of(scenario), KafkaSettings.of(settings)
+    spec, kafka = spec_of(scenario), KafkaSettings.of(settings)
     config: dict[str, str] = {}
-    if asked.keep:
+    if kafka.keep:
         config["retention.ms"] = config["retention.bytes"] = _FOR_EVER
     elif not spec.bootstrap:
         step_s = scenario.sweep.longest_s + (scenario.drain_max_s or 0)
         config["retention.ms"] = str(_KEPT_MS + round(2000 * step_s))
     return TopicConfig(
-        partitions=asked.partitions or spec.partitions,
-        replicas=asked.replication_factor or spec.replication_factor,
-        keep=asked.keep,
+        partitions=kafka.partitions or spec.partitions,
+        replicas=kafka.replication_factor or spec.replication_factor,
+        keep=kafka.keep,
         settings={**config, **spec.topic},
         topics=settings.topics,
     )
@@ -130,19 +130,19 @@ class DataTopic:
                 self.topics.forget(self.names[topic], before)
         self._began = dict(offsets)
 
-    def end_offsets(self, patience_s: float | None = None, *, returned: bool = False) -> dict[int, int]:
+    def end_offsets(self, limit_s: float | None = None, *, returned: bool = False) -> dict[int, int]:
         """The offset that the next message will get, by the places of the partitions.
 
         Errors are those of :meth:`Topics.end_offsets`.
 
         Args:
-            patience_s: how long the partitions of a killed broker may take to get leaders; None if none was killed.
+            limit_s: how long the partitions of a killed broker may take to get leaders; None if none was killed.
                 A partition without a leader ends where the step began, as it cannot be read.
             returned: whether the broker was started again, so that all partitions get leaders.
         """
-        if patience_s is None or returned:
-            return by_place(dict(enumerate(self.topics.end_offsets_of(self.names, patience_s))))
-        led = {number: self.topics.led_offsets(name, patience_s) for number, name in enumerate(self.names)}
+        if limit_s is None or returned:
+            return by_place(dict(enumerate(self.topics.end_offsets_of(self.names, limit_s))))
+        led = {number: self.topics.led_offsets(name, limit_s) for number, name in enumerate(self.names)}
         return {**self._began, **by_place(led)}
 
     def by_topic(self, offsets: Mapping[int, int]) -> list[dict[int, int]]:

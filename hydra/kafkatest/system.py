@@ -32,7 +32,7 @@ from hydra.kafkatest.topics import REACH_TIMEOUT_S, Topics, group_id, topic_part
 from hydra.model import Role, Scenario, ServerFacts, Settings
 from hydra.native.client_command import command
 from hydra.system import Program, Servers, Waiting
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from hydra.system.server_system import ServerSystem
 from hydra.wire.protocol_constants import kind_of
 
@@ -116,8 +116,8 @@ class KafkaSystem(ServerSystem):
             StepError: the brokers do not answer, or reject the topic; they count as failed from now on.
         """
         data = self._opened()
-        self._asked(lambda: self._use(data, topic_config_of(self._scenario, settings)))
-        offsets = self._asked(data.end_offsets)
+        self._answered(lambda: self._use(data, topic_config_of(self._scenario, settings)))
+        offsets = self._answered(data.end_offsets)
         by_topic = [_by_text(each) for each in data.by_topic(offsets)]
         data.begin(offsets)
         self._spare()
@@ -157,8 +157,10 @@ class KafkaSystem(ServerSystem):
             return ask(named(self._spec.metrics))
         endpoints = self._own.endpoints()
         # One directly after the other, so both have counts of nearly the same time.
-        told, seen = ask(exporters(endpoints)), of_interfaces(endpoints)
-        return {name: {**told.get(name, {}), **seen.get(name, {})} for name in sorted(told.keys() | seen.keys())}
+        exported, seen = ask(exporters(endpoints)), of_interfaces(endpoints)
+        return {
+            name: {**exported.get(name, {}), **seen.get(name, {})} for name in sorted(exported.keys() | seen.keys())
+        }
 
     def _group(self, settings: Settings) -> str:
         """The id of a step's group; an exact id from the user must be free when the run first uses it."""
@@ -195,8 +197,8 @@ class KafkaSystem(ServerSystem):
 
     def _end_offsets(self) -> dict[int, int]:
         killed = self._kill is not None and self._kill.killed
-        patience_s = LEADERS_MOVE_WITHIN_S if killed or self._returned else None
-        return self._asked(lambda: self._opened().end_offsets(patience_s, returned=self._returned))
+        limit_s = LEADERS_MOVE_WITHIN_S if killed or self._returned else None
+        return self._answered(lambda: self._opened().end_offsets(limit_s, returned=self._returned))
 
     def _opened(self) -> DataTopic:
         if self._data is None:
@@ -260,7 +262,7 @@ class KafkaSystem(ServerSystem):
         brokers, records = (self._scenario.server.count, None) if self._own else (0, self._records(topics))
         self._data = DataTopic(topics, brokers, records, str(self._folder.absolute()))
         self._use(self._data, topic_config_of(self._scenario, first_settings(self._scenario)))
-        if self._theirs:
+        if self._users:
             require_rights(topics, self._data.names[0])
 
     def _use(self, data: DataTopic, config: TopicConfig) -> None:
@@ -296,7 +298,7 @@ class KafkaSystem(ServerSystem):
 
     def _observed(self) -> BrokerMonitor | None:
         # The supervisor reports the end of an embedded broker.
-        if self._data is None or isinstance(self._own, EmbeddedServer):
+        if self._data is None or isinstance(self._own, LocalServer):
             return None
         return BrokerMonitor(self._data.topics, self._data.names[0])
 
@@ -313,7 +315,7 @@ class KafkaSystem(ServerSystem):
 
     def left(self) -> list[CleanupFailed]:
         """The topics that were created on the user's cluster and not deleted."""
-        topics = self._topics.created if self._theirs and self._topics is not None else ()
+        topics = self._topics.created if self._users and self._topics is not None else ()
         clean = f"hydra kafka-clean --servers {quote(self._address)} removes this topic"
         return [CleanupFailed(topic, self._address, clean) for topic in topics]
 
@@ -323,7 +325,7 @@ class KafkaSystem(ServerSystem):
         data, self._data = self._data, None
         if data is None:
             return
-        if not self._theirs:
+        if not self._users:
             data.topics.end()
             return
         data.topics.remove_groups(group for group, known in self._groups.items() if not known)

@@ -134,22 +134,22 @@ def clean(topics: Topics, registry: TopicRegistry, among: Iterable[str] | None =
     Raises:
         ServerError: the cluster does not answer.
     """
-    there = topics.describe()
+    cluster = topics.describe()
     known, me = registry.all(), this_process()
-    asked = {t for t in there.topics | known.keys() if t.startswith(f"{PREFIX}-")} if among is None else set(among)
+    names = {t for t in cluster.topics | known.keys() if t.startswith(f"{PREFIX}-")} if among is None else set(among)
     found = []
-    for topic in sorted(asked):
-        if kept := why_kept(known.get(topic), there.id, me):
-            if topic in there.topics:
+    for topic in sorted(names):
+        if kept := why_kept(known.get(topic), cluster.id, me):
+            if topic in cluster.topics:
                 found.append(Leftover(topic, kept))
             continue
         try:
             topics.remove_groups(topics.groups_of(topic))
-            was_there = topics.remove(topic)
+            was_removed = topics.remove(topic)
         except ServerError as e:
             found.append(Leftover(topic, e.what))
             continue
         registry.remove(topic)
-        if was_there:
+        if was_removed:
             found.append(Leftover(topic, ""))
     return found

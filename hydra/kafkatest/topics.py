@@ -21,7 +21,7 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, Offset
 
 from hydra.client.tls import ClientTls
 from hydra.errors import ServerError, UsageError
-from hydra.kafkatest.cluster_access import rejection
+from hydra.kafkatest.access_refusals import rejection
 from hydra.kafkatest.librdkafka import Complaint, code, is_refusal, text
 from hydra.kafkatest.properties import confluent_config, kafka_python_arguments, kafka_python_config, trusting
 from hydra.system import Waiting, wait_alone
@@ -55,7 +55,7 @@ _NEWBORN: Final = _LEADER_MOVES | {KafkaError.UNKNOWN_TOPIC_OR_PART}
 """Errors of a topic just after its creation."""
 
 _NO_GROUP: Final = frozenset({KafkaError.GROUP_ID_NOT_FOUND})
-_BROKER_GONE: Final = _LEADER_MOVES | {
+_BROKER_LOST: Final = _LEADER_MOVES | {
     KafkaError._TRANSPORT,  # names of the library's own codes begin with an underscore
     KafkaError._TIMED_OUT,
     KafkaError._ALL_BROKERS_DOWN,
@@ -124,7 +124,7 @@ class Topics:
     def __init__(self, bootstrap: str, properties: Mapping[str, str], run: str, wait: Waiting = wait_alone) -> None:
         self._bootstrap = bootstrap
         self._run = run
-        self._mine: list[str] = []
+        self._own_topics: list[str] = []
         self._complaint = Complaint()
         self._remedy = "look at --servers and the --kafka-prop settings"
         self._properties = properties
@@ -139,7 +139,7 @@ class Topics:
     @property
     def created(self) -> tuple[str, ...]:
         """Names of the topics that exist because of this object."""
-        return tuple(self._mine)
+        return tuple(self._own_topics)
 
     def reach(self) -> Cluster:
         """The cluster's description, requested before anything is created.
@@ -225,7 +225,7 @@ class Topics:
         new = [NewTopic(topic, partitions, config=dict(config or {}), **replicas) for topic in topics]
         self.describe()
         # Recorded now, so the topics are also deleted if this call is interrupted.
-        self._mine += topics
+        self._own_topics += topics
         what = topics[0] if len(topics) == 1 else f"{topics[0]} and {len(topics) - 1} more"
         self._ask(lambda: self._created(new), CHANGE_TIMEOUT_S, f"create {what}")
         deadline = time.monotonic() + CHANGE_TIMEOUT_S
@@ -257,7 +257,7 @@ class Topics:
         """
         if within_s is None:
             return self._offsets(topics, _LATEST)
-        return self._offsets(topics, _LATEST, _BROKER_GONE, time.monotonic() + within_s)
+        return self._offsets(topics, _LATEST, _BROKER_LOST, time.monotonic() + within_s)
 
     def led_offsets(self, topic: str, within_s: float) -> dict[int, int]:
         """The ``end_offsets`` of the partitions with a leader, once every leader answers.
@@ -267,7 +267,7 @@ class Topics:
         Raises:
             ServerError: a leader of a partition did not answer within ``within_s``.
         """
-        return self._offsets([topic], _LATEST, _BROKER_GONE, time.monotonic() + within_s, led=True)[0]
+        return self._offsets([topic], _LATEST, _BROKER_LOST, time.monotonic() + within_s, led=True)[0]
 
     def forget(self, topic: str, before: Mapping[int, int]) -> None:
         """Requests the deletion of the messages before an offset of each partition, and does not wait for it.
@@ -284,7 +284,7 @@ class Topics:
         Raises:
             ServerError: this object did not create it, or the cluster rejects the call or does not answer.
         """
-        if topic not in self._mine:
+        if topic not in self._own_topics:
             raise ServerError(
                 f"the topic {topic} was not created by this run", "delete the topic with Kafka's own tools"
             )
@@ -292,13 +292,13 @@ class Topics:
 
     def delete_all(self, topics: Sequence[str]) -> None:
         """Deletes these topics, without those that this object did not create; see :meth:`delete`."""
-        mine = [topic for topic in topics if topic in self._mine]
-        if not mine:
+        created = [topic for topic in topics if topic in self._own_topics]
+        if not created:
             return
-        what = mine[0] if len(mine) == 1 else f"{mine[0]} and {len(mine) - 1} more"
-        self._ask(lambda: self._deleted(mine), DELETE_TIMEOUT_S, f"delete {what}")
-        self._await_gone(mine)
-        self._mine = [topic for topic in self._mine if topic not in mine]
+        what = created[0] if len(created) == 1 else f"{created[0]} and {len(created) - 1} more"
+        self._ask(lambda: self._deleted(created), DELETE_TIMEOUT_S, f"delete {what}")
+        self._await_removal(created)
+        self._own_topics = [topic for topic in self._own_topics if topic not in created]
 
     def remove(self, topic: str) -> bool:
         """Deletes a topic of any creator, and waits until the cluster does not list it any more.
@@ -310,11 +310,11 @@ class Topics:
         Raises:
             ServerError: the cluster rejects the call or does not answer.
         """
-        was_there = self._ask(lambda: self._deleted([topic]), DELETE_TIMEOUT_S, f"delete {topic}")
-        self._await_gone([topic])
-        return was_there
+        was_removed = self._ask(lambda: self._deleted([topic]), DELETE_TIMEOUT_S, f"delete {topic}")
+        self._await_removal([topic])
+        return was_removed
 
-    def _await_gone(self, topics: Sequence[str]) -> None:
+    def _await_removal(self, topics: Sequence[str]) -> None:
         deadline = time.monotonic() + DELETE_TIMEOUT_S
         while left := self.describe().topics & {*topics}:
             if time.monotonic() > deadline:
@@ -353,7 +353,7 @@ class Topics:
         ``created`` then contains those that were not deleted.
         """
         with contextlib.suppress(ServerError):
-            if self._mine:
+            if self._own_topics:
                 self.describe(REACH_TIMEOUT_S)  # detects a dead cluster once, and early
             self.delete_all(self.created)
         self.end()
@@ -379,7 +379,7 @@ class Topics:
         what = f"return the offsets of {topics[0]}"
         while True:
             try:
-                return self._background.ask(lambda: self._asked_offsets(topics, which, led=led), 2 * QUESTION_TIMEOUT_S)
+                return self._background.ask(lambda: self._offsets_of(topics, which, led=led), 2 * QUESTION_TIMEOUT_S)
             except (KafkaException, TimeoutError) as e:
                 if code(e) not in passing or time.monotonic() > deadline:
                     raise self._error(what, e) from None
@@ -424,7 +424,7 @@ class Topics:
             except KafkaException as e:
                 # Such a topic was not created, or another process created it; after a timeout it may come.
                 if is_refusal(e) and code(e) != KafkaError.REQUEST_TIMED_OUT:
-                    self._mine.remove(topic)
+                    self._own_topics.remove(topic)
                 failed = failed or e
         if failed is not None:
             raise failed
@@ -432,17 +432,17 @@ class Topics:
     def _deleted(self, topics: list[str]) -> bool:
         """Whether all of these topics were there."""
         answers = self._admin.delete_topics(topics, request_timeout=DELETE_TIMEOUT_S)
-        all_there = True
+        all_existed = True
         for answer in answers.values():
             try:
                 answer.result(DELETE_TIMEOUT_S)
             except KafkaException as e:
                 if code(e) != KafkaError.UNKNOWN_TOPIC_OR_PART:
                     raise
-                all_there = False  # another process deleted it, or it was never created
-        return all_there
+                all_existed = False  # another process deleted it, or it was never created
+        return all_existed
 
-    def _asked_offsets(self, topics: Sequence[str], which: OffsetSpec, *, led: bool) -> list[dict[int, int]]:
+    def _offsets_of(self, topics: Sequence[str], which: OffsetSpec, *, led: bool) -> list[dict[int, int]]:
         if len(topics) == 1:
             found = self._metadata(topics[0], QUESTION_TIMEOUT_S)
         else:
@@ -452,16 +452,18 @@ class Topics:
                     raise KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART, topic))
                 if (error := found.topics[topic].error) is not None:
                     raise KafkaException(error)
-        offsets = self._asked(found, topics, which, QUESTION_TIMEOUT_S, led=led)
+        offsets = self._offset_requests(found, topics, which, QUESTION_TIMEOUT_S, led=led)
         return [offsets[topic] for topic in topics]
 
     def _rights(self, topic: str) -> frozenset[str]:
         """The names of the operations on a topic that this user may do."""
         topics = TopicCollection([topic])
-        asked = self._admin.describe_topics(
+        description = self._admin.describe_topics(
             topics, include_authorized_operations=True, request_timeout=QUESTION_TIMEOUT_S
         )
-        return frozenset(right.name for right in asked[topic].result(QUESTION_TIMEOUT_S).authorized_operations or ())
+        return frozenset(
+            right.name for right in description[topic].result(QUESTION_TIMEOUT_S).authorized_operations or ()
+        )
 
     def _metadata(self, topic: str, timeout_s: float) -> ClusterMetadata:
         found = self._admin.list_topics(topic, timeout=timeout_s)
@@ -470,20 +472,20 @@ class Topics:
             raise KafkaException(error)
         return found
 
-    def _asked(
+    def _offset_requests(
         self, found: ClusterMetadata, topics: Sequence[str], which: OffsetSpec, timeout_s: float, *, led: bool = False
     ) -> dict[str, dict[int, int]]:
         """Requests offsets from the leader of every partition, or of every partition with a leader."""
-        asked = {
+        requests = {
             TopicPartition(topic, p): which
             for topic in topics
             for p, partition in sorted(found.topics[topic].partitions.items())
             if not led or partition.leader >= 0
         }
         offsets: dict[str, dict[int, int]] = {topic: {} for topic in topics}
-        if not asked:
+        if not requests:
             return offsets
-        for tp, answer in self._admin.list_offsets(asked, request_timeout=timeout_s).items():
+        for tp, answer in self._admin.list_offsets(requests, request_timeout=timeout_s).items():
             offsets[tp.topic][tp.partition] = int(answer.result(timeout_s).offset)
         return offsets
 
@@ -496,7 +498,7 @@ class Topics:
             KafkaException, TimeoutError: the cluster, or a leader, did not answer within twice ``timeout_s``.
         """
         found = self._metadata(topic, timeout_s)
-        self._asked(found, [topic], _LATEST, timeout_s)
+        self._offset_requests(found, [topic], _LATEST, timeout_s)
         led = {partition.leader for partition in found.topics[topic].partitions.values()}
         return frozenset(f"{b.host}:{b.port}" for b in found.brokers.values() if b.id in led)
 
@@ -529,8 +531,8 @@ class Topics:
         moved = [replica % brokers + 1 for replica in replicas]
         try:
             tls = {name: value for name, value in self._properties.items() if name in trusting(ClientTls())}
-            told = kafka_python_arguments(kafka_python_config(tls, None))
-            admin = KafkaAdminClient(bootstrap_servers=self._bootstrap.split(","), **told)
+            arguments = kafka_python_arguments(kafka_python_config(tls, None))
+            admin = KafkaAdminClient(bootstrap_servers=self._bootstrap.split(","), **arguments)
             try:
                 moves = admin.alter_partition_reassignments({OtherPartition(topic, partition): moved})
             finally:

@@ -99,7 +99,7 @@ class ProducerTransport(ABC, Generic[L]):
 
     def losses(self) -> tuple[int, str]:
         """See transport.py: those of connections in use."""
-        return self._losses.told()
+        return self._losses.total()
 
     def report_system(self) -> dict[str, Any]:
         """The producer's ``batch.size``, and its statistics if the library reports them in time."""
@@ -204,7 +204,7 @@ class ConsumerTransport(ABC, Generic[L]):
         self._numbers = {name: number for number, name in enumerate(self._topics)}
         starts = kafka.starts(command.drawn, self._client)
         if kafka.group:
-            self._join(command, kafka, anew=elsewhere)
+            self._join(command, kafka, is_new=elsewhere)
         elif elsewhere or self._positions != starts:
             # At the same positions a new assignment would only discard fetched messages.
             self._member, self._positions = None, starts
@@ -234,9 +234,9 @@ class ConsumerTransport(ABC, Generic[L]):
 
     def report_system(self) -> dict[str, Any] | None:
         """A member's rebalances and the time that they took, and the connections that were lost."""
-        told = {} if self._member is None else self._member.report()
-        lost, why = self._losses.told()
-        return {**told, "lost_connections": lost, LOST_WHY: reported(why)} if lost else told or None
+        system = {} if self._member is None else self._member.report()
+        lost, why = self._losses.total()
+        return {**system, "lost_connections": lost, LOST_WHY: reported(why)} if lost else system or None
 
     @abstractmethod
     def close(self) -> None:
@@ -277,8 +277,8 @@ class ConsumerTransport(ABC, Generic[L]):
             raise OSError("the subscriber is not configured")
         return self._consumer
 
-    def _join(self, command: Configure, kafka: KafkaConfigure, *, anew: bool) -> None:
-        if anew or self._member is None:
+    def _join(self, command: Configure, kafka: KafkaConfigure, *, is_new: bool) -> None:
+        if is_new or self._member is None:
             self._member = Membership()
             self._member.step(command, kafka.offsets)
             self._open()

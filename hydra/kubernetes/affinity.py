@@ -56,11 +56,11 @@ def uneven(launches: Sequence[Launch], nodes: Sequence[Agent]) -> set[str]:
         eligible = [node for node in nodes if all(permits(c, node, {}) for c in constraints)]
         on = Counter(each.agent.id for each in launches if each.group.role == role)
         for field, least in [(c.field, int(c.value or 0)) for c in constraints if c.operator == "GROUP_BY"]:
-            there: Counter[str | None] = Counter()
+            per_value: Counter[str | None] = Counter()
             for node in eligible:
-                there[value_of(node, field)] += on[node.id]
-            fewest = min(there.values(), default=0) if len(there) >= least else 0
-            if max(there.values(), default=0) > fewest + 1:
+                per_value[value_of(node, field)] += on[node.id]
+            fewest = min(per_value.values(), default=0) if len(per_value) >= least else 0
+            if max(per_value.values(), default=0) > fewest + 1:
                 found.add(role)
     return found
 
@@ -80,18 +80,18 @@ def rules(
         _kept(constraint, agent) if decided and constraint.operator == "GROUP_BY" else _translated(constraint, match)
         for constraint in constraints
     ]
-    asked = [rule for rule in translated if rule is not None]
-    spread = _distinct(rule.spread for rule in asked)
+    known = [rule for rule in translated if rule is not None]
+    spread = _distinct(rule.spread for rule in known)
     # The API server rejects two spreads over one label.
-    if len(asked) < len(translated) or len({s["topologyKey"] for s in spread}) < len(spread):
+    if len(known) < len(translated) or len({s["topologyKey"] for s in spread}) < len(spread):
         return AffinityRules({"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": [_named(agent.id)]}}}, [])
     node: Json = {_PREFERRED: [{"weight": _PREFERENCE, "preference": _named(agent.id)}]}
-    if expressions := _distinct(rule.node for rule in asked):
+    if expressions := _distinct(rule.node for rule in known):
         node[_REQUIRED] = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
     affinity: Json = {"nodeAffinity": node}
-    if together := _distinct(rule.together for rule in asked):
+    if together := _distinct(rule.together for rule in known):
         affinity["podAffinity"] = {_REQUIRED: together}
-    if apart := _distinct(rule.apart for rule in asked):
+    if apart := _distinct(rule.apart for rule in known):
         affinity["podAntiAffinity"] = {_REQUIRED: apart}
     return AffinityRules(affinity, spread)
 
@@ -122,16 +122,16 @@ def _translated(constraint: Constraint, match: Mapping[str, str]) -> _Rule | Non
     key = _key(constraint)
     if not _KEY.fullmatch(key):
         return None
-    there: Json = {"key": key, "operator": "Exists"}
+    exists: Json = {"key": key, "operator": "Exists"}
     others: Json = {"topologyKey": key, "labelSelector": {"matchLabels": dict(match)}}
     match constraint.operator, constraint.value:
         case "CLUSTER", "":
             # The first Pod of a role may run anywhere: Kubernetes lets it pass if it matches its own rule.
-            return _Rule(there, together=others)
+            return _Rule(exists, together=others)
         case "CLUSTER", value:
             return _Rule({"key": key, "operator": "In", "values": [value]}) if _VALUE.fullmatch(value) else None
         case "LIKE", ".*":
-            return _Rule(there)
+            return _Rule(exists)
         case ("LIKE" | "UNLIKE") as operator, value:
             values = alternatives(value)
             # NotIn accepts a node without the label, as UNLIKE does.
@@ -141,7 +141,7 @@ def _translated(constraint: Constraint, match: Mapping[str, str]) -> _Rule | Non
                 else None
             )
         case ("UNIQUE", _) | ("MAX_PER", "1"):
-            return _Rule(there, apart=others)
+            return _Rule(exists, apart=others)
         case "GROUP_BY", value:
             spread = {
                 "maxSkew": 1,
@@ -150,7 +150,7 @@ def _translated(constraint: Constraint, match: Mapping[str, str]) -> _Rule | Non
                 # Tainted nodes that these Pods may not use do not count, or they would block the others.
                 "nodeTaintsPolicy": "Honor",
             }
-            return _Rule(there, spread={**spread, "minDomains": int(value)} if value else spread)
+            return _Rule(exists, spread={**spread, "minDomains": int(value)} if value else spread)
     return None
 
 

@@ -119,8 +119,8 @@ class Api:
         Raises:
             ApiError: the API server rejected the request, or the connection broke.
         """
-        asked = {**query, "watch": "true", "timeoutSeconds": timeout_s, "allowWatchBookmarks": "true"}
-        for line in self.lines(path, asked, timeout_s + ANSWER_S):
+        watched = {**query, "watch": "true", "timeoutSeconds": timeout_s, "allowWatchBookmarks": "true"}
+        for line in self.lines(path, watched, timeout_s + ANSWER_S):
             if line:
                 yield json.loads(line)
 
@@ -305,9 +305,9 @@ def errors() -> Iterator[None]:
 def refused(status: int, data: bytes) -> ApiError:
     """The error in an answer other than 200: a Status object, or any text if a proxy has answered."""
     try:
-        told = json.loads(data)
-        message = str(told.get("message") or "")
+        content = json.loads(data)
+        message = str(content.get("message") or "")
         # An API server that admits anonymous users rejects unknown credentials with 403 for "system:anonymous".
-        return ApiError(UNKNOWN if _ANONYMOUS in message else status, str(told.get("reason") or ""), message)
+        return ApiError(UNKNOWN if _ANONYMOUS in message else status, str(content.get("reason") or ""), message)
     except (ValueError, AttributeError):
         return ApiError(status, "", data[:300].decode(errors="replace").strip() or f"HTTP {status}")

@@ -68,7 +68,7 @@ def api_failure(status: int, reason: str, message: str, *, doing: str, namespace
         namespace: the namespace of the request; "" if it has none.
     """
     kind = _kind(status, message)
-    said = one_line(_FORBIDDEN.sub("", message)) or reason or (f"status {status}" if status else "no connection")
+    text = one_line(_FORBIDDEN.sub("", message)) or reason or (f"status {status}" if status else "no connection")
     where = f" in namespace {namespace}" if namespace else ""
     try_again = kind == "unavailable" and not (status == 0 and _HOPELESS.search(message))
     unreachable = (
@@ -77,21 +77,21 @@ def api_failure(status: int, reason: str, message: str, *, doing: str, namespace
         else "look at the cluster's entry in your kubeconfig"
     )
     why, remedy = {
-        "quota": (said, _quota_remedy(message)),
-        "security": (said, _security_remedy(message)),
-        "webhook": (said, _WHAT_PODS_MUST_HAVE),
-        "rights": (said, _rights_remedy(message)),
+        "quota": (text, _quota_remedy(message)),
+        "security": (text, _security_remedy(message)),
+        "webhook": (text, _WHAT_PODS_MUST_HAVE),
+        "rights": (text, _rights_remedy(message)),
         "namespace": ("the namespace does not exist", f"kubectl create namespace {namespace}, or name another one"),
         "terminating": (
             "the namespace is being deleted",
             "wait until it is deleted and create it again, or name another namespace",
         ),
-        "conflict": (said, "hydra ps and hydra kill find a run of the same name; or give this run another name"),
-        "credentials": (f"the API server does not know who asks ({said})", "log in to the cluster again"),
-        "invalid": (said, "look at what [kubernetes] adds to Pods: pod, tolerations, labels, annotations"),
-        "missing": (said, "did another user or process delete the object?"),
-        "unavailable": (said, unreachable),
-        "other": (said, ""),
+        "conflict": (text, "hydra ps and hydra kill find a run of the same name; or give this run another name"),
+        "credentials": (f"the API server does not know who asks ({text})", "log in to the cluster again"),
+        "invalid": (text, "look at what [kubernetes] adds to Pods: pod, tolerations, labels, annotations"),
+        "missing": (text, "did another user or process delete the object?"),
+        "unavailable": (text, unreachable),
+        "other": (text, ""),
     }[kind]
     unanswered = kind == "webhook" and "calling webhook" in message
     return ApiFailure(kind, f"cannot {doing}{where}: {why}", remedy, final=not (try_again or unanswered))
@@ -152,9 +152,9 @@ _FORBIDDEN_STATUS: Final = 403
 
 def not_started(events: Iterable[Json]) -> str:
     """The latest warning among a Pod's events, ``FailedMount: …``, one line; "" if there is none."""
-    told = [(_when(event), event.get("reason") or "", event.get("message") or "", event) for event in events]
+    events_ = [(_when(event), event.get("reason") or "", event.get("message") or "", event) for event in events]
     warnings = [
-        each for each in told
+        each for each in events_
         if each[3].get("type") == "Warning" and each[1] not in _NOISE and not _BARE.fullmatch(each[2])
     ]  # fmt: skip
     if not warnings:
@@ -167,14 +167,14 @@ def not_started(events: Iterable[Json]) -> str:
 
 def not_made(events: Iterable[Json], *, namespace: str) -> ApiFailure | None:
     """Why the cluster creates no Pod for a Job, by the Job's events; None if they contain no reason."""
-    told = [
+    refusals = [
         (_when(event), message.removeprefix(_CREATING))
         for event in events
         if (message := event.get("message") or "").startswith(_CREATING)
     ]
-    if not told:
+    if not refusals:
         return None
-    _, message = max(told)
+    _, message = max(refusals)
     return api_failure(_FORBIDDEN_STATUS, "", message, doing="create pods", namespace=namespace)
 
 

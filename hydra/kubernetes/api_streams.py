@@ -55,15 +55,15 @@ def execute(
     from kubernetes.stream.ws_client import create_websocket, get_websocket_url
     from websocket import ABNF
 
-    asked = [("container", container), ("stdout", "true"), ("stderr", "true"), ("command", list(command))]
+    query = [("container", container), ("stdout", "true"), ("stderr", "true"), ("command", list(command))]
 
     def connect(configuration: Any) -> Any:
-        url = get_websocket_url(f"{configuration.host}/api/v1/namespaces/{namespace}/pods/{pod}/exec", asked)
+        url = get_websocket_url(f"{configuration.host}/api/v1/namespaces/{namespace}/pods/{pod}/exec", query)
         headers = {auth["key"]: auth["value"] for auth in configuration.auth_settings().values()}
         with _broken():
             return create_websocket(configuration, url, headers)
 
-    said, told = b"", b""
+    errors, status_text = b"", b""
     connection = api.connected(connect)
     with _broken():
         try:
@@ -78,16 +78,16 @@ def execute(
                 if channel == _OUT and piece:
                     yield piece
                 elif channel == _ERR:
-                    said += piece
+                    errors += piece
                 elif channel == _STATUS:
-                    told += piece
+                    status_text += piece
         finally:
             connection.close(timeout=1)
-    if not told:
+    if not status_text:
         raise ApiError(0, "", "the connection ended before the command did")
-    status: Any = json.loads(told)
+    status: Any = json.loads(status_text)
     if status.get("status") != "Success":
-        last = next(reversed(said.decode(errors="replace").strip().splitlines()), "")
+        last = next(reversed(errors.decode(errors="replace").strip().splitlines()), "")
         # A command that fails has no HTTP status; 0 would mean that there was no answer.
         raise ApiError(int(status.get("code") or 400), str(status.get("reason")), last or str(status.get("message")))
 

@@ -67,7 +67,7 @@ class _Process:
         self._api: Api | None = None
         self._namespace, self._selector = "", ""
         self._stopping = threading.Lock()
-        self._there: set[str] = set()
+        self._pod_names: set[str] = set()
 
     def run(self) -> None:
         while not self._channel.closed and not self._stopped.is_set():
@@ -84,7 +84,7 @@ class _Process:
             self._channel.send(message)
         self._channel.flush()
 
-    def _say(self, kind: str, **fields: Any) -> None:
+    def _send(self, kind: str, **fields: Any) -> None:
         self._outbox.put({"kind": kind, **fields})
 
     def _obey(self, message: Message) -> None:
@@ -92,7 +92,7 @@ class _Process:
             case "open":
                 self._aside.submit(self._guarded, self._open, message)
             case "nodes":
-                self._aside.submit(self._guarded, self._tell_nodes, message)
+                self._aside.submit(self._guarded, self._send_nodes, message)
             case "door":
                 self._open_door(message["address"])
             case "create":
@@ -112,9 +112,9 @@ class _Process:
         try:
             work(message)
         except HydraError as e:
-            self._say("failed", what=e.what, remedy=e.remedy)
+            self._send("failed", what=e.what, remedy=e.remedy)
         except Exception as e:  # noqa: BLE001  # the user must see any error that ends the run
-            self._say("failed", what=f"the process that asks Kubernetes: {type(e).__name__}: {e}", remedy="")
+            self._send("failed", what=f"the process that asks Kubernetes: {type(e).__name__}: {e}", remedy="")
 
     # --- what is asked ------------------------------------------------------------------------------------------------
 
@@ -128,20 +128,20 @@ class _Process:
         self._api = Api(message["context"])
         self._namespace = message["namespace"] or self._api.namespace
         self._selector = object_names.selector(message["run"], opening=message["opening"])
-        self._say("opened", namespace=self._namespace, server=self._api.server)
-        self._tell_nodes(message)
+        self._send("opened", namespace=self._namespace, server=self._api.server)
+        self._send_nodes(message)
         threading.Thread(target=self._guarded, args=(self._watch, message), name="watch", daemon=True).start()
 
-    def _tell_nodes(self, _: Message) -> None:
+    def _send_nodes(self, _: Message) -> None:
         """Reports all nodes and the Pods on them, or only the Pods of the run's namespace if the rights end there."""
         try:
             nodes, pods, partial = listed(
                 lambda path, query: self._patiently("GET", path, query=query), self._namespace
             )
         except ApiError as e:
-            self._say("refused", tag="nodes", status=e.status, reason=e.reason, message=e.message)
+            self._send("refused", tag="nodes", status=e.status, reason=e.reason, message=e.message)
             return
-        self._say(
+        self._send(
             "nodes",
             nodes=[trimmed_node(node) for node in nodes],
             pods=[trimmed_pod(pod) for pod in pods],
@@ -150,10 +150,10 @@ class _Process:
 
     def _open_door(self, address: str) -> None:
         try:
-            self._door = KeeperListener(address, lambda hello: self._say("keeper", hello=hello))
-            self._say("door", port=self._door.port, message="")
+            self._door = KeeperListener(address, lambda hello: self._send("keeper", hello=hello))
+            self._send("door", port=self._door.port, message="")
         except OSError as e:
-            self._say("door", port=0, message=e.strerror or str(e))
+            self._send("door", port=0, message=e.strerror or str(e))
 
     def _create(self, message: Message) -> None:
         """Creates some objects, and then the others: a Pod needs its Secret when it starts."""
@@ -162,7 +162,7 @@ class _Process:
             if all(made):
                 self._pool.submit(self._guarded, self._make, wanted)
             else:
-                self._say(
+                self._send(
                     "refused",
                     tag=wanted["tag"],
                     status=424,
@@ -176,12 +176,12 @@ class _Process:
         try:
             made = self._patiently("POST", wanted["path"], wanted["body"])
         except ApiError as e:
-            self._say("refused", tag=wanted["tag"], status=e.status, reason=e.reason, message=e.message)
+            self._send("refused", tag=wanted["tag"], status=e.status, reason=e.reason, message=e.message)
             return False
         name, uid = made["metadata"]["name"], made["metadata"].get("uid", "")
         if self._door is not None and wanted["path"].endswith("/jobs"):
             self._door.token = uid
-        self._say("made", tag=wanted["tag"], name=name, uid=uid)
+        self._send("made", tag=wanted["tag"], name=name, uid=uid)
         return True
 
     def _look(self, message: Message) -> None:
@@ -189,16 +189,16 @@ class _Process:
         try:
             seen = self._patiently("GET", message["path"])
         except ApiError as e:
-            self._say("refused", tag=message["tag"], status=e.status, reason=e.reason, message=e.message)
+            self._send("refused", tag=message["tag"], status=e.status, reason=e.reason, message=e.message)
             return
         ended = any(
             c["type"] in ("Complete", "Failed") and c["status"] == "True"
             for c in seen.get("status", {}).get("conditions", ())
         )
         if ended or seen["metadata"].get("deletionTimestamp"):
-            self._say("refused", tag=message["tag"], status=404, reason="NotFound", message="the Job is being removed")
+            self._send("refused", tag=message["tag"], status=404, reason="NotFound", message="the Job is being removed")
         else:
-            self._say("found", tag=message["tag"])
+            self._send("found", tag=message["tag"])
 
     def _delete(self, message: Message) -> None:
         """Deletes the Pods of some groups, with one call for up to 100 groups."""
@@ -217,7 +217,7 @@ class _Process:
             events = self._patiently("GET", f"/api/v1/namespaces/{self._namespace}/events", query=query)["items"]
         except ApiError as e:
             events = [{"type": "Warning", "reason": "the Pod's events cannot be read", "message": e.message}]
-        self._say("why", pod=message["pod"], events=events)
+        self._send("why", pod=message["pod"], events=events)
 
     def _patiently(
         self, method: str, path: str, body: Json | None = None, query: Query | None = None, answer_s: float = ANSWER_S
@@ -260,14 +260,14 @@ class _Process:
                     version = self._list(query)
                 if not online:
                     online = True
-                    self._say("online")
+                    self._send("online")
                 version = self._follow({**query, "resourceVersion": version})
             except ApiError as e:
                 version = ""
                 # 410: the API server no longer has the changes after this version.
                 if online and e.status != 410:
                     online = False
-                    self._say("offline", status=e.status, message=e.message)
+                    self._send("offline", status=e.status, message=e.message)
             broken = 0 if time.monotonic() - began > _STEADY_S else broken + 1
             if broken:
                 self._stopped.wait(_PAUSES_S[min(broken, len(_PAUSES_S)) - 1])
@@ -276,9 +276,9 @@ class _Process:
         """Reports all Pods of the run; returns the version from which a watch continues."""
         listed = self.api.call("GET", self._pods, query=query)
         for pod in listed["items"]:
-            self._say("pod", pod=pod_status.trimmed(pod), gone=False)
-        self._there = {pod["metadata"]["name"] for pod in listed["items"]}
-        self._say("pods", names=sorted(self._there))
+            self._send("pod", pod=pod_status.trimmed(pod), gone=False)
+        self._pod_names = {pod["metadata"]["name"] for pod in listed["items"]}
+        self._send("pods", names=sorted(self._pod_names))
         return str(listed["metadata"]["resourceVersion"])
 
     def _follow(self, query: Mapping[str, str]) -> str:
@@ -291,9 +291,9 @@ class _Process:
             version = seen["metadata"]["resourceVersion"]
             if event["type"] == "BOOKMARK":
                 continue
-            gone = event["type"] == "DELETED"
-            (self._there.discard if gone else self._there.add)(seen["metadata"]["name"])
-            self._say("pod", pod=pod_status.trimmed(seen), gone=gone)
+            is_deleted = event["type"] == "DELETED"
+            (self._pod_names.discard if is_deleted else self._pod_names.add)(seen["metadata"]["name"])
+            self._send("pod", pod=pod_status.trimmed(seen), gone=is_deleted)
         return version
 
     # --- the end ------------------------------------------------------------------------------------------------------
@@ -311,7 +311,7 @@ class _Process:
                         pool.shutdown(cancel_futures=True)  # nothing may be created after the removal
                     if self._door is not None:
                         self._door.close()
-                    deadline = time.monotonic() + STOP_WITHIN_S + STOP_EACH_S * len(self._there)
+                    deadline = time.monotonic() + STOP_WITHIN_S + STOP_EACH_S * len(self._pod_names)
                     end = {"left": remove(self.api, self._namespace, self._selector, deadline)}
             except ApiError as e:
                 # The keeper ends without the controller, and the cluster then removes everything.
@@ -320,7 +320,7 @@ class _Process:
             finally:
                 if self._door is not None:
                     self._door.close()
-                self._say("stopped", **end)
+                self._send("stopped", **end)
                 self._stopped.set()
 
 

@@ -84,15 +84,15 @@ class KeeperListener:
 def _hello(connection: socket.socket) -> Hello | None:
     """The first line of a connection as a keeper's message; None if it is no such message."""
     connection.settimeout(_HELLO_S)
-    said = b""
+    line = b""
     try:
-        while b"\n" not in said and len(said) < _LONGEST:
+        while b"\n" not in line and len(line) < _LONGEST:
             piece = connection.recv(_LONGEST)
             if not piece:
                 return None
-            said += piece
-        told = json.loads(said)
+            line += piece
+        message = json.loads(line)
         connection.settimeout(None)
     except (OSError, ValueError):
         return None
-    return told if isinstance(told, dict) else None
+    return message if isinstance(message, dict) else None

@@ -14,7 +14,7 @@ from hydra.kubernetes.pods import RunObjects
 from hydra.model import Agent, Launch
 
 REFRESH_S: Final = 5.0
-TOLD_WITHIN_S: Final = 2.0
+LISTED_WITHIN_S: Final = 2.0
 """How long a placement waits for the list of nodes as they are now."""
 
 
@@ -40,8 +40,8 @@ class Inventory:
         self._family = family
         self._ports = ports
         self._agents: list[Agent] = []
-        self._asked: float | None = None
-        self._told: float | None = None
+        self._requested_s: float | None = None
+        self._listed_s: float | None = None
 
     def less(self, launches: Iterable[Launch]) -> list[Agent]:
         """The nodes that take Pods, with the free resources of each less those of these launches."""
@@ -59,34 +59,34 @@ class Inventory:
 
     def is_fresh(self, now: float) -> bool:
         """Whether the list of nodes is younger than 5 s."""
-        return self._told is not None and now - self._told < REFRESH_S
+        return self._listed_s is not None and now - self._listed_s < REFRESH_S
 
     def is_awaited(self, now: float) -> bool:
         """Whether the list was requested in the last 2 s, so a placement waits for it."""
-        return self._asked is not None and now - self._asked < TOLD_WITHIN_S
+        return self._requested_s is not None and now - self._requested_s < LISTED_WITHIN_S
 
     def ask(self, now: float) -> bool:
         """Whether to request the list again: not within 5 s of the last request; records the request."""
-        if self._asked is not None and now - self._asked < REFRESH_S:
+        if self._requested_s is not None and now - self._requested_s < REFRESH_S:
             return False
-        self._asked = now
+        self._requested_s = now
         return True
 
     def refused(self, now: float) -> None:
         """Records that the API server rejected the request: placement uses the old list."""
-        self._told = now
+        self._listed_s = now
 
     def take(self, message: Mapping[str, Any], now: float) -> None:
         """Records the nodes and the resources that their Pods request."""
-        self._told = now
+        self._listed_s = now
         self.partial = message["partial"]
-        others = [pod for pod in message["pods"] if not self._is_ours(pod)]
+        others = [pod for pod in message["pods"] if not self._is_own(pod)]
         found, tolerations = message["nodes"], self._family.settings.tolerations
         self._agents = nodes.agents(found, others, self._ports, tolerations)
         self.answering = nodes.answering(found)
         self.spread_over = nodes.spread_over(found, tolerations)
 
-    def _is_ours(self, pod: Json) -> bool:
+    def _is_own(self, pod: Json) -> bool:
         """Whether it is a group of this run: :meth:`less` subtracts it, or an earlier opening's, which is ending."""
         labels = pod["metadata"].get("labels") or {}
         in_run = (
@@ -105,7 +105,7 @@ class TerminatingPods:
 
     def __init__(self) -> None:
         self._names: set[str] = set()
-        self._gone: float | None = None
+        self._deleted_s: float | None = None
         self._booked: deque[float] = deque()
         self._free: float | None = None
 
@@ -113,21 +113,21 @@ class TerminatingPods:
         """Records that a Pod was asked to end, or has ended and is about to be deleted."""
         self._names.add(name)
 
-    def gone(self, name: str, now: float) -> None:
+    def deleted(self, name: str, now: float) -> None:
         """Records that a Pod is deleted, whether it was asked to end or not."""
         self._names.discard(name)
-        self._gone = now
+        self._deleted_s = now
         self._booked.append(now)
         self._settle(now)
 
-    def only(self, there: Collection[str], now: float) -> None:
+    def only(self, names: Collection[str], now: float) -> None:
         """Takes the names of all Pods of the run, after a broken watch: the other Pods are deleted."""
-        for name in self._names.difference(there):
-            self.gone(name, now)
+        for name in self._names.difference(names):
+            self.deleted(name, now)
 
     def may_have_room(self, sent: float) -> bool:
         """Whether a quota may have more room, now or soon, than for the request of that time."""
-        return bool(self._names) or _unknown(self._gone, sent)
+        return bool(self._names) or _unknown(self._deleted_s, sent)
 
     def has_room(self, sent: float, now: float) -> bool:
         """Whether the quota may have counted a Pod for the request of that time that it counts no more."""
@@ -139,6 +139,6 @@ class TerminatingPods:
             self._free = self._booked.popleft()
 
 
-def _unknown(gone: float | None, sent: float) -> bool:
-    """Whether a quota may have counted a Pod, deleted at ``gone``, when it judged the request sent at ``sent``."""
-    return gone is not None and sent - gone < BOOKED_S
+def _unknown(deleted: float | None, sent: float) -> bool:
+    """Whether a quota may have counted a Pod, deleted at ``deleted``, when it judged the request sent at ``sent``."""
+    return deleted is not None and sent - deleted < BOOKED_S

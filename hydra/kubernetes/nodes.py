@@ -58,9 +58,11 @@ def agents(
         ports: the ports for groups; those that Hydra's Pods declare or other Pods bind on the host are subtracted.
         tolerations: as in a Pod's ``spec.tolerations``.
     """
-    there = _by_node(pods)
+    on_node = _by_node(pods)
     return [
-        _agent(node, there[_name(node)], ports) for node in nodes if not _why_not(node, there[_name(node)], tolerations)
+        _agent(node, on_node[_name(node)], ports)
+        for node in nodes
+        if not _why_not(node, on_node[_name(node)], tolerations)
     ]
 
 
@@ -68,8 +70,8 @@ def left_out(
     nodes: Iterable[Json], pods: Iterable[Json], tolerations: Sequence[Mapping[str, object]] = ()
 ) -> list[str]:
     """The nodes that take no Pods, a line each with the reason: ``node4: cordoned``."""
-    there = _by_node(pods)
-    found = ((_name(node), _why_not(node, there[_name(node)], tolerations)) for node in nodes)
+    on_node = _by_node(pods)
+    found = ((_name(node), _why_not(node, on_node[_name(node)], tolerations)) for node in nodes)
     return [f"{name}: {reason}" for name, reason in found if reason]
 
 
@@ -120,13 +122,13 @@ def quantity(text: str) -> float:
 
 def trimmed_node(node: Json) -> Json:
     """A node with only the fields that this module reads."""
-    told = node.get("status", {})
+    status = node.get("status", {})
     return {
         "metadata": _kept(node["metadata"], "name", "labels"),
         "spec": _kept(node.get("spec", {}), "taints", "unschedulable"),
         "status": {
-            "conditions": [_kept(c, "type", "status") for c in told.get("conditions") or () if c["type"] == "Ready"],
-            **_kept(told, "allocatable", "addresses"),
+            "conditions": [_kept(c, "type", "status") for c in status.get("conditions") or () if c["type"] == "Ready"],
+            **_kept(status, "allocatable", "addresses"),
         },
     }
 
@@ -240,12 +242,12 @@ def _name(node: Json) -> str:
 
 
 def _by_node(pods: Iterable[Json]) -> defaultdict[str, list[Json]]:
-    there: defaultdict[str, list[Json]] = defaultdict(list)
+    on_node: defaultdict[str, list[Json]] = defaultdict(list)
     for pod in pods:
         node = pod["spec"].get("nodeName")
         if node and pod.get("status", {}).get("phase") not in ENDED:
-            there[node].append(pod)
-    return there
+            on_node[node].append(pod)
+    return on_node
 
 
 def _slots(node: Json, pods: Sequence[Json]) -> int:

@@ -22,7 +22,7 @@ START_WITHIN_S: Final = 120.0
 """How long a Pod with a node and an image may take to start before Hydra asks for its events."""
 PULLED_WITHIN_S: Final = 600.0
 """How long a node may take to fetch an image."""
-PATIENCE_S: Final = {
+WAIT_S: Final = {
     "node": NODE_WITHIN_S,
     "pull": PULLED_WITHIN_S,
     "image": IMAGE_WITHIN_S,
@@ -87,7 +87,7 @@ def unplaced(reason: str, message: str) -> PendingReason:
             "node", "held back by a scheduling gate; see spec.schedulingGates, and who admits Pods there"
         )
     text = _PREEMPTION.sub("", one_line(message)).rstrip(". ")
-    remedy = next((remedy for says, remedy in _UNPLACED if says in text), "")
+    remedy = next((remedy for pattern, remedy in _UNPLACED if pattern in text), "")
     if counts := _COUNTS.fullmatch(text):
         text = f"none of {counts[1]} nodes takes it: {_NODES.sub('', counts[2])}"
     text = text or "the scheduler has not looked at it yet"
@@ -142,16 +142,16 @@ _UNPULLED: Final = (
 
 def unpulled(reason: str, message: str, image: str) -> PendingReason:
     """Why the node has no image."""
-    says = _NOISE.sub("", one_line(message)).strip(" :")
+    cause = _NOISE.sub("", one_line(message)).strip(" :")
     if reason == "InvalidImageName":
-        text = f"{image!r} cannot be the name of an image ({says}); correct image in [kubernetes], or --image"
+        text = f"{image!r} cannot be the name of an image ({cause}); correct image in [kubernetes], or --image"
         return PendingReason("image", text, hopeless=True)
     if reason == "ErrImageNeverPull":
         text = f'{image} is not on the node, and pull_policy is "Never"'
         remedy = 'load the image there (kind load docker-image), or set "IfNotPresent"'
         return PendingReason("image", f"{text}; {remedy}", hopeless=True)
-    found = next(((remedy, again) for word, remedy, again in _UNPULLED if word in says), None)
-    text = f"image {image} cannot be pulled: {says or 'the kubelet tries again'}"
+    found = next(((remedy, again) for word, remedy, again in _UNPULLED if word in cause), None)
+    text = f"image {image} cannot be pulled: {cause or 'the kubelet tries again'}"
     return (
         PendingReason("image", f"{text}; {found[0]}", hopeless=not found[1]) if found else PendingReason("image", text)
     )
@@ -240,12 +240,12 @@ def status(pod: Json) -> PodStatus:
         return PodStatus(state, node, detail, hopeless=state == "failed")
     if ended:
         return _ended(pod, ended, node)
-    told = pod.get("status", {})
-    if told.get("phase") == "Failed":
-        return _failed_before_it_started(pod, node)
-    if told.get("phase") == "Succeeded":
+    status_ = pod.get("status", {})
+    if status_.get("phase") == "Failed":
+        return _failed_before_start(pod, node)
+    if status_.get("phase") == "Succeeded":
         return PodStatus("finished", node, "exit status 0")
-    if told.get("phase") == "Unknown":
+    if status_.get("phase") == "Unknown":
         return PodStatus("lost", node, f"node {node} does not answer")
     if "running" in own.get("state", {}):
         return PodStatus("running", node)
@@ -289,11 +289,11 @@ def _conditions(pod: Json) -> Mapping[str, Json]:
 
 
 def _waiting(pod: Json, node: str) -> PendingReason:
-    conditions, told = _conditions(pod), pod.get("status", {})
+    conditions, status_ = _conditions(pod), pod.get("status", {})
     if not node:
         scheduled = conditions.get("PodScheduled", {})
         return unplaced(scheduled.get("reason", ""), scheduled.get("message", ""))
-    statuses = [*(told.get("initContainerStatuses") or ()), *(told.get("containerStatuses") or ())]
+    statuses = [*(status_.get("initContainerStatuses") or ()), *(status_.get("containerStatuses") or ())]
     return unstarted(statuses, sandbox=conditions.get("PodReadyToStartContainers", {}).get("status") == "True")
 
 
@@ -328,8 +328,8 @@ _REJECTED: Final = {
 
 def _disrupted(pod: Json, node: str) -> tuple[GroupState, str] | None:
     """The state and the message if the node or the cluster ended the Pod, otherwise None."""
-    told = pod.get("status", {})
-    reason, message = told.get("reason", ""), one_line(told.get("message", ""))
+    status_ = pod.get("status", {})
+    reason, message = status_.get("reason", ""), one_line(status_.get("message", ""))
     target = _conditions(pod).get("DisruptionTarget", {})
     if reason == "Evicted":
         if any(words in message for words in _OWN_FAULT):
@@ -340,12 +340,12 @@ def _disrupted(pod: Json, node: str) -> tuple[GroupState, str] | None:
         return "failed", "the Pod's activeDeadlineSeconds are over; drop activeDeadlineSeconds from pod in [kubernetes]"
     for prefix, text in _REJECTED.items():
         if reason.startswith(prefix):
-            said = f" ({message})" if message else ""
-            return "lost", text.format(node=node) + said
+            detail = f" ({message})" if message else ""
+            return "lost", text.format(node=node) + detail
     if target.get("status") == "True":
         text = _DISRUPTIONS.get(target.get("reason", ""), "")
-        said = one_line(target.get("message", ""))
-        return "lost", text.format(node=node) if text else f"ended on node {node}: {said or target.get('reason')}"
+        detail = one_line(target.get("message", ""))
+        return "lost", text.format(node=node) if text else f"ended on node {node}: {detail or target.get('reason')}"
     if pod["metadata"].get("deletionTimestamp"):
         return "lost", "the group's Pod was deleted by another user or process"
     return None
@@ -360,7 +360,7 @@ _SHELL: Final = 128
 
 
 def _ended(pod: Json, ended: Json, node: str, whose: str = "") -> PodStatus:
-    reason, said = ended.get("reason", ""), one_line(ended.get("message") or "")
+    reason, detail = ended.get("reason", ""), one_line(ended.get("message") or "")
     if reason == "ContainerStatusUnknown":
         return PodStatus(
             "lost", node, f"node {node} has lost the state of the Pod, for example by a restart of the node"
@@ -368,12 +368,12 @@ def _ended(pod: Json, ended: Json, node: str, whose: str = "") -> PodStatus:
     if reason == "OOMKilled":
         return PodStatus("failed", node, f"{whose}{_out_of_memory(pod)}")
     if reason in ("StartError", "ContainerCannotRun"):
-        text = f"{whose}cannot be started: {said}; is the image Hydra's own, of this version?"
+        text = f"{whose}cannot be started: {detail}; is the image Hydra's own, of this version?"
         return PodStatus("failed", node, text, hopeless=True)
     code = ended.get("exitCode", 0)
     number = ended.get("signal") or (code - _SHELL if code > _SHELL else 0)
     how = f"killed by {end_of(-number)}" if number else f"exit status {code}"
-    text = f"{whose}{how}: {said}" if said else f"{whose}{how}, and the group wrote nothing to stderr"
+    text = f"{whose}{how}: {detail}" if detail else f"{whose}{how}, and the group wrote nothing to stderr"
     return PodStatus("failed", node, text, hopeless=code == _CANNOT)
 
 
@@ -387,13 +387,13 @@ def _out_of_memory(pod: Json) -> str:
     return f"killed because the Pod needs more memory than its limit of {limit}; {more}"
 
 
-def _failed_before_it_started(pod: Json, node: str) -> PodStatus:
-    told = pod.get("status", {})
-    for container in told.get("initContainerStatuses") or ():
+def _failed_before_start(pod: Json, node: str) -> PodStatus:
+    status_ = pod.get("status", {})
+    for container in status_.get("initContainerStatuses") or ():
         ended = container.get("state", {}).get("terminated") or {}
         if ended.get("exitCode"):
             return _ended(pod, ended, node, f"init container {container.get('name', '')}: ")
-    said = ": ".join(filter(None, (told.get("reason", ""), one_line(told.get("message", "")))))
+    detail = ": ".join(filter(None, (status_.get("reason", ""), one_line(status_.get("message", "")))))
     return PodStatus(
-        "failed", node, f"the group's Pod failed before it started: {said or 'the cluster gives no reason'}"
+        "failed", node, f"the group's Pod failed before it started: {detail or 'the cluster gives no reason'}"
     )

@@ -51,7 +51,7 @@ _ANNOTATIONS: Final = {
 }
 """Annotations against proxies between measured Pods and against moved Pods; a user's annotations override them."""
 
-_NODE_GONE: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_NODE_LOST: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _MILLI: Final = 1000
 _LEAST_LIMIT: Final = 256
 """The least memory limit in MB: a small demand must not get a group killed, unless the ratio is 1."""
@@ -246,7 +246,7 @@ def with_user_settings(family: RunObjects, pod: Json) -> Json:
         "tolerations": [
             *(
                 {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": settings.node_lost_s}
-                for key in _NODE_GONE
+                for key in _NODE_LOST
             ),
             *(dict(toleration) for toleration in settings.tolerations),
         ],

@@ -56,12 +56,12 @@ def check(master: str, settings: KubernetesSettings) -> Iterator[str]:
 
 def policies(found: Iterable[Json]) -> Iterator[str]:
     """A line for each network policy that selects Hydra's Pods and may cut them off. Pure."""
-    ours = {object_names.MANAGED_BY: object_names.MANAGER}
+    own_labels = {object_names.MANAGED_BY: object_names.MANAGER}
     for policy in found:
         spec = policy.get("spec", {})
         wanted = spec.get("podSelector", {})
         kinds = spec.get("policyTypes") or ["Ingress"]
-        if wanted.get("matchExpressions") or _chooses(wanted.get("matchLabels", {}), ours):
+        if wanted.get("matchExpressions") or _chooses(wanted.get("matchLabels", {}), own_labels):
             name, restricts = policy["metadata"]["name"], " and ".join(kind.lower() for kind in kinds)
             yield (
                 f"network policy {name} restricts the {restricts} of Pods here: it must let Hydra's Pods reach each "
@@ -69,10 +69,10 @@ def policies(found: Iterable[Json]) -> Iterator[str]:
             )
 
 
-def _chooses(labels: Mapping[str, str], ours: Mapping[str, str]) -> bool:
+def _chooses(labels: Mapping[str, str], own_labels: Mapping[str, str]) -> bool:
     """Whether a selector may select Hydra's Pods; it ignores labels that users add, as they are not known here."""
-    known = {key: value for key, value in labels.items() if key in ours or key.startswith("hydra/")}
-    return all(ours.get(key, value) == value for key, value in known.items()) and (not labels or bool(known))
+    known = {key: value for key, value in labels.items() if key in own_labels or key.startswith("hydra/")}
+    return all(own_labels.get(key, value) == value for key, value in known.items()) and (not labels or bool(known))
 
 
 def ports(settings: KubernetesSettings) -> str:
@@ -111,11 +111,11 @@ def _missing_rights(api: Api, namespace: str) -> Iterator[str]:
     missing = []
     for group, resource, verbs in RIGHTS:
         for verb in verbs:
-            asked = {"namespace": namespace, "verb": verb, "group": group, "resource": resource}
+            attributes = {"namespace": namespace, "verb": verb, "group": group, "resource": resource}
             body = {
                 "apiVersion": "authorization.k8s.io/v1",
                 "kind": "SelfSubjectAccessReview",
-                "spec": {"resourceAttributes": asked},
+                "spec": {"resourceAttributes": attributes},
             }
             try:
                 answer = api.call("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body)

@@ -25,10 +25,10 @@ class RunHealth:
 
     def refusal(self, message: Mapping[str, Any], doing: str) -> api_errors.ApiFailure:
         """Why the API server did not carry out a request, by the driver's message."""
-        status, reason, said = message["status"], message["reason"], message["message"]
-        return api_errors.api_failure(status, reason, said, doing=doing, namespace=self._family.namespace)
+        status, reason, text = message["status"], message["reason"], message["message"]
+        return api_errors.api_failure(status, reason, text, doing=doing, namespace=self._family.namespace)
 
-    def owner_gone(self) -> None:
+    def lose_owner(self) -> None:
         """Records that the Job that owns the run's objects does not exist any more."""
         self._removed = True
         self.fatal = (
@@ -56,8 +56,8 @@ class RunHealth:
         if count >= 0:
             # If the run was removed by another process, that process or the cluster waits for the Pods.
             pods = counted(count, "Pod is", "Pods are")
-            there = count and not self._removed
-            return f"{pods} still in namespace {lab}; see hydra ps, and hydra kill {run}" if there else ""
+            remaining = count and not self._removed
+            return f"{pods} still in namespace {lab}; see hydra ps, and hydra kill {run}" if remaining else ""
         refused = self.refusal(stopped, "delete what belongs to the run")
         return "" if self._unknown and refused.kind == "credentials" else f"{refused.what}; {self._goes}"
 

@@ -56,19 +56,19 @@ def remove(api: Api, namespace: str, selector: str, deadline: float) -> int:
 def _await_end(api: Api, pods: str, query: Query, deadline: float) -> set[str]:
     """Watches until all of these Pods are deleted; returns the names of the others at the deadline."""
     listed = api.call("GET", pods, query=query)
-    there = {pod["metadata"]["name"] for pod in listed["items"]}
-    asked = {**query, "resourceVersion": listed["metadata"]["resourceVersion"]}
-    while there and (left_s := deadline - time.monotonic()) > 0:
-        for event in api.watch(pods, asked, max(1, round(left_s))):
+    names = {pod["metadata"]["name"] for pod in listed["items"]}
+    watched = {**query, "resourceVersion": listed["metadata"]["resourceVersion"]}
+    while names and (left_s := deadline - time.monotonic()) > 0:
+        for event in api.watch(pods, watched, max(1, round(left_s))):
             if event["type"] == "DELETED":
-                there.discard(event["object"]["metadata"]["name"])
+                names.discard(event["object"]["metadata"]["name"])
             elif event["type"] == "ADDED":
-                there.add(event["object"]["metadata"]["name"])
-            if not there or time.monotonic() >= deadline:
+                names.add(event["object"]["metadata"]["name"])
+            if not names or time.monotonic() >= deadline:
                 break
         else:
             time.sleep(min(0.5, max(0.0, left_s)))  # the watch ended early: the API server may be restarting
-    return there
+    return names
 
 
 def _give_up(api: Api, pods: str, query: Query) -> None:

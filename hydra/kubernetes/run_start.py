@@ -16,11 +16,11 @@ from hydra.engine.controller_address import resolved, route_to
 from hydra.engine.driver_engine import DriverProcess
 from hydra.engine.interface import Engine, Opening
 from hydra.errors import ClusterError, UsageError
-from hydra.kubernetes import api_errors, owner_job
+from hydra.kubernetes import api_errors, keeper_job
 from hydra.kubernetes.api_client import Json, check_context, context_of, require_client
 from hydra.kubernetes.engine import KubernetesEngine
 from hydra.kubernetes.node_listing import ports_of
-from hydra.kubernetes.pod_scripts.owner_pod import digest
+from hydra.kubernetes.pod_scripts.keeper_pod import digest
 from hydra.kubernetes.pods import RunObjects, own_image, source
 from hydra.kubernetes.program_delivery import ProgramDelivery, sources
 from hydra.kubernetes.run_removal import AGAIN, TRIES_S
@@ -32,7 +32,7 @@ ANSWERS_WITHIN_S: Final = 15.0
 CLEARED_WITHIN_S: Final = 60.0
 """How long an earlier process's objects may take to disappear: its keeper tries for 20 s and may hang."""
 _AGAIN_S: Final = 1.0
-_TOLD_AFTER_S: Final = 3.0
+_NOTICE_AFTER_S: Final = 3.0
 """After this time Hydra prints what the first Pod waits for."""
 POD_IP: Final = "HYDRA_POD_IP"
 """The environment variable with the address of a controller that runs in a Pod."""
@@ -69,7 +69,7 @@ def begun(opening: Opening) -> Iterator[StartedRun]:
     with contextlib.ExitStack() as stack:
         driver = DriverProcess("hydra.kubernetes.driver", opening.folder / "kubernetes.log")
         stack.callback(driver.close)
-        beginning = _Beginning(driver, opening.tell)
+        beginning = _Beginning(driver, opening.notify)
         nonce = secrets.token_hex(4)
         found = beginning.connect(context, settings.namespace, opening.run, nonce)
         address = advertised or _address(found["nodes"])
@@ -106,8 +106,8 @@ def _address(nodes: Sequence[Json]) -> str:
     Raises:
         ClusterError: there is no route to any node.
     """
-    tried, found = [], [told for node in nodes for told in node.get("status", {}).get("addresses", ())]
-    inside = [told["address"] for told in found if told["type"] == "InternalIP"]
+    tried, found = [], [addresses for node in nodes for addresses in node.get("status", {}).get("addresses", ())]
+    inside = [addresses["address"] for addresses in found if addresses["type"] == "InternalIP"]
     for address in [address for address in inside if ":" not in address]:
         try:
             return route_to(address)
@@ -124,8 +124,8 @@ def _address(nodes: Sequence[Json]) -> str:
 class _Beginning:
     """Sends the driver one call after another, and waits for each answer."""
 
-    def __init__(self, driver: DriverProcess, tell: Callable[[str], None]) -> None:
-        self._tell = tell
+    def __init__(self, driver: DriverProcess, notify: Callable[[str], None]) -> None:
+        self._notify = notify
         self.namespace = ""
         self.hello: Json = {}
         self._driver = driver
@@ -139,10 +139,10 @@ class _Beginning:
         Raises:
             ClusterError: the cluster does not answer, or rejects the request.
         """
-        asked = {"context": context, "namespace": namespace, "run": run, "opening": opening}
-        self._driver.send([{"call": "open", **asked}])
-        told = self._await(lambda m: m["kind"] == "opened", ANSWERS_WITHIN_S, "report the kubeconfig")
-        self.namespace, self._server = told["namespace"], told["server"]
+        request = {"context": context, "namespace": namespace, "run": run, "opening": opening}
+        self._driver.send([{"call": "open", **request}])
+        opened = self._await(lambda m: m["kind"] == "opened", ANSWERS_WITHIN_S, "report the kubeconfig")
+        self.namespace, self._server = opened["namespace"], opened["server"]
         return self._await(lambda m: m["kind"] == "nodes", ANSWERS_WITHIN_S, f"answer at {self._server}")
 
     def keep(self, family: RunObjects, address: str) -> RunObjects:
@@ -156,11 +156,11 @@ class _Beginning:
         door = self._await(lambda m: m["kind"] == "door", ANSWERS_WITHIN_S, "open a port")
         if door["message"]:
             raise ClusterError(f"cannot listen at {address}: {door['message']}", "name another with --advertise")
-        body = owner_job.job(family, source("owner_pod"), f"{address}:{door['port']}", family.image)
-        owner = owner_job.owner(self._made(body))
+        body = keeper_job.job(family, source("keeper_pod"), f"{address}:{door['port']}", family.image)
+        owner = keeper_job.owner(self._made(body))
         self.hello = self._keeper(family, address, owner)
         python = f"{sys.version_info.major}.{sys.version_info.minor}"
-        what, remedy = owner_job.refusal(
+        what, remedy = keeper_job.refusal(
             self.hello,
             version("hydra-scale"),
             digest(str(sources())),
@@ -201,8 +201,8 @@ class _Beginning:
 
     def _keeper(self, family: RunObjects, address: str, owner: Json) -> Json:
         """Waits for the first message of the run's first Pod (the keeper), and returns it."""
-        began, said = time.monotonic(), ""
-        arrival = owner_job.KeeperStartup(family, address, owner["uid"], began)
+        began, reported = time.monotonic(), ""
+        arrival = keeper_job.KeeperStartup(family, address, owner["uid"], began)
         while True:
             message = self._next(0.2) or {}
             match message:
@@ -213,16 +213,16 @@ class _Beginning:
                 case {"kind": "pod", "pod": pod, "gone": False}:
                     arrival.see(pod)
                 case {"kind": "why", "events": events}:
-                    arrival.told(events)
-            if arrival.asks(time.monotonic()):
+                    arrival.take_events(events)
+            if arrival.needs_events(time.monotonic()):
                 self._driver.send([{"call": "why", "pod": owner["name"], "uid": owner["uid"]}])
             # While the API server is not reachable, the Pod's state is unknown.
             what, remedy = ("", "") if self._offline else arrival.failure(time.monotonic())
             if what:
                 raise ClusterError(what, remedy)
-            if (waits := arrival.waits()) != said and time.monotonic() - began > _TOLD_AFTER_S:
-                said = waits
-                self._tell(f"waiting for the first Pod, of the image {family.image}: {waits}")
+            if (waits := arrival.waits()) != reported and time.monotonic() - began > _NOTICE_AFTER_S:
+                reported = waits
+                self._notify(f"waiting for the first Pod, of the image {family.image}: {waits}")
 
     # --- messages -----------------------------------------------------------------------------------------------------
 

@@ -27,13 +27,13 @@ def _agents(master: str, _: Sequence[Agent], settings: KubernetesSettings) -> li
     return agents(master, settings)
 
 
-def _relocate(asked: Relocation) -> int | None:
-    if not asked.settings.in_cluster:
+def _relocate(relocation: Relocation) -> int | None:
+    if not relocation.settings.in_cluster:
         return None
 
     from hydra.kubernetes.in_cluster.remote_run import relocate
 
-    return relocate(asked)
+    return relocate(relocation)
 
 
 def _leftovers(master: str, settings: KubernetesSettings) -> list[dict[str, object]]:

@@ -14,7 +14,7 @@ from hydra.engine.placement import place, refusal
 from hydra.errors import ClusterError
 from hydra.kubernetes import affinity, api_errors, nodes, object_names, pod_status, pods
 from hydra.kubernetes.node_inventory import Inventory, TerminatingPods
-from hydra.kubernetes.pod_status import HOPELESS_S, NODE_WITHIN_S, PATIENCE_S, START_WITHIN_S
+from hydra.kubernetes.pod_status import HOPELESS_S, NODE_WITHIN_S, START_WITHIN_S, WAIT_S
 from hydra.kubernetes.pods import RunObjects
 from hydra.kubernetes.run_health import RunHealth
 from hydra.model import Agent, Group, GroupEvent, GroupState, Launch
@@ -48,7 +48,7 @@ class _Pod:
     status: pod_status.PodStatus | None = None
     killed: float | None = None
     """When it was last asked to end."""
-    asked: float | None = None
+    queried_s: float | None = None
     """When its events were requested, to find what keeps it from starting."""
     waits_since: float = 0.0
     """When its present wait began."""
@@ -207,7 +207,7 @@ class KubernetesState:
             case "nodes":
                 self._nodes.take(message, now)
             case "pod":
-                self._take_pod(message["pod"], now, gone=message["gone"])
+                self._take_pod(message["pod"], now, is_deleted=message["gone"])
             case "pods":
                 self._take_names(frozenset(message["names"]), now)
             case "refused":
@@ -255,28 +255,28 @@ class KubernetesState:
     def _wait(self, pod: _Pod, status: pod_status.PodStatus, now: float) -> None:
         if pod.hopeless is not None and now - pod.hopeless >= HOPELESS_S:
             self._end(pod, "failed", status.detail, now, refused=True)
-        elif now - pod.waits_since < PATIENCE_S.get(status.waits_for, START_WITHIN_S):
+        elif now - pod.waits_since < WAIT_S.get(status.waits_for, START_WITHIN_S):
             pass
         elif status.waits_for != "start":
             self._refresh(now)
             unseen = f"; {nodes.UNSEEN}" if self._nodes.partial and status.waits_for == "node" else ""
             self._end(pod, "failed", status.detail + unseen, now, refused=True)
-        elif pod.asked is None:
-            pod.asked = now
+        elif pod.queried_s is None:
+            pod.queried_s = now
             self.calls.append({"call": "why", "pod": pod.name, "uid": pod.uid})
-        elif now - pod.asked >= WHY_WITHIN_S:
+        elif now - pod.queried_s >= WHY_WITHIN_S:
             self._end(pod, "failed", f"the group did not start within {START_WITHIN_S:g} s", now, refused=True)
 
-    def _take_pod(self, seen: Json, now: float, *, gone: bool) -> None:
+    def _take_pod(self, seen: Json, now: float, *, is_deleted: bool) -> None:
         name = seen["metadata"]["name"]
         pod = self._pods.get(name)
-        if gone:
-            self._ending.gone(name, now)
-        deleted = gone or bool(seen["metadata"].get("deletionTimestamp"))
+        if is_deleted:
+            self._ending.deleted(name, now)
+        deleted = is_deleted or bool(seen["metadata"].get("deletionTimestamp"))
         if pod is None:
             self._take_other(seen, deleted=deleted)
             return
-        if pod.killed is not None and not gone and seen["status"].get("phase") not in nodes.ENDED:
+        if pod.killed is not None and not is_deleted and seen["status"].get("phase") not in nodes.ENDED:
             return  # it was asked to end, and has not ended yet
         before, status = pod.status, pod_status.status(seen)
         pod.status, pod.uid, pod.wanted = status, seen["metadata"].get("uid", ""), {}
@@ -285,16 +285,16 @@ class KubernetesState:
         if deleted and pod.killed is None and status.state in ("starting", "running", "lost"):
             # Another process has deleted the Pod, or the whole run; check_owner() finds out which.
             pod.held = pod.held or (now, status.detail or "the group's Pod was deleted")
-            if not gone:
+            if not is_deleted:
                 self._ending.begin(name)
             self.check_owner()
-        elif gone or status.state in ("finished", "failed", "killed", "lost"):
+        elif is_deleted or status.state in ("finished", "failed", "killed", "lost"):
             refused = status.state == "failed" and status.hopeless
-            self._end(pod, status.state, status.detail, now, refused=refused, exists=not gone)
+            self._end(pod, status.state, status.detail, now, refused=refused, exists=not is_deleted)
         elif status.state == "running":
             if pod.phase != "running":
                 pod.phase = "running"
-                self._tell(pod, "running", f"Pod {name}")
+                self._note(pod, "running", f"Pod {name}")
         else:
             pod.phase = "starting"
             if before is None or before.waits_for != status.waits_for:
@@ -331,10 +331,10 @@ class KubernetesState:
         if pod is not None and pod.phase == "creating":
             pod.phase, pod.waits_since, pod.wanted = "starting", now, {}
 
-    def _take_names(self, there: Collection[str], now: float) -> None:
+    def _take_names(self, names: Collection[str], now: float) -> None:
         """Takes the names of all Pods after a broken watch: Pods without a name there were deleted in between."""
-        self._ending.only(there, now)
-        for pod in [pod for pod in self._pods.values() if pod.status is not None and pod.name not in there]:
+        self._ending.only(names, now)
+        for pod in [pod for pod in self._pods.values() if pod.status is not None and pod.name not in names]:
             self._end(
                 pod, "killed" if pod.killed is not None else "lost", "the group's Pod was deleted", now, exists=False
             )
@@ -349,7 +349,7 @@ class KubernetesState:
         elif tag == "owner":
             self.looking = False
             if status == 404:
-                self.standing.owner_gone()
+                self.standing.lose_owner()
             self._let_go(now)
         elif tag in self._environments:
             self._environments.discard(tag)
@@ -371,7 +371,7 @@ class KubernetesState:
         if pod is None or pod.phase != "starting" or pod.status is None:
             return
         if pod.status.waits_for != "start":
-            pod.asked = None  # it has made progress since the question
+            pod.queried_s = None  # it has made progress since the question
         else:
             why = api_errors.not_started(message["events"]) or "the Pod's events give no reason"
             self._end(pod, "failed", f"the group did not start within {START_WITHIN_S:g} s: {why}", now, refused=True)
@@ -389,13 +389,13 @@ class KubernetesState:
             self._done.add(pod.name)
             if exists:
                 self._ending.begin(pod.name)
-        self._tell(pod, state, detail, refused=refused)
+        self._note(pod, state, detail, refused=refused)
         if state == "lost":
             self._refresh(now)
         if exists and pod.killed is None:
             self._leave(pod.launch.group.id, 0 if state == "lost" else GRACE_S)
 
-    def _tell(self, pod: _Pod, state: GroupState, detail: str, *, refused: bool = False) -> None:
+    def _note(self, pod: _Pod, state: GroupState, detail: str, *, refused: bool = False) -> None:
         self.events.append(GroupEvent(pod.launch.group.id, state, pod.launch.agent.id, detail, refused=refused))
 
 

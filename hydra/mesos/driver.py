@@ -84,40 +84,40 @@ class _Scheduler(pymesos.Scheduler):  # type: ignore[misc]
         self._outbox = outbox
         self._subscribed = False
 
-    def _say(self, kind: str, **fields: Any) -> None:
+    def _send(self, kind: str, **fields: Any) -> None:
         self._outbox.put({"kind": kind, **fields})
 
     def registered(self, _driver: Any, framework_id: Any, master_info: Any) -> None:
         self._subscribed = True
-        self._say("registered", framework=framework_id["value"], again=False, master=_address(master_info))
+        self._send("registered", framework=framework_id["value"], again=False, master=_address(master_info))
 
     def reregistered(self, driver: Any, master_info: Any) -> None:
         self._subscribed = True
-        self._say("registered", framework=driver.framework_id, again=True, master=_address(master_info))
+        self._send("registered", framework=driver.framework_id, again=True, master=_address(master_info))
 
     def disconnected(self, _driver: Any) -> None:
         # pymesos calls this after every failed attempt; one message is enough.
         if self._subscribed:
             self._subscribed = False
-            self._say("disconnected")
+            self._send("disconnected")
 
     def resourceOffers(self, _driver: Any, offers: Any) -> None:  # noqa: N802  # pymesos' names
-        self._say("offers", offers=offers)
+        self._send("offers", offers=offers)
 
     def offerRescinded(self, _driver: Any, offer_id: Any) -> None:  # noqa: N802
-        self._say("rescinded", offer=offer_id["value"])
+        self._send("rescinded", offer=offer_id["value"])
 
     def statusUpdate(self, _driver: Any, update: Any) -> None:  # noqa: N802
-        self._say("update", status=update)
+        self._send("update", status=update)
 
     def slaveLost(self, _driver: Any, agent_id: Any) -> None:  # noqa: N802
-        self._say("agent_lost", agent=agent_id["value"])
+        self._send("agent_lost", agent=agent_id["value"])
 
     def executorLost(self, *_: Any) -> None:  # noqa: N802
         """Does nothing: the task's own update reports the same."""
 
     def error(self, _driver: Any, message: str) -> None:
-        self._say("error", message=message)
+        self._send("error", message=message)
 
     def processHeartBeat(self, *_: Any) -> None:  # noqa: N802
         """Does nothing: TCP detects a dead connection."""

@@ -132,14 +132,14 @@ class MesosEngine(DriverEngine[MesosState]):
         self._state.require_framework()
 
     def _launch(self, groups: Sequence[Group], now: float) -> list[Launch]:
-        if self._program_is_ours():
+        if self._is_own_program():
             groups = [replace(group, command=tuple(rewritten(group.command))) for group in groups]
         return self._state.launch(groups, now)
 
     def _release(self) -> None:
         self._held.close()
 
-    def _program_is_ours(self) -> bool:
+    def _is_own_program(self) -> bool:
         return bool(self._state.program.uris)
 
     def _remedy(self) -> str:
@@ -164,8 +164,8 @@ class MesosEngine(DriverEngine[MesosState]):
                 f"no Mesos master at {self._master} took our framework within {within_s:g} s",
                 f"check --master, and principal and secret under [mesos]; see {self._log}",
             )
-        there = self._state.agents_there
-        seen = "" if there is None else f", and it has {there} active agents"
+        agents = self._state.agent_count
+        seen = "" if agents is None else f", and it has {agents} active agents"
         return ClusterError(
             f"the Mesos master at {self._master} offered nothing to role {self._settings.role} "
             f"within {within_s:g} s{seen}{self._holders()}",

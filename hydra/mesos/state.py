@@ -60,7 +60,7 @@ class _Task:
     attempt: int = 1
     phase: Phase = "waiting"
     killed: bool = False
-    asked: float | None = None
+    queried_s: float | None = None
     """When a kill was last sent, or when the state of an unconfirmed task was last requested."""
     confirmed: bool = True
 
@@ -86,7 +86,7 @@ class MesosState:
         framework: the framework's id; "" before it is registered.
         connected: whether a master is connected now.
         fatal: why this framework cannot continue, or "".
-        agents_there: how many agents the master has; None if the master did not report it.
+        agent_count: how many agents the master has; None if the master did not report it.
     """
 
     def __init__(self, program: TaskProgram) -> None:
@@ -95,7 +95,7 @@ class MesosState:
         self.framework = ""
         self.connected = False
         self.fatal = ""
-        self.agents_there: int | None = None
+        self.agent_count: int | None = None
         self.program = program
         self._offered = FrameworkOffers()
         self._tasks: dict[str, _Task] = {}
@@ -113,7 +113,7 @@ class MesosState:
     def offered_all(self) -> bool:
         """Whether every agent that the master has was offered."""
         known = self._offered.known
-        return bool(known) and self.agents_there is not None and len(known) >= self.agents_there
+        return bool(known) and self.agent_count is not None and len(known) >= self.agent_count
 
     def require_framework(self) -> None:
         """Raises ClusterError if the framework has ended."""
@@ -152,7 +152,7 @@ class MesosState:
             if task.phase == "waiting":
                 self._end(task, GroupEvent(task.launch.group.id, "killed", task.agent, "before it was launched"))
             else:
-                task.killed, task.asked = True, now
+                task.killed, task.queried_s = True, now
                 self.calls.append({"call": "kill", "task": task.id})
 
     def running(self) -> list[str]:
@@ -167,7 +167,7 @@ class MesosState:
             case "registered":
                 self._registered(message, now)
             case "agents":
-                self.agents_there = message["count"]
+                self.agent_count = message["count"]
             case "offers":
                 self._take_offers([mesos.offer(offer) for offer in message["offers"]], now)
             case "rescinded":
@@ -196,17 +196,17 @@ class MesosState:
         for task in list(self._tasks.values()):
             if task.phase == "waiting" and self.connected and now - task.since >= OFFER_WITHIN_S:
                 self._give_up(task)
-            elif task.killed and task.asked is not None and now - task.asked >= ASK_AGAIN_S:
-                task.asked = now
+            elif task.killed and task.queried_s is not None and now - task.queried_s >= ASK_AGAIN_S:
+                task.queried_s = now
                 self.calls.append({"call": "kill", "task": task.id})
         unconfirmed = [
             t
             for t in self._tasks.values()
-            if not t.confirmed and self.connected and (t.asked is None or now - t.asked >= ASK_AGAIN_S)
+            if not t.confirmed and self.connected and (t.queried_s is None or now - t.queried_s >= ASK_AGAIN_S)
         ]
         if unconfirmed:
             for task in unconfirmed:
-                task.asked = now
+                task.queried_s = now
             self.calls.append({"call": "reconcile", "tasks": [task.id for task in unconfirmed]})
         if self._revived is not None and self.connected and now - self._revived >= ASK_AGAIN_S:
             self._want(now)
@@ -225,7 +225,7 @@ class MesosState:
             if task.phase == "waiting":
                 task.since = now
             else:
-                task.confirmed, task.asked = False, None
+                task.confirmed, task.queried_s = False, None
         if message["again"]:
             self.calls.append({"call": "reconcile", "tasks": []})
             if not self._reviving:
@@ -389,7 +389,7 @@ class MesosState:
     def _try_again(self, task: _Task, now: float) -> None:
         del self._tasks[task.id]
         task.attempt += 1
-        task.phase, task.since, task.confirmed, task.asked = "waiting", now, True, None
+        task.phase, task.since, task.confirmed, task.queried_s = "waiting", now, True, None
         self._tasks[task.id] = task
         self._want(now)
         self._match(now)
@@ -402,7 +402,7 @@ class MesosState:
             if message["sure"]:
                 self._try_again_or_lose(task, message["message"], now)
             else:
-                task.confirmed, task.asked = False, None
+                task.confirmed, task.queried_s = False, None
 
     def _try_again_or_lose(self, task: _Task, why: str, now: float) -> None:
         if task.attempt < ATTEMPTS:
@@ -412,13 +412,13 @@ class MesosState:
 
     def _agent_lost(self, agent: str, now: float) -> None:
         self._offered.forget_agent(agent)
-        if self.agents_there is not None:
-            self.agents_there = max(0, self.agents_there - 1)
+        if self.agent_count is not None:
+            self.agent_count = max(0, self.agent_count - 1)
         for task in [t for t in self._tasks.values() if t.agent == agent]:
             if task.phase == "waiting":
                 self._end(task, GroupEvent(task.launch.group.id, "lost", agent, "its agent was removed"))
             else:  # the master sends an update of each; Hydra requests it if none arrives
-                task.confirmed, task.asked = False, now
+                task.confirmed, task.queried_s = False, now
 
     def _end(self, task: _Task, event: GroupEvent) -> None:
         self._remove(task)

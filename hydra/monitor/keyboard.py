@@ -36,7 +36,7 @@ class Keyboard:
         Input typed before is dropped, since it was not meant for Hydra.
         """
         with self._lock:
-            if not (self._ours() and self._by_key()):
+            if not (self._is_foreground() and self._by_key()):
                 return False
             with contextlib.suppress(termios.error), _in_background_too():
                 termios.tcflush(self._descriptor, termios.TCIFLUSH)
@@ -49,7 +49,7 @@ class Keyboard:
         characters.
         """
         with self._lock:
-            if self._before is None or not self._ours():
+            if self._before is None or not self._is_foreground():
                 return ""
             # A shell restores its own terminal modes while it has this process stopped.
             self._by_key()
@@ -63,12 +63,12 @@ class Keyboard:
     def close(self) -> None:
         """Restores the modes of the terminal; may be called twice, and again if it was interrupted."""
         with self._lock:
-            if self._before is not None and self._ours():
+            if self._before is not None and self._is_foreground():
                 with contextlib.suppress(termios.error), _in_background_too():
                     termios.tcsetattr(self._descriptor, termios.TCSANOW, self._before)
             self._before = None
 
-    def _ours(self) -> bool:
+    def _is_foreground(self) -> bool:
         """Whether it is a terminal with this process in the foreground; others may neither read nor change it."""
         try:
             return os.isatty(self._descriptor) and os.tcgetpgrp(self._descriptor) == os.getpgrp()

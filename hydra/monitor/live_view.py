@@ -99,9 +99,9 @@ def lines(shown: LiveViewState, width: int, height: int) -> list[Text]:
         (8, _sparkline("p99", [p.p99_us for p in shown.points], duration_us)),
         (1, _keys(shown)),
     ]
-    there = [(weight, line) for weight, line in by_weight if line.plain]
-    kept = sorted(weight for weight, _ in there)[: max(height, 1)]
-    found = [line for weight, line in there if weight in kept]
+    visible = [(weight, line) for weight, line in by_weight if line.plain]
+    kept = sorted(weight for weight, _ in visible)[: max(height, 1)]
+    found = [line for weight, line in visible if weight in kept]
     for line in found:
         line.truncate(width, overflow="ellipsis")
     return found
@@ -128,36 +128,38 @@ def _title(shown: LiveViewState, width: int) -> Text:
 def _progress(shown: LiveViewState) -> Text:
     moment = shown.moment
     if moment is None:
-        there = "" if shown.clients is None else "; {:,} of {:,} have connected".format(*shown.clients)
-        return Text(shown.preparing or _PREPARING + there, style="dim")
+        connected = "" if shown.clients is None else "; {:,} of {:,} have connected".format(*shown.clients)
+        return Text(shown.preparing or _PREPARING + connected, style="dim")
     if moment.doing == "draining":
         return Text(_DRAINING, style="dim")  # its end, when all messages have arrived, is unknown before
     full = round(_BAR * moment.share)
     left = "" if moment.left_s is None else f"{countdown(moment.left_s)} of this step left"
-    told = ", ".join(filter(None, (_READING if moment.doing == "reading" else "", f"{100 * moment.share:.0f} %", left)))
-    return Text.assemble(("━" * full, "cyan"), ("─" * (_BAR - full), "dim"), f"  {told}")
+    parts = ", ".join(
+        filter(None, (_READING if moment.doing == "reading" else "", f"{100 * moment.share:.0f} %", left))
+    )
+    return Text.assemble(("━" * full, "cyan"), ("─" * (_BAR - full), "dim"), f"  {parts}")
 
 
 def _now(shown: LiveViewState) -> Text:
     if shown.moment is None or shown.moment.doing == "draining":
         return Text()
     moment, missing = shown.moment, shown.watched.missing
-    told = [
+    parts = [
         f"{number(moment.sent_pps)}/s sent" if moment.sent_pps else "",
         f"{number(moment.received_pps)}/s per subscriber" if moment.received_pps else "",
         f"p99 {duration_us(moment.p99_us)}" if moment.p99_us is not None else "",
     ]
     if missing is not None:
         share = f"{number(round(100 * missing, 1))} %" if missing >= _LEAST_MISSING else "under 1 %"
-        told.insert(2, f"{share} not there yet")
-    return _line("now", ", ".join(filter(None, told)))
+        parts.insert(2, f"{share} not there yet")
+    return _line("now", ", ".join(filter(None, parts)))
 
 
 def _slowest(watched: ProgressDetails) -> Text:
     if len(watched.slowest) < 2:
         return Text()
-    told = ", ".join(f"client {client}: {number(pps)}/s" for client, pps in watched.slowest)
-    return _line("slowest", f"{told} (of {watched.of:,})")
+    rates = ", ".join(f"client {client}: {number(pps)}/s" for client, pps in watched.slowest)
+    return _line("slowest", f"{rates} (of {watched.of:,})")
 
 
 def _cpu(watched: ProgressDetails) -> Text:
@@ -165,24 +167,26 @@ def _cpu(watched: ProgressDetails) -> Text:
     return _line("CPU", ", ".join(f"{host} {pct:.0f} %" for host, pct in busiest))
 
 
-def _sparkline(name: str, values: Sequence[float | None], told: Callable[[float], str], style: str = "green") -> Text:
+def _sparkline(
+    name: str, values: Sequence[float | None], value_text: Callable[[float], str], style: str = "green"
+) -> Text:
     known = [v for v in values if v is not None]
     if not known:
         return Text()
-    last = "–" if values[-1] is None else told(values[-1])
-    return _line(name, f"{sparkline(values)}  last {last}, highest {told(max(known))}", style)
+    last = "–" if values[-1] is None else value_text(values[-1])
+    return _line(name, f"{sparkline(values)}  last {last}, highest {value_text(max(known))}", style)
 
 
 def _keys(shown: LiveViewState) -> Text:
     if not shown.keys:
         return Text("Ctrl-C ends the run now", style="dim")
-    said = [
+    keys = [
         "ends after this step" if shown.ends else f"{END_KEY} end after this step",
         "skips this row" if shown.passes_over else f"{SKIP_KEY} skip this row",
         "Ctrl-C end now",
     ]
     styles = ["bold yellow" if wanted else "dim" for wanted in (shown.ends, shown.passes_over, False)]
-    return Text("   ").join(Text(text, style=style) for text, style in zip(said, styles, strict=True))
+    return Text("   ").join(Text(text, style=style) for text, style in zip(keys, styles, strict=True))
 
 
 def _line(name: str, text: str, style: str = "") -> Text:

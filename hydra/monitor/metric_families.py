@@ -120,9 +120,9 @@ def _values(snapshot: RunSnapshot) -> Iterator[_Named]:
 def _of_step(step: SnapshotStep) -> Iterator[_Named]:
     labels = _labels(step)
     yield "hydra_step_info", {**labels, "status": step.status}, 1.0
-    asked = number(step.figures.get(REQUESTED, step.plan.settings.rate))
-    if asked is not None:
-        yield "hydra_requested_rate_messages_per_second", labels, asked
+    requested = number(step.figures.get(REQUESTED, step.plan.settings.rate))
+    if requested is not None:
+        yield "hydra_requested_rate_messages_per_second", labels, requested
     for name, column, factor in (
         ("hydra_step_sent_rate_messages_per_second", AVG_TX, 1.0),
         ("hydra_step_received_rate_messages_per_second", AVG_RX, 1.0),

@@ -97,7 +97,7 @@ class Exports:
         # This line is the only place that shows a port that the system chose.
         if not self._quiet or port == 0:
             whom = "this machine only" if host.startswith(_OWN) else "any host that reaches it, without a password"
-            _say(f"metrics at {self._prometheus.url} ({whom})")
+            _notify(f"metrics at {self._prometheus.url} ({whom})")
 
     def _push(self, url: str) -> None:
         try:
@@ -119,17 +119,17 @@ class Exports:
             if self._otlp is not None:
                 self._otlp.close()
                 for warning in self.warnings():
-                    _say(f"warning: {Redactor(()).text(str(warning))}")
+                    _notify(f"warning: {Redactor(()).text(str(warning))}")
 
     def _await_last_read(self, prometheus: PrometheusEndpoint) -> None:
-        patience_s = prometheus.patience_s()
-        if patience_s > _SHORT_S and not self._quiet:
-            _say(f"waiting up to {duration(patience_s)} until the last figures are read; Ctrl-C ends the wait")
-        if patience_s:
-            prometheus.await_read(patience_s)
+        wait_s = prometheus.wait_s()
+        if wait_s > _SHORT_S and not self._quiet:
+            _notify(f"waiting up to {duration(wait_s)} until the last figures are read; Ctrl-C ends the wait")
+        if wait_s:
+            prometheus.await_read(wait_s)
 
 
-def _say(text: str) -> None:
+def _notify(text: str) -> None:
     # A line that cannot be written does not end the command.
     with contextlib.suppress(OSError):
         click.echo(text, err=True)

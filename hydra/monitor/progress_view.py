@@ -258,7 +258,7 @@ class ServerStartup:
         self._waits = waits
         self._clock_s = clock_s
         self._began_s: float | None = None
-        self._told: tuple[float, str] | None = None
+        self._shown: tuple[float, str] | None = None
 
     @contextlib.contextmanager
     def shown(self) -> Iterator[None]:
@@ -267,7 +267,7 @@ class ServerStartup:
             yield
             return
         began_s = self._began_s = self._clock_s()
-        self.doing, self._told = "", None
+        self.doing, self._shown = "", None
         try:
             self._look()
             yield
@@ -293,9 +293,9 @@ class ServerStartup:
         now_s = self._clock_s()
         event = ServersStarting(self._what, self.doing, now_s - self._began_s)
         self._observer.preparing(event)
-        since_s, said = self._told or (self._began_s + _QUICK_S - _LINES_EVERY_S, None)
-        if now_s - since_s >= _LINES_EVERY_S and said != self.doing and not self._observer.is_live:
-            self._told = (now_s, self.doing)
+        since_s, shown_text = self._shown or (self._began_s + _QUICK_S - _LINES_EVERY_S, None)
+        if now_s - since_s >= _LINES_EVERY_S and shown_text != self.doing and not self._observer.is_live:
+            self._shown = (now_s, self.doing)
             self._observer.show(event)
 
 

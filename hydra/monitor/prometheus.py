@@ -21,9 +21,9 @@ from hydra.options.flag_types import cannot_listen, family_of, url_host
 
 _READER_S: Final = 10.0
 """The connection of a reader that sends and receives nothing for this time is closed."""
-_PATIENCE: Final = 1.5
+_WAIT_FACTOR: Final = 1.5
 _MORE_S: Final = 1.0
-"""The wait for the last read is ``_PATIENCE`` times the time between the two reads before, and ``_MORE_S``."""
+"""The wait for the last read is ``_WAIT_FACTOR`` times the time between the two reads before, and ``_MORE_S``."""
 _LONGEST_S: Final = 30.0
 """A command does not wait for a reader with more seconds between its reads."""
 _CLOSING_S: Final = 2.0
@@ -58,10 +58,10 @@ class PrometheusEndpoint:
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), name="prometheus", daemon=True)
         self._thread.start()
 
-    def patience_s(self) -> float:
+    def wait_s(self) -> float:
         """How many seconds to wait for the next read; 0 if there were less than two reads, or they are too rare."""
         every_s = self._answers.every_s()
-        return 0.0 if every_s is None or every_s > _LONGEST_S else _PATIENCE * every_s + _MORE_S
+        return 0.0 if every_s is None or every_s > _LONGEST_S else _WAIT_FACTOR * every_s + _MORE_S
 
     def await_read(self, timeout_s: float) -> bool:
         """Waits for a read that begins after this call; returns whether there was one."""
@@ -121,11 +121,11 @@ class _Answers:
         """The same application with its complete answers recorded."""
 
         def counting(environ: Any, start_response: Any) -> Iterable[bytes]:
-            asked_s = time.monotonic()
+            began_s = time.monotonic()
             yield from app(environ, start_response)
             with self._given:
                 # The time of the request counts, since later figures are not in the answer.
-                self._times_s = [*self._times_s[-1:], asked_s]
+                self._times_s = [*self._times_s[-1:], began_s]
                 self._given.notify_all()
 
         return counting

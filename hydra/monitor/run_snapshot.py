@@ -248,19 +248,19 @@ class SnapshotUpdater:
         )
 
 
-def received(figures: Mapping[str, Figure], told: int) -> int:
+def received(figures: Mapping[str, Figure], reported: int) -> int:
     """Messages that all subscribers of a step received together.
 
     Args:
         figures: the figures of the step, by column name.
-        told: the sum of their reports during the step, for steps whose figures lack it.
+        reported: the sum of their reports during the step, for steps whose figures lack it.
     """
     if isinstance(figures.get("in_window"), int):
-        return _counted(figures, ("in_window", "late"), told)
+        return _counted(figures, ("in_window", "late"), reported)
     mean, clients = figures.get("total_rx"), figures.get("clients")
     if isinstance(mean, int | float) and isinstance(clients, int) and "cohort" not in figures:
         return round(mean * clients)
-    return told
+    return reported
 
 
 def _counted(figures: Mapping[str, Figure], names: tuple[str, ...], otherwise: int) -> int:

@@ -50,7 +50,7 @@ class ReportedTotals(NamedTuple):
         return self.rates_pps / self.clients if self.clients else 0.0
 
 
-NOTHING_TOLD: Final = ReportedTotals()
+NO_REPORTS: Final = ReportedTotals()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,8 @@ class StepProgress:
     received_pps: float = 0.0
     doing: Doing = "sending"
     time_ns: int = 0
-    sent: ReportedTotals = NOTHING_TOLD
-    received: ReportedTotals = NOTHING_TOLD
+    sent: ReportedTotals = NO_REPORTS
+    received: ReportedTotals = NO_REPORTS
     hosts: Callable[[], Mapping[str, tuple[HostSample, HostSample]]] = dict
     p99_us: float | None = None
     watched: Callable[[], ProgressDetails] = ProgressDetails
@@ -112,7 +112,7 @@ def sending(
     if plan.settings.messages is not None:
         messages = sum(progress[p].messages for p in publishers if p in progress)
         share = max(share, messages / (plan.settings.messages * len(publishers)))
-    sent, received = _told(progress, publishers, start_ns), _told(progress, subscribers, start_ns)
+    sent, received = _totals(progress, publishers, start_ns), _totals(progress, subscribers, start_ns)
     return StepProgress(
         *(elapsed_s, min(share, 1.0), sent.rates_pps, received.mean_pps), time_ns=now_ns, sent=sent, received=received
     )
@@ -133,9 +133,9 @@ def reading(
     """
     read = sum(progress[c].messages for c in subscribers if c in progress)
     share = read / max(expected * (1 if shared else len(subscribers)), 1)
-    told = _told(progress, subscribers, start_ns)
+    totals = _totals(progress, subscribers, start_ns)
     elapsed_s = max(now_ns - start_ns, 0) / 1e9
-    return StepProgress(elapsed_s, min(share, 1.0), 0.0, told.mean_pps, "reading", time_ns=now_ns, received=told)
+    return StepProgress(elapsed_s, min(share, 1.0), 0.0, totals.mean_pps, "reading", time_ns=now_ns, received=totals)
 
 
 def draining(drain_s: float, start_ns: int, now_ns: int) -> StepProgress:
@@ -173,15 +173,15 @@ def watched(
     return ProgressDetails(missing, tuple(slowest), len(rates), cpu_pct)
 
 
-def _told(progress: Mapping[int, Progress], clients: range, start_ns: int) -> ReportedTotals:
+def _totals(progress: Mapping[int, Progress], clients: range, start_ns: int) -> ReportedTotals:
     """The reports of these clients since the start."""
     count, messages, rates_pps = 0, 0, 0.0
     # A few publishers are looked up directly, not searched for among a million subscribers.
     few = len(clients) < len(progress)
     for client in clients if few else progress:
-        said = progress.get(client) if few or client in clients else None
-        if said is not None and said.time_ns > start_ns:
+        last = progress.get(client) if few or client in clients else None
+        if last is not None and last.time_ns > start_ns:
             count += 1
-            messages += said.messages
-            rates_pps += said.messages / (said.time_ns - start_ns) * 1e9
+            messages += last.messages
+            rates_pps += last.messages / (last.time_ns - start_ns) * 1e9
     return ReportedTotals(count, messages, rates_pps)

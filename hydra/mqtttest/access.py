@@ -38,14 +38,14 @@ def refusals(scenario: Scenario) -> Iterator[Refusal]:
     """What is wrong with the address and the login, before any file is read."""
     spec = spec_of(scenario)
     try:
-        theirs = address(spec)
+        server = address(spec)
     except AddressError as e:
         yield (TABLE, "broker"), e.what, e.remedy
         return
-    if theirs and theirs.scheme in _WEBSOCKET and scenario.client == "native":
-        what = f"{theirs.scheme}://: native clients of MQTT have no WebSocket, because libmosquitto has none"
+    if server and server.scheme in _WEBSOCKET and scenario.client == "native":
+        what = f"{server.scheme}://: native clients of MQTT have no WebSocket, because libmosquitto has none"
         yield (TABLE, "broker"), what, "choose --implementation paho-mqtt, or name a port for mqtt:// or mqtts://"
-    if theirs and theirs.username and spec.username:
+    if server and server.username and spec.username:
         yield (TABLE, "username"), "broker and username both name a login", "leave one out"
     if spec.password and spec.password_file:
         yield (TABLE, "password"), "the password is named twice, here and by password_file", "leave one out"
@@ -58,21 +58,21 @@ def access_of(spec: MqttSpec) -> MqttAccess:
         RefusedKeyError: a file cannot be read.
         UsageError: a file has no certificate or key, or the key is not that of the certificate.
     """
-    theirs = FORM.read(spec.broker)
+    server = FORM.read(spec.broker)
     return MqttAccess(
-        host=theirs.host,
-        port=theirs.port,
-        username=spec.username or theirs.username,
+        host=server.host,
+        port=server.port,
+        username=spec.username or server.username,
         password=password_of(spec),
         tls=client_tls(TABLE, spec) if uses_tls(spec) else None,
-        websocket=(theirs.path or _USUAL_PATH) if theirs.scheme in _WEBSOCKET else "",
+        websocket=(server.path or _USUAL_PATH) if server.scheme in _WEBSOCKET else "",
     )
 
 
 def uses_tls(spec: MqttSpec) -> bool:
     """Whether clients use TLS with the user's server."""
-    theirs = address(spec)
-    return theirs is not None and (theirs.scheme in _TLS or bool(spec.ca_file or spec.cert_file))
+    server = address(spec)
+    return server is not None and (server.scheme in _TLS or bool(spec.ca_file or spec.cert_file))
 
 
 def password_of(spec: MqttSpec) -> str:
@@ -83,8 +83,8 @@ def password_of(spec: MqttSpec) -> str:
     """
     if spec.password_file:
         return first_line(f"{TABLE}.password_file", spec.password_file)
-    theirs = address(spec)
-    return spec.password or (theirs.password if theirs else None) or ""
+    server = address(spec)
+    return spec.password or (server.password if server else None) or ""
 
 
 def secrets_of(spec: MqttSpec) -> Iterator[str]:
@@ -97,5 +97,5 @@ def secrets_of(spec: MqttSpec) -> Iterator[str]:
 def users_of(spec: MqttSpec) -> Iterator[str]:
     """The user names."""
     with contextlib.suppress(AddressError):
-        theirs = address(spec)
-        yield from filter(None, [spec.username, theirs.username if theirs else ""])
+        server = address(spec)
+        yield from filter(None, [spec.username, server.username if server else ""])

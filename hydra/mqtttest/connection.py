@@ -45,7 +45,7 @@ SESSION_KEPT_S: Final = 3600
 _MISC_EVERY_S: Final = 1.0
 _PACKETS_APART: Final = 64
 """The packets of one turn after which the clock is read again."""
-_PATIENCE: Final = 1.5
+_KEEP_ALIVE_FACTOR: Final = 1.5
 """The number of keepalives without a packet after which a server ends the connection."""
 _SILENT: Final = 0x8D
 """The reason code of MQTT 5 of a server that did so (keep alive timeout)."""
@@ -383,17 +383,17 @@ class MqttConnection:
 
     def _note_silence(self, now_s: float) -> None:
         # A server waits for one and a half times the keepalive, and the library pings after one, if it can.
-        if now_s - self._served_s >= _PATIENCE * self._step.keepalive > 0:
+        if now_s - self._served_s >= _KEEP_ALIVE_FACTOR * self._step.keepalive > 0:
             self._late_s = now_s
 
-    def _lose(self, why: str, *, told: bool = False) -> None:
-        """Notes why the connection was lost; ``told``: the server named this client's silence."""
+    def _lose(self, why: str, *, is_silent: bool = False) -> None:
+        """Notes why the connection was lost; ``is_silent``: the server named this client's silence."""
         if self.lost:
             return
         now_s = time.monotonic()
         self._note_silence(now_s)
         # A client reads the end of a connection some time after it could ping again.
-        self.was_silent = told or now_s - self._late_s < self._step.keepalive
+        self.was_silent = is_silent or now_s - self._late_s < self._step.keepalive
         self.lost = f"this client was silent for longer than its keepalive: {why}" if self.was_silent else why
 
     def _on_connect(self, _client: object, _data: object, _flags: object, code: ReasonCode, more: object) -> None:
@@ -406,11 +406,11 @@ class MqttConnection:
         if not self.lost:
             self.lost_reason = _REASONS.get(code.value, CONNECTION_LOST)
         # (The library gives this code, too, if a ping of its own had no answer.)
-        told = flags.is_disconnect_packet_from_server and code.value == _SILENT
-        if code.value == _SILENT and not told:
+        is_silent = flags.is_disconnect_packet_from_server and code.value == _SILENT
+        if code.value == _SILENT and not is_silent:
             self._lose("the server did not answer a ping")
         else:
-            self._lose("no reason was given" if code.value == _FAILURE else str(code), told=told)
+            self._lose("no reason was given" if code.value == _FAILURE else str(code), is_silent=is_silent)
 
     def _on_subscribe(
         self, _client: object, _data: object, mid: int, codes: Sequence[ReasonCode], _more: object

@@ -373,8 +373,8 @@ class PahoSubscriber(SubscriberTransport):
 
     def report_system(self) -> dict[str, Any] | None:
         """See transport.py: whether a connection was lost in the step, and why."""
-        told = self._lost.account(self._connection)
-        return {**told, **({LOST_WHY: reported(self._lost.why)} if self._lost.count else {})}
+        losses = self._lost.account(self._connection)
+        return {**losses, **({LOST_WHY: reported(self._lost.why)} if self._lost.count else {})}
 
     def close(self) -> None:
         """See transport.py. The next connection does not hide that this one was lost."""

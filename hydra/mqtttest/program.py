@@ -84,8 +84,8 @@ def version_of(program: str) -> str:
     Raises:
         MissingDependencyError: the program is too old, or reports no version.
     """
-    said = subprocess.run([program, "-h"], capture_output=True, text=True, check=False, timeout=_ANSWER_WITHIN_S)
-    found = re.search(r"mosquitto version (\d+)\.(\d+)(\S*)", said.stdout)
+    help_text = subprocess.run([program, "-h"], capture_output=True, text=True, check=False, timeout=_ANSWER_WITHIN_S)
+    found = re.search(r"mosquitto version (\d+)\.(\d+)(\S*)", help_text.stdout)
     if found is None:
         raise MissingDependencyError(f"{program} does not report its version", "apt install mosquitto")
     if (int(found[1]), int(found[2])) < _LEAST:

@@ -44,18 +44,18 @@ class SingleServer:
     """A single mosquitto, embedded or on an agent; it forms no clusters. See :class:`hydra.system.ServerCluster`.
 
     Arguments:
-        told: the server's limits for one client.
+        join: the server's limits for one client.
         authority: the CA of the server's certificate; None: it uses no TLS.
     """
 
-    def __init__(self, told: MosquittoJoin, authority: RunAuthority | None = None) -> None:
-        self._told = told
+    def __init__(self, join: MosquittoJoin, authority: RunAuthority | None = None) -> None:
+        self._join = join
         self._authority = authority
 
     def join(self, endpoints: Sequence[str]) -> list[dict[str, Any] | None]:
         """The limits for each server, and its certificate."""
         certificates = [self._authority.server(each) if self._authority else None for each in endpoints]
-        return [msgspec.to_builtins(msgspec.structs.replace(self._told, tls=tls)) for tls in certificates]
+        return [msgspec.to_builtins(msgspec.structs.replace(self._join, tls=tls)) for tls in certificates]
 
     def address(self, endpoints: Sequence[str]) -> str:
         """The endpoint of the only server."""
@@ -158,8 +158,8 @@ class MqttSystem(ServerSystem):
 
     def __init__(self, scenario: Scenario, *, deploy: bool = False, is_local: bool = True) -> None:
         self._spec = spec_of(scenario)
-        theirs = address(self._spec)
-        where = theirs.endpoint if theirs else ""
+        server = address(self._spec)
+        where = server.endpoint if server else ""
         super().__init__(scenario, where, deploy=deploy, is_local=is_local, tls=self._spec.tls)
         self._retained = False
 
@@ -203,7 +203,7 @@ class MqttSystem(ServerSystem):
         except OSError as e:
             access, remedy = self._access, ""
             if isinstance(e, AccessError) and not (access.tls or access.websocket):
-                server = f"the MQTT server at {self._theirs}"
+                server = f"the MQTT server at {self._users}"
                 e = explained(e, (access.host, access.port), "MQTT", greetings(), server)
             if isinstance(e, AccessError):
                 remedy = e.remedy
@@ -224,7 +224,7 @@ class MqttSystem(ServerSystem):
     @property
     def _access(self) -> MqttAccess:
         """How the present server is reached."""
-        return self._given if self._theirs else access_to(self._address, self._authority)
+        return self._given if self._users else access_to(self._address, self._authority)
 
     @cached_property
     def _given(self) -> MqttAccess:
@@ -241,7 +241,7 @@ class MqttSystem(ServerSystem):
 
     def left(self) -> list[CleanupFailed]:
         """The retained messages of this run on the user's server, if they are not deleted."""
-        if not (self._retained and self._theirs and self._address):
+        if not (self._retained and self._users and self._address):
             return []
         host, _, port = self._address.rpartition(":")
         topics, at = quote(f"{self._run}/#"), f"-h {quote(host.strip('[]'))} -p {port}"

@@ -70,11 +70,11 @@ def has_sources() -> bool:
     return (_TREE / "native" / "CMakeLists.txt").is_file()
 
 
-def compile_once(tell: Callable[[str], object], *, again: bool = False) -> Path:
+def compile_once(notify: Callable[[str], object], *, again: bool = False) -> Path:
     """Compiles the program of the folder that Hydra runs from; of two processes, one compiles and the other waits.
 
     Args:
-        tell: takes a line for each tenth of the work.
+        notify: takes a line for each tenth of the work.
         again: whether a program that is there is compiled again from what has changed.
 
     Raises:
@@ -83,7 +83,7 @@ def compile_once(tell: Callable[[str], object], *, again: bool = False) -> Path:
     """
     with locked(_TREE) as folder:
         program = None if again else find()
-        return program or install(build(_TREE / "native", folder, tell=tell), _TREE / "hydra" / PROGRAM)
+        return program or install(build(_TREE / "native", folder, notify=notify), _TREE / "hydra" / PROGRAM)
 
 
 @contextlib.contextmanager
@@ -110,7 +110,7 @@ def build(
     folder: Path,
     *options: str,
     targets: Sequence[str] = ("hydra-client",),
-    tell: Callable[[str], object] = lambda _: None,
+    notify: Callable[[str], object] = lambda _: None,
 ) -> Path:
     """Builds ``sources`` (native/) in ``folder``, only the parts that have changed; returns the path of the program.
 
@@ -119,18 +119,18 @@ def build(
         folder: keeps the compiled files; created if it does not exist.
         options: further definitions for CMake, ``-DNAME=value`` each.
         targets: targets to build; only the program by default.
-        tell: takes lines of progress.
+        notify: takes lines of progress.
 
     Raises:
         BuildError: the build failed.
     """
     _run("cmake", "-S", sources, "-B", folder, "-DCMAKE_BUILD_TYPE=Release", *options)
     processes = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL", str(os.cpu_count() or 1))
-    _run("cmake", "--build", folder, "--parallel", processes, "--target", *targets, tell=tell)
+    _run("cmake", "--build", folder, "--parallel", processes, "--target", *targets, notify=notify)
     return folder / "hydra-client"
 
 
-def _run(*command: str | Path, tell: Callable[[str], object] = lambda _: None) -> None:
+def _run(*command: str | Path, notify: Callable[[str], object] = lambda _: None) -> None:
     """Runs a command of the build.
 
     Raises:
@@ -143,7 +143,7 @@ def _run(*command: str | Path, tell: Callable[[str], object] = lambda _: None) -
             found = _PERCENT.match(line)
             if found and int(found[1]) // 10 > tenths:
                 tenths = int(found[1]) // 10
-                tell(f"compiling the native client, once: {found[1]} %")
+                notify(f"compiling the native client, once: {found[1]} %")
     if process.returncode != 0:
         raise BuildError(f"{' '.join(map(str, command))}\n{output}")
 

@@ -86,8 +86,8 @@ def _help(program: Path) -> str:
     try:
         done = subprocess.run([program, "--help"], capture_output=True, text=True, timeout=20, check=True)
     except subprocess.CalledProcessError as e:
-        said = e.stderr.strip().splitlines()
-        raise MissingDependencyError(f"{program} does not run: {said[-1] if said else e}", _build()) from e
+        lines = e.stderr.strip().splitlines()
+        raise MissingDependencyError(f"{program} does not run: {lines[-1] if lines else e}", _build()) from e
     except (OSError, subprocess.SubprocessError) as e:
         raise MissingDependencyError(f"{program} does not run: {e}", _build()) from e
     return done.stdout

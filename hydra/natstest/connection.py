@@ -64,21 +64,21 @@ class CheckedClient(Client):
     tcp_ns = secured_ns = 0
     lost_why = ""
     was_silent = False
-    _server_tells = False
+    _server_error = False
 
     async def _process_err(self, err_msg: str) -> None:
-        self._server_tells = True
+        self._server_error = True
         await super()._process_err(err_msg)
-        self._server_tells = False
+        self._server_error = False
 
     async def _process_op_err(self, e: Exception) -> None:
         if not (self.is_closed or self.is_reconnecting):
             # An unexpected end is a subclass; the library has the same error for a server that does not answer.
             stale = isinstance(e, nats.errors.StaleConnectionError) and not isinstance(e, nats.errors.UnexpectedEOF)
-            self.was_silent = stale and self._server_tells
+            self.was_silent = stale and self._server_error
             self.lost_why = str(e) or type(e).__name__
             if stale:
-                self.lost_why = _CLIENT_SILENT if self._server_tells else _SERVER_SILENT
+                self.lost_why = _CLIENT_SILENT if self._server_error else _SERVER_SILENT
         await super()._process_op_err(e)
 
     async def ping(self) -> asyncio.Future[bool]:
@@ -158,7 +158,7 @@ class NatsConnection:
         self._ran_s = time.monotonic()  # when the loop last ran
         self._lost_why = ""
         # A ping without an answer yet, and the number of messages that were published before it.
-        self._asked: tuple[int, asyncio.Future[bool]] | None = None
+        self._flush: tuple[int, asyncio.Future[bool]] | None = None
         self.not_permitted = ""
         """The server's text for a message that this client may not publish, "" if there was none in the step."""
         self.forbidden: list[str] = []
@@ -202,8 +202,8 @@ class NatsConnection:
             # If the time was over, the library's last error is the reason.
             last = e if isinstance(e, AccessError) else self._error or e
             error = last if isinstance(last, OSError) else OSError(str(last))
-            if isinstance(error, ConnectionError) and not self._limit_s and (said := self._said_at_once()):
-                error = OSError(said)
+            if isinstance(error, ConnectionError) and not self._limit_s and (error_text := self._first_error()):
+                error = OSError(error_text)
             raise access_error(error, self._hosts, self.tls).at(f"NATS at {','.join(access.servers)}") from None
         finally:
             self._opening = False
@@ -277,7 +277,7 @@ class NatsConnection:
                     return info_of(await reader.readline())
         return {}
 
-    def _said_at_once(self) -> str:
+    def _first_error(self) -> str:
         """The error that a server sends to each new client before it ends the connection, "" if there is none.
 
         The library may write to this connection before it reads the error, and then it knows only that it has ended.
@@ -291,7 +291,7 @@ class NatsConnection:
                 return await reader.readline()
 
         with contextlib.suppress(OSError, ValueError):
-            return said_in(self.do(second_line(), _SECOND_LINE_WITHIN_S))
+            return error_in(self.do(second_line(), _SECOND_LINE_WITHIN_S))
         return ""
 
     @property
@@ -349,7 +349,7 @@ class NatsConnection:
     def close(self) -> None:
         """Closes the connection; may be called twice."""
         client, self._client = self._client, None
-        self._asked = None
+        self._flush = None
         if client is not None:
             # A disconnect by this close does not count for the step.
             disconnects, silent, why = self._disconnects, self._silent, self._lost_why
@@ -414,11 +414,11 @@ class NatsConnection:
         client = self._checked()
         while True:
             published = client.stats["out_msgs"]
-            self._asked = self._asked or (published, self.do(client.ping(), ANSWER_TIMEOUT_S))
-            before, answer = self._asked
+            self._flush = self._flush or (published, self.do(client.ping(), ANSWER_TIMEOUT_S))
+            before, answer = self._flush
             if not self._await(answer, max(deadline - time.monotonic(), 0)):
                 return False
-            self._asked = None
+            self._flush = None
             if before == published:
                 return True
 
@@ -537,9 +537,9 @@ class NatsConnection:
 
     async def _on_disconnect(self) -> None:
         self._disconnects += 1
-        if self._asked is not None:
-            self._asked[1].cancel()  # no server answers it any more
-            self._asked = None
+        if self._flush is not None:
+            self._flush[1].cancel()  # no server answers it any more
+            self._flush = None
         if (client := self._client) is not None:
             self._silent += client.was_silent
             why = client.lost_why or str(client.last_error or "")
@@ -577,28 +577,28 @@ def info_of(line: bytes) -> dict[str, Any]:
     return info if isinstance(info, dict) else {}
 
 
-def said_in(line: bytes) -> str:
+def error_in(line: bytes) -> str:
     """The text of the line -ERR; "" if the line is another one."""
     return line.decode(errors="replace").removeprefix("-ERR").strip().strip("'") if line.startswith(b"-ERR") else ""
 
 
-def tls_for(info: Mapping[str, Any], asked: ClientTls | None) -> ClientTls | None:
+def tls_for(info: Mapping[str, Any], wanted: ClientTls | None) -> ClientTls | None:
     """The TLS that a client uses with a server; None: none.
 
     Args:
         info: the server's INFO.
-        asked: what the client is to use.
+        wanted: what the client is to use.
 
     Raises:
         AccessError: the client and the server do not agree.
     """
     if not info.get("tls_required"):
-        if asked is None:
+        if wanted is None:
             return None
         if info.get("tls_available"):
             raise AccessError("TLS", "the server leaves TLS to its clients (allow_non_tls)", "make it demand TLS")
         raise AccessError("TLS", "the server does not use TLS at this port", "leave out TLS, or name another port")
-    tls = asked or ClientTls()
+    tls = wanted or ClientTls()
     if info.get("tls_verify") and not tls.certificate:
         raise certificate_error(tls)
     return tls

@@ -64,7 +64,7 @@ def values_of(name: str) -> dict[str, str]:
             raise UsageError(
                 f"the context {name!r} has {key}, which Hydra does not use", "name the servers with --servers"
             )
-    found = {ours: stored[key] for key, ours in _KEYS.items() if stored.get(key)}
+    found = {own_name: stored[key] for key, own_name in _KEYS.items() if stored.get(key)}
     for key, value in found.items():
         if key.endswith("_file"):
             if "://" in value:

@@ -81,11 +81,11 @@ def _kinds(scenario: Scenario) -> Iterator[str]:
         yield from dict.fromkeys(map(str, scenario.values_of("storage")))
 
 
-def no_right(servers: str, said: str, scenario: Scenario) -> UsageError:
-    """The error for a user who may not use a subject of the run; ``said`` is the server's text."""
+def no_right(servers: str, server_text: str, scenario: Scenario) -> UsageError:
+    """The error for a user who may not use a subject of the run; ``server_text`` is the server's text."""
     granted = ", ".join(f"*.{kind}" for kind in _kinds(scenario))
     more = f", and publish on {_API}.>" if any(kind != "core" for kind in _kinds(scenario)) else ""
     return UsageError(
-        f"NATS at {servers} refuses this user: {said.removeprefix('nats: ')}",
+        f"NATS at {servers} refuses this user: {server_text.removeprefix('nats: ')}",
         f"grant publish and subscribe on {granted}{more}",
     )

@@ -309,10 +309,10 @@ class NatsSubscriber:
         """See transport.py. A consumer whose position is the step's begin is kept."""
         step = read_system(command.system, settings.NatsStep)
         self._kept_for_s = None if command.connect is msgspec.UNSET else KEPT_FOR_S
-        anew = self._connection.open(step.access) or self._step is None or self._failure != ""
+        is_new = self._connection.open(step.access) or self._step is None or self._failure != ""
         subjects = subscribed_by(step, command.drawn, self._client)
         same = self._step is not None and replace(self._step, first=step.first) == step and subjects == self._subjects
-        if anew or not same or (step.stream and self._position + 1 != step.first):
+        if is_new or not same or (step.stream and self._position + 1 != step.first):
             self._leave()
             self._step = None  # after a failure, the next configure tries again
             self._position = step.first - 1

@@ -53,10 +53,10 @@ class NatsProgram:
         """
         program = find_server()
         try:
-            said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=True)
+            answer = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=True)
         except (OSError, subprocess.SubprocessError) as e:
             raise ServerError(f"{program} does not run: {e}", "reinstall the package nats-server") from e
-        version = said.stdout.rpartition("v")[2].strip()
+        version = answer.stdout.rpartition("v")[2].strip()
         numbers = tuple(int(n) for n in re.findall(r"\d+", version)[:2])
         if numbers < OLDEST:
             oldest = ".".join(map(str, OLDEST))

@@ -49,12 +49,12 @@ class JetStreams:
         self._access = access
         self._connection = NatsConnection("hydra-controller")
         self._background = WorkerThread(wait, idle=self._connection.keep_alive, every_s=SERVED_EVERY_S)
-        self._ours: list[str] = []
+        self._created: list[str] = []
 
     @property
-    def ours(self) -> Sequence[str]:
+    def created(self) -> Sequence[str]:
         """The streams that were created and not deleted yet."""
-        return tuple(self._ours)
+        return tuple(self._created)
 
     def reach(self, *, jetstream: bool) -> str:
         """Connects to the servers and returns their version.
@@ -88,8 +88,8 @@ class JetStreams:
             ServerError: the servers do not answer.
         """
         # The name is noted before the stream is made, so the stream is deleted after an interruption, too.
-        if name not in self._ours:
-            self._ours.append(name)
+        if name not in self._created:
+            self._created.append(name)
         config = api.StreamConfig(name=name, subjects=[subject], storage=_STORAGE[storage], num_replicas=replicas)
         about = f"a stream with {replicas} {'replica' if replicas == 1 else 'replicas'} in {storage}"
         self._ask(lambda: self._connection.do(self._stream().add_stream(config), CHANGE_TIMEOUT_S), about)
@@ -177,8 +177,8 @@ class JetStreams:
             self._ask(
                 lambda: self._connection.do(self._stream().delete_stream(name), CHANGE_TIMEOUT_S), f"stream {name}"
             )
-        if name in self._ours:
-            self._ours.remove(name)
+        if name in self._created:
+            self._created.remove(name)
 
     def close(self) -> None:
         """Ends the connection; streams that were not deleted stay."""

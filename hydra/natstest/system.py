@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from hydra.client.server_interface import may_be_there
+from hydra.client.server_interface import may_listen
 from hydra.client.tls import AccessError
 from hydra.errors import ServerError, StepError, UsageError
 from hydra.events.warnings import AddressesSilent, AdvertisedSilent, CleanupFailed, EarlierCleanup
@@ -124,7 +124,7 @@ def greeting(server: str) -> dict[str, Any]:
 
 
 EVERY_S: Final = 1.0
-GONE_AFTER_S: Final = 3.0
+SILENT_AFTER_S: Final = 3.0
 _ANSWER_WITHIN_S: Final = 1.0
 _LONGEST_PART: Final = 100
 """The maximum number of characters of a run's name in the names of its streams."""
@@ -145,8 +145,8 @@ class NatsSystem(ServerSystem):
 
     def __init__(self, scenario: Scenario, *, deploy: bool = False, is_local: bool = True) -> None:
         self._spec = spec_of(scenario)
-        theirs = ",".join(each.endpoint for each in addresses(self._spec))
-        super().__init__(scenario, theirs, deploy=deploy, is_local=is_local, tls=self._spec.tls)
+        users = ",".join(each.endpoint for each in addresses(self._spec))
+        super().__init__(scenario, users, deploy=deploy, is_local=is_local, tls=self._spec.tls)
         self._reached: NatsAccess | None = None  # how the user's servers let clients in
         self._streams: JetStreams | None = None
         self._registry: StreamRegistry | None = None  # of the streams on the user's servers
@@ -159,7 +159,7 @@ class NatsSystem(ServerSystem):
         if self._scenario.client == "native":
             environment = _ONLY_NAMED_CAS if self._has_tls or self._spec.ca_file else {}
             return Program(command("nats", role, self._scenario.native, tls=self._demands_tls()), environment)
-        login = self._known_access().login if self._theirs else None
+        login = self._known_access().login if self._users else None
         libraries = ("nats-py", *(_SIGNING if login and login.seed else ()))
         return Program.of_module("hydra.natstest.nats_py", kind_of("nats", role), libraries=libraries)
 
@@ -176,10 +176,10 @@ class NatsSystem(ServerSystem):
                 stream, subject = f"{stream}-topics", f"{subject}-topics"
             first = self._first(stream, f"{subject}.*" if settings.topics > 1 else subject, own.storage)
         self._stream = stream
-        told = {name: value for name, value in settings.system.items() if name not in _OF_STREAMS}
+        step = {name: value for name, value in settings.system.items() if name not in _OF_STREAMS}
         where = {"servers": self._access.servers, "subject": subject, "stream": stream, "first": first}
         access = {"login": self._access.login, "tls": self._access.tls}
-        return {**told, **where, **{name: msgspec.to_builtins(each) for name, each in access.items() if each}}
+        return {**step, **where, **{name: msgspec.to_builtins(each) for name, each in access.items() if each}}
 
     def _first(self, stream: str, subject: str, storage: str) -> int:
         """The sequence of the stream's next message; the stream is made if it does not exist yet."""
@@ -188,14 +188,14 @@ class NatsSystem(ServerSystem):
             if self._registry is not None:
                 self._registry.add(stream)
             try:
-                self._asked(lambda: streams.create(stream, subject, storage, self._spec.replicas))
+                self._answered(lambda: streams.create(stream, subject, storage, self._spec.replicas))
             except StepError as e:
-                if self._theirs and isinstance(e.__cause__, RefusedStreamError):
+                if self._users and isinstance(e.__cause__, RefusedStreamError):
                     raise UsageError(e.what, "lower nats.replicas, or make room on the servers") from None
                 raise
         else:
             streams.forget(stream, self._began[stream])
-        first = self._asked(lambda: streams.last(stream)) + 1
+        first = self._answered(lambda: streams.last(stream)) + 1
         self._began[stream] = first
         return first
 
@@ -203,9 +203,9 @@ class NatsSystem(ServerSystem):
         """The stream's last sequence; None in core mode, in which only the servers are checked."""
         streams, stream = self._opened(), self._stream
         if not stream:
-            self._asked(lambda: streams.reach(jetstream=False))
+            self._answered(lambda: streams.reach(jetstream=False))
             return None
-        return msgspec.to_builtins(NatsEnd(last=self._asked(lambda: streams.last(stream))))  # type: ignore[no-any-return]
+        return msgspec.to_builtins(NatsEnd(last=self._answered(lambda: streams.last(stream))))  # type: ignore[no-any-return]
 
     def proof(self, settings: Settings) -> Hashable:
         """The servers, and all settings except a publisher's: if one changes, a subscriber subscribes again."""
@@ -217,7 +217,7 @@ class NatsSystem(ServerSystem):
         if NatsSettings.of(settings).mode == "core" or not self._stream:
             return None
         streams, stream = self._opened(), self._stream
-        return self._asked(lambda: streams.last(stream))
+        return self._answered(lambda: streams.last(stream))
 
     def _opened(self) -> JetStreams:
         if self._streams is None:
@@ -259,14 +259,14 @@ class NatsSystem(ServerSystem):
 
     def _demands_tls(self) -> bool:
         """Whether clients use TLS."""
-        return self._known_access().tls is not None if self._theirs else self._has_tls
+        return self._known_access().tls is not None if self._users else self._has_tls
 
     def _reach(self) -> None:
         self._let_in()
         with contextlib.closing(JetStreams(self._access)) as streams:
             try:
                 version = streams.reach(jetstream=self._needs_streams())
-                examine(streams, self._scenario, self._theirs, jetstream=self._needs_streams())
+                examine(streams, self._scenario, self._users, jetstream=self._needs_streams())
             except ServerError as e:
                 raise UsageError(e.what, e.remedy) from None
         self._check_filters(version)
@@ -318,13 +318,13 @@ class NatsSystem(ServerSystem):
     def _connect(self) -> None:
         """Connects, and removes what a killed run left on the user's servers; a step makes the streams it needs."""
         self._began = {}
-        if self._theirs and self._reached is None:
+        if self._users and self._reached is None:
             self._let_in()
         self._streams = JetStreams(self._access, self._wait)
         self._version = self._streams.reach(jetstream=self._needs_streams())
         self._check_filters(self._version)
         self._watch()
-        if self._theirs:
+        if self._users:
             self._remove_earlier(self._streams)
 
     def _remove_earlier(self, streams: JetStreams) -> None:
@@ -339,7 +339,7 @@ class NatsSystem(ServerSystem):
                 self._warnings.append(EarlierCleanup("a stream", f"removed {stream}"))
 
     def _observed(self) -> ServerMonitor | None:
-        return ServerMonitor(self._address.split(",")) if self._theirs else None
+        return ServerMonitor(self._address.split(",")) if self._users else None
 
     def _return(self) -> None:
         """Connects again; streams are made again, because a stream in memory may be lost with its server."""
@@ -371,7 +371,7 @@ class NatsSystem(ServerSystem):
         if streams is None:
             return
         with contextlib.closing(streams):
-            for stream in streams.ours if self._theirs else ():
+            for stream in streams.created if self._users else ():
                 try:
                     streams.delete(stream)
                 except ServerError:
@@ -393,7 +393,7 @@ class ServerMonitor:
     def __init__(self, servers: Sequence[str]) -> None:
         self._servers = tuple(servers)
         self._addresses = [host_and_port(server) for server in servers]
-        self._gone = ""
+        self._failure = ""
         self._closed = threading.Event()
         self._thread = WorkerThread()
         self._thread.submit(self._run)
@@ -403,7 +403,7 @@ class ServerMonitor:
 
         The text stays when servers are back, because data may be lost.
         """
-        return self._gone
+        return self._failure
 
     def close(self) -> None:
         """Ends the monitor; the thread ends soon by itself."""
@@ -413,8 +413,8 @@ class ServerMonitor:
     def _run(self) -> None:
         heard = time.monotonic()
         while not self._closed.wait(EVERY_S):
-            if any(may_be_there(*address, _ANSWER_WITHIN_S) for address in self._addresses):
+            if any(may_listen(*address, _ANSWER_WITHIN_S) for address in self._addresses):
                 heard = time.monotonic()
-            elif time.monotonic() - heard >= GONE_AFTER_S:
-                self._gone = f"NATS at {','.join(self._servers)} does not answer any more"
+            elif time.monotonic() - heard >= SILENT_AFTER_S:
+                self._failure = f"NATS at {','.join(self._servers)} does not answer any more"
                 return

@@ -34,7 +34,7 @@ class SelectedEngine:
         run: str,
         out: Path,
         programs: Callable[[], Sequence[Program]],
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
     ) -> AbstractContextManager[Engine]:
         """The engine for a run, closed at the end.
 
@@ -43,12 +43,12 @@ class SelectedEngine:
             run: the run's name.
             out: the run directory.
             programs: the programs of the groups that will be launched; see :class:`~hydra.engine.interface.Opening`.
-            tell: prints a line for the user; see there.
+            notify: prints a line for the user; see there.
 
         Raises:
             UsageError, ClusterError, MissingDependencyError: the engine cannot be used.
         """
-        return self.spec.open(Opening(self.master, agents, self.settings, run, out, programs, tell))
+        return self.spec.open(Opening(self.master, agents, self.settings, run, out, programs, notify))
 
     def agents(self, declared: Sequence[Agent]) -> list[Agent]:
         """The agents with their free resources; registers nothing.
@@ -89,8 +89,8 @@ def choose(master: str | None, config: Path | None, flags: Mapping[str, object] 
         for flag in other.all_flags:
             if flag.name not in own and given.get(str(flag.name)) is not None:
                 owners.setdefault(flag.opts[0], []).append(other.masters)
-    for name, theirs in owners.items():
-        raise UsageError(f"{name} is for another --master: {', or '.join(theirs)}", f"name one, or leave out {name}")
+    for name, names in owners.items():
+        raise UsageError(f"{name} is for another --master: {', or '.join(names)}", f"name one, or leave out {name}")
     settings = {name: load_engine(name, config, own if name == spec.name else None) for name in engines()}
     return SelectedEngine(master, spec, settings[spec.name])
 

@@ -290,10 +290,10 @@ def refuse_address(host: str, port: int) -> None:
     import socket
 
     try:
-        with socket.socket(family_of(host, port), socket.SOCK_STREAM) as it:
+        with socket.socket(family_of(host, port), socket.SOCK_STREAM) as socket_:
             # The server sets it, too: a connection that has just ended does not block the port.
-            it.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            it.bind((host, port))
+            socket_.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            socket_.bind((host, port))
     except UnicodeError as e:  # the text cannot be a host's name
         raise cannot_listen(host, port, OSError(0, "this text cannot be the name of a host")) from e
     except OSError as e:

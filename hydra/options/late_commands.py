@@ -31,7 +31,7 @@ class Command(GroupedHelpCommand):
             flag = flag_behind(params, ctx.params, e)
             if not flag:
                 raise
-            raise e.said_of(flag, flags_by_name(params)) from e
+            raise e.naming(flag, flags_by_name(params)) from e
 
 
 class CommandGroup(GroupedHelpCommand, click.Group):

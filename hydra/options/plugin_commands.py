@@ -71,12 +71,14 @@ def add_flags(command: click.Command, context: click.Context) -> None:
     # A command that requires --master is an engine's own.
     of_any = not any(option.name == "master" and option.required for option in options)
     brought = {name: _flags_for(names, spec, of_any=of_any) for name, spec in engines().items()}
-    theirs = [flag for flags in brought.values() for flag in flags]
-    for flag in theirs:
+    brought_flags = [flag for flags in brought.values() for flag in flags]
+    for flag in brought_flags:
         put(flag, CLUSTER)
     for engine, flags in brought.items():
         for flag in flags:
-            if any(option in theirs and (option.name, option.opts) == (flag.name, flag.opts) for option in options):
+            if any(
+                option in brought_flags and (option.name, option.opts) == (flag.name, flag.opts) for option in options
+            ):
                 continue
             if any(set(flag.opts) & set(option.opts) or flag.name == option.name for option in options):
                 raise _taken(engine, f"flag {flag.opts[0]} of hydra {command.name}")

@@ -258,8 +258,8 @@ class ScenarioArgumentCommand(LateCommand):
         """The command's own parameters, and the flags of the scenario if it is known."""
         own = super().get_params(ctx)
         taken = {name for param in own for name in (param.name, *param.opts)}
-        theirs = [each for each in ctx.meta.get(_FLAGS, ()) if not taken & {each.name, *each.opts}]
-        return [*theirs, *own]
+        added = [each for each in ctx.meta.get(_FLAGS, ()) if not taken & {each.name, *each.opts}]
+        return [*added, *own]
 
 
 class _Subject(NamedTuple):
@@ -310,13 +310,13 @@ def _flags_of(its: _Subject) -> list[click.Option]:
     kind = kind_with(its.sweep)
     if its.experiment:
         own = flags(experiment_flags, flags_of_experiments(its.system, ""))
-        theirs = system_flags(its.system, experiment=True)
+        system_part = system_flags(its.system, experiment=True)
     else:
         published = [published_flag] if its.published else []
         own = flags(sweep_flags, *published, duration_flag, kind_flags(kind.key))
-        theirs = system_flags(its.system, varied=dict.fromkeys(its.varied, ""))
-    made = params_of(LateCommand("", flags=flags(own, grouped(SYSTEM, theirs))))
-    beside = [
+        system_part = system_flags(its.system, varied=dict.fromkeys(its.varied, ""))
+    made = params_of(LateCommand("", flags=flags(own, grouped(SYSTEM, system_part))))
+    others = [
         param
         for command in _commands_of(its)
         for param in params_of(command)
@@ -328,7 +328,7 @@ def _flags_of(its: _Subject) -> list[click.Option]:
             and (kind.decided or group_of(param) != SEARCH)
         )
     ]
-    found = first_of([*made, *beside])
+    found = first_of([*made, *others])
     return [each for each in found if isinstance(each, click.Option) and group_of(each) not in OF_RUNS]
 
 
@@ -364,15 +364,15 @@ def _scenario_among(args: Sequence[str], own: Sequence[click.Parameter]) -> str:
 
     flags = {opt: param for param in own for opt in param.opts if isinstance(param, click.Option)}
     words: list[str] = []
-    it = iter(args)
-    for word in it:
+    rest = iter(args)
+    for word in rest:
         if word == "--":
-            words += it
+            words += rest
         elif word.startswith("-") and len(word) > 1:
             name, equals, _ = word.partition("=")
             flag = flags.get(name)
             if flag is not None and not flag.is_flag and not equals:
-                next(it, None)
+                next(rest, None)
         else:
             words.append(word)
     return next((word for word in words if is_scenario(word)), words[0] if words else "")

@@ -145,41 +145,41 @@ def _settings(table: str, noun: type | None) -> Sequence[_Found]:
     return [_Found(table, each.name, setting_of(each), hints[each.name], each.default, each) for each in fields(noun)]
 
 
-def _flag(it: _Found, *names: str, spec: SystemSpec | None = None, **attributes: Any) -> _Flag:
+def _flag(found: _Found, *names: str, spec: SystemSpec | None = None, **attributes: Any) -> _Flag:
     from hydra.config.needs import as_flags, needs_of
     from hydra.model import flag_names
 
-    kind: dict[str, Any] = {"is_flag": True, "default": None} if it.hint is bool else {"type": _kind(it)}
-    needs = [text for need in needs_of(spec, it.table, it.of) if "--" in (text := as_flags(spec, need))]
-    own = {**kind, "help": it.about.help, "metavar": it.about.metavar or None, "needs": needs, **attributes}
+    kind: dict[str, Any] = {"is_flag": True, "default": None} if found.hint is bool else {"type": _kind(found)}
+    needs = [text for need in needs_of(spec, found.table, found.of) if "--" in (text := as_flags(spec, need))]
+    own = {**kind, "help": found.about.help, "metavar": found.about.metavar or None, "needs": needs, **attributes}
     if isinstance(own.get("type"), Duration):
         own["help"] = own["type"].with_unit(str(own["help"]))
-    return keyed(*(names or flag_names(it.of)), key=f"{it.table}.{it.name}".lstrip("."), **own)
+    return keyed(*(names or flag_names(found.of)), key=f"{found.table}.{found.name}".lstrip("."), **own)
 
 
-def _kind(it: _Found) -> Any:
+def _kind(found: _Found) -> Any:
     """The click type of the flag's value."""
     from hydra.model import Rate
 
-    if it.about.unit:
-        return _BY_UNIT[it.about.unit]
-    if it.hint in (Rate, Rate | None):
+    if found.about.unit:
+        return _BY_UNIT[found.about.unit]
+    if found.hint in (Rate, Rate | None):
         return RATE
-    hint = get_args(it.hint)[0] if NoneType in get_args(it.hint) else it.hint
+    hint = get_args(found.hint)[0] if NoneType in get_args(found.hint) else found.hint
     if get_origin(hint) is Literal:
         words = get_args(hint)
         return click.Choice(words) if isinstance(words[0], str) else WholeNumberRange(min(words), max(words))
     if get_origin(hint) is tuple:
         return COUNTS
-    if hint is int and _of_bytes(it):
+    if hint is int and _of_bytes(found):
         return BYTE_COUNT
     return {int: WHOLE_NUMBER, float: NUMBER, str: WORD}[hint]
 
 
-def _of_bytes(it: _Found) -> bool:
+def _of_bytes(found: _Found) -> bool:
     from hydra.config.written_amounts import is_of_bytes
 
-    return is_of_bytes(it.of)
+    return is_of_bytes(found.of)
 
 
 # --- of clients -------------------------------------------------------------------------------------------------------

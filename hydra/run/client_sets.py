@@ -100,8 +100,8 @@ def subscription_map(subscribers: BitMap, publishers: Sequence[int], *, one: boo
     if not one or len(publishers) == 1:
         return [(publishers, subscribers)] if subscribers else []
     ids = array(subscribers)
-    theirs = publisher_of(ids, publishers)
-    found = (((publisher,), bitmap(ids[theirs == publisher].tolist())) for publisher in publishers)
+    publishers_ = publisher_of(ids, publishers)
+    found = (((publisher,), bitmap(ids[publishers_ == publisher].tolist())) for publisher in publishers)
     return [(publisher, listeners) for publisher, listeners in found if listeners]
 
 

@@ -44,7 +44,7 @@ class CommandExchange:
         timeout_s: float,
         look: Callable[[], None] = lambda: None,
         *,
-        told: bool = False,
+        is_sent: bool = False,
         margin_s: float = 0.0,
         every_s: float = RESEND_EVERY_S,
     ) -> BitMap:
@@ -55,21 +55,21 @@ class CommandExchange:
             answered: returns the clients that have answered so far; other clients may be among them.
             timeout_s: the time limit in seconds.
             look: called repeatedly during the wait; an exception from it ends the wait.
-            told: whether the commands have been sent once already.
+            is_sent: whether the commands have been sent once already.
             margin_s: the wait continues for at least this many seconds after the last new answer.
             every_s: the seconds between two resends to clients that have not answered.
 
         Returns the clients that have neither answered in time nor died.
         """
         deployment = self._deployment
-        required = _everybody(shares)
+        required = _recipients(shares)
         longest = max((len(encode(command)) for _, command in shares), default=1)
         connections = [ids for _, ids in self._run.controller.roster.identities(required)]
         outstanding = CommandRetry(
             connections, self._run.now_s(), timeout_s, margin_s=margin_s, every_s=every_s, command_bytes=longest
         )
-        if not told:
-            self._tell(shares, required)
+        if not is_sent:
+            self._send(shares, required)
 
         def done() -> bool:
             deployment.watch()
@@ -79,15 +79,15 @@ class CommandExchange:
                 return True
             outstanding.heard(len(answers), now_s)
             if again := outstanding.due(answers, deployment.died, now_s):
-                self._tell(shares, again)
+                self._send(shares, again)
             return outstanding.expired(now_s)
 
         self._run.controller.wait_until(done, math.inf)
         return required - answered() - deployment.died
 
-    def _tell(self, shares: Shares, clients: BitMap) -> None:
+    def _send(self, shares: Shares, clients: BitMap) -> None:
         for ids, command in shares:
-            self._run.controller.tell(ids & clients, command)
+            self._run.controller.send_to(ids & clients, command)
 
     def require(
         self,
@@ -97,30 +97,32 @@ class CommandExchange:
         what: str,
         timeout_s: float,
         *,
-        told: bool = False,
+        is_sent: bool = False,
     ) -> None:
         """Sends these clients their commands and waits until all living ones have answered.
 
         Raises:
             StepError: a client did not answer or reported an error, or the system under test failed.
         """
-        asked = _everybody(shares)
+        clients = _recipients(shares)
 
         def look() -> None:
             for client, text in self._run.controller.roster.answers.errors.items():
-                if client in asked:
+                if client in clients:
                     limit = LOCAL_LIMITS.get(local_limit_in(text))
                     raise StepError(f"client {client}: {text}", f"on its host, {limit.remedy}" if limit else "")
             self.check_system()
 
-        self.evict_unanswered(self.ask(shares, answered, timeout_s, look, told=told), len(asked), who, what, timeout_s)
+        self.evict_unanswered(
+            self.ask(shares, answered, timeout_s, look, is_sent=is_sent), len(clients), who, what, timeout_s
+        )
 
-    def evict_unanswered(self, missing: BitMap, asked: int, who: str, what: str, timeout_s: float) -> None:
+    def evict_unanswered(self, missing: BitMap, count: int, who: str, what: str, timeout_s: float) -> None:
         """Evicts the clients that have not answered, and raises StepError if there are any."""
         if missing:
             self._deployment.evict(missing)
             raise StepError(
-                f"{len(missing)} of {asked} {who} did not {what} within {timeout_s:g} s: {id_ranges(missing)}"
+                f"{len(missing)} of {count} {who} did not {what} within {timeout_s:g} s: {id_ranges(missing)}"
             )
 
     def check_system(self) -> None:
@@ -134,7 +136,7 @@ class CommandExchange:
             raise StepError(f"publisher {dead.min()} died")
 
 
-def _everybody(shares: Shares) -> BitMap:
+def _recipients(shares: Shares) -> BitMap:
     return BitMap().union(*(ids for ids, _ in shares))
 
 

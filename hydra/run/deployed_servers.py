@@ -15,7 +15,7 @@ from hydra.client.server_interface import accepts
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.resource_needs import group_files
 from hydra.control.controller import Controller
-from hydra.engine.interface import GONE, where_it_runs
+from hydra.engine.interface import ENDED_STATES, with_real_agent
 from hydra.engine.pinning import pin_environment
 from hydra.errors import ServerError
 from hydra.events.run_events import Launched, ServerExit, ServerKilled, ServersRestarted, ServersUp
@@ -173,11 +173,11 @@ class DeployedServers:
         self._run.controller.quit(BitMap(self._ids))
         self._run.engine.kill(list(self._launches))
 
-        def gone() -> bool:
+        def all_ended() -> bool:
             self._ended()
             return not self._launches
 
-        self._starting.wait(gone, _STOP_WITHIN_S)
+        self._starting.wait(all_ended, _STOP_WITHIN_S)
         for group in self._launches:
             self._run.events.ignore(group)
         self._launches.clear()
@@ -190,15 +190,15 @@ class DeployedServers:
         roster.begin(0)
         self._launch()
 
-        def there() -> bool:
+        def all_ready() -> bool:
             ready = len(BitMap(self._ids) & roster.answers.ready)
             self._starting.doing = f"{ready} of {len(self._ids)} dialled in"
             return ready == len(self._ids)
 
-        self._await(there, deadline, "dial in")
+        self._await(all_ready, deadline, "dial in")
         self.versions = roster.hello(FIRST_ID).versions
         endpoints = self._endpoints = [roster.answers.endpoints[client] for client in self._ids]
-        self._joins = {c: Join(system=told) for c, told in zip(self._ids, cluster.join(endpoints), strict=True)}
+        self._joins = {c: Join(system=message) for c, message in zip(self._ids, cluster.join(endpoints), strict=True)}
         address = cluster.address(endpoints)
         due_s = 0.0
         with contextlib.closing(WorkerThread()) as background:
@@ -210,7 +210,7 @@ class DeployedServers:
                 if time.monotonic() >= due_s:
                     due_s = time.monotonic() + RESEND_EVERY_S
                     for client, command in self._joins.items():
-                        self._run.controller.tell(BitMap([client]), command)
+                        self._run.controller.send_to(BitMap([client]), command)
                 return answers()
 
             self._starting.doing = "not yet one cluster" if len(endpoints) > 1 else "no answer yet"
@@ -275,8 +275,8 @@ class DeployedServers:
         events = self._run.events.take(self._launches)
         for event in events:
             if event.state == "running":
-                self._launches[event.group] = where_it_runs(self._launches[event.group], event)
-        return [(self._launches.pop(event.group), event) for event in events if event.state in GONE]
+                self._launches[event.group] = with_real_agent(self._launches[event.group], event)
+        return [(self._launches.pop(event.group), event) for event in events if event.state in ENDED_STATES]
 
     def _fail(self, why: str) -> None:
         if not self._failure:
@@ -315,7 +315,7 @@ class _Restart:
         self._due_s = 0.0
         self._background = WorkerThread()
         self._answers: Callable[[], bool] | None = None
-        self._tell(self._halt)
+        self._send(self._halt)
 
     def begin(self) -> None:
         """Lets the server start again; the command is sent once its group has acknowledged the end."""
@@ -326,7 +326,7 @@ class _Restart:
         is_due = time.monotonic() >= self._due_s
         if self._server not in self._controller.roster.answers.acked(self._halt.number):
             if is_due:
-                self._tell(self._halt)
+                self._send(self._halt)
             return False
         if not self._begun:
             return False
@@ -335,7 +335,7 @@ class _Restart:
             self._answers = self._background.repeated(self._is_up)
             is_due = True
         if is_due:
-            self._tell(self.join)
+            self._send(self.join)
         return self._answers()
 
     def close(self) -> None:
@@ -346,6 +346,6 @@ class _Restart:
         # A cluster may name a dead server as its member for some seconds.
         return accepts(self._host, self._port) and self._up()
 
-    def _tell(self, command: Join | Halt) -> None:
+    def _send(self, command: Join | Halt) -> None:
         self._due_s = time.monotonic() + RESEND_EVERY_S
-        self._controller.tell(BitMap([self._server]), command)
+        self._controller.send_to(BitMap([self._server]), command)

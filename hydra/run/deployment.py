@@ -10,7 +10,7 @@ from pyroaring import BitMap
 from hydra.config.resource_needs import group_files
 from hydra.control.roster import ProcessExit
 from hydra.engine.group_sizing import split
-from hydra.engine.interface import GONE, where_it_runs
+from hydra.engine.interface import ENDED_STATES, with_real_agent
 from hydra.engine.pinning import pin_environment
 from hydra.errors import ClusterError, ReadinessError
 from hydra.events.run_events import (
@@ -31,7 +31,7 @@ from hydra.wire.protocol_constants import EXIT_DISMISSED, RESEND_EVERY_S
 
 _RELAUNCHES: Final = 3
 """How often a client that died, or did not connect, is replaced before the run gives up."""
-_PATIENCE: Final = 0.25
+_SHARE_OF_TIMEOUT: Final = 0.25
 """Missing clients are replaced if no client connects for this share of ``ready_timeout_s``."""
 
 
@@ -97,11 +97,11 @@ class Deployment:
             for client in exit_.ids:
                 self._ended(client, exit_)
         for event in self._run.events.take(self.launches):
-            if event.state in GONE:
+            if event.state in ENDED_STATES:
                 self._group_ended(event)
             elif event.state == "running":
                 self._started.add(event.group)
-                self.launches[event.group] = where_it_runs(self.launches[event.group], event)
+                self.launches[event.group] = with_real_agent(self.launches[event.group], event)
 
     def begin_step(self) -> None:
         """Starts to count ``deaths`` for the next step; clients that are not connected now count as dead in it."""
@@ -168,9 +168,9 @@ class Deployment:
     def evict(self, clients: BitMap, why: str = "did not answer") -> None:
         """Has the processes of these clients killed; their groups replace them."""
         roster = self._run.controller.roster
-        for group, asked in self._homes.parts(clients):
+        for group, members in self._homes.parts(clients):
             # All clients of a process end with it.
-            ids = self._homes.of(group) & asked.union(*map(roster.process, asked & roster.present()))
+            ids = self._homes.of(group) & members.union(*map(roster.process, members & roster.present()))
             self._run.journal.note(Evicted(group, ids, why))
             self._evicted |= {client: roster.incarnation(client) for client in ids}
             self._renewed |= ids
@@ -288,7 +288,7 @@ class Deployment:
         """Waits until every client and every relay is connected; False if some must be launched again first."""
         required = self._required()
         roster = self._run.controller.roster
-        patience_s = self._run.scenario.ready_timeout_s * _PATIENCE
+        limit_s = self._run.scenario.ready_timeout_s * _SHARE_OF_TIMEOUT
         heard: tuple[int, ...] = ()
 
         def hellos() -> tuple[int, ...]:
@@ -302,15 +302,15 @@ class Deployment:
         def all_launched() -> bool:
             return len(self._homes.everyone) == len(required)  # it holds no other clients
 
-        def all_there() -> bool:
+        def all_present() -> bool:
             return len(roster.present()) >= len(required) and not self._missing(required)
 
         def something_new() -> bool:
             self.watch()
             self._evict_again()
-            return not all_launched() or hellos() != heard or all_there()
+            return not all_launched() or hellos() != heard or all_present()
 
-        while all_launched() and not all_there():
+        while all_launched() and not all_present():
             left_s = deadline - self._run.now_s()
             if left_s <= 0:
                 missing = self._missing(required)
@@ -321,7 +321,7 @@ class Deployment:
                 )
             heard = hellos()
             look()
-            if not self._run.controller.wait_until(something_new, min(left_s, patience_s)) and left_s > patience_s:
+            if not self._run.controller.wait_until(something_new, min(left_s, limit_s)) and left_s > limit_s:
                 self._replace(self._missing(required))
         look()
         return all_launched()
@@ -384,11 +384,11 @@ class Deployment:
                 del self._causes_awaited[client]
                 self._died(self.died & BitMap([client]), end_of(exit_.status))
                 return  # its death is recorded already
-        ours = client in self._evicted
+        is_evicted = client in self._evicted
         self._evicted.pop(client, None)
         if not exit_.present and client in self._run.controller.roster.present():
             return  # its replacement is connected
-        if exit_.present or not ours:
+        if exit_.present or not is_evicted:
             self._died(BitMap([client]), end_of(exit_.status))
             self._relaunches[client] += not exit_.replaced
             self._last_end = cause(exit_.pid, exit_.status)

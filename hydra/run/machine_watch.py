@@ -114,10 +114,10 @@ class MachineWatch:
         if not new:
             return False
         self._seen.update(new)
-        texts = self._asked(controller, new, RECORD_FILES)
+        texts = self._texts(controller, new, RECORD_FILES)
         for host in texts:
             self._groups |= dict.fromkeys(group_files(texts[host].texts))
-        more = self._asked(controller, texts, self._group_files)
+        more = self._texts(controller, texts, self._group_files)
         for host in texts:
             both = {**texts[host].texts, **(more[host].texts if host in more else {})}
             name = _name(controller, host)
@@ -187,7 +187,7 @@ class MachineWatch:
         """The files of the control groups of all other hosts."""
         return tuple(self._groups)[:_MOST_GROUPS]
 
-    def _asked(
+    def _texts(
         self, controller: Controller, hosts: Iterable[HostKey], files: Sequence[str]
     ) -> Mapping[HostKey, KernelTexts]:
         """The texts of these files on each of these hosts that answers in time."""
@@ -263,8 +263,8 @@ def _reading(answer: KernelTexts, listed: KernelTexts | None, relays: Sequence[H
     processes = processes_of(listed.texts)
     servers = [hello.pid for hello in relays if hello.role == "server"]
     parents = [processes[hello.pid].parent for hello in relays if hello.role != "server" and hello.pid in processes]
-    ours = frozenset(descendants(processes, (*servers, *parents)))
-    return MachineReading(listed.time_ns, answer.texts, processes, ours)
+    own = frozenset(descendants(processes, (*servers, *parents)))
+    return MachineReading(listed.time_ns, answer.texts, processes, own)
 
 
 def _activity(
@@ -299,7 +299,7 @@ def _between(first: MachineReading, last: MachineReading) -> tuple[float, dict[s
     seconds = (last.time_ns - first.time_ns) / 1e9
     if first.processes is None or last.processes is None:
         return seconds, None
-    used = used_by_others(first.processes, last.processes, first.ours | last.ours)
+    used = used_by_others(first.processes, last.processes, first.own | last.own)
     return seconds, {name: round(used_s, 2) for name, used_s in used.items()}
 
 

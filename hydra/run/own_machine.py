@@ -26,13 +26,13 @@ class MachineReading:
         time_ns: CLOCK_MONOTONIC of the host.
         texts: the texts of the kernel's files, without those of processes.
         processes: the processes that may be no part of the run; None if they are not known.
-        ours: the processes of the run.
+        own: the processes of the run.
     """
 
     time_ns: int
     texts: Texts
     processes: Processes | None
-    ours: frozenset[int]
+    own: frozenset[int]
 
 
 class OwnMachine:
@@ -46,7 +46,7 @@ class OwnMachine:
     def __init__(self, root: Path = Path("/"), pid: int | None = None) -> None:
         self._root = root
         self._pid = os.getpid() if pid is None else pid
-        self._ours: frozenset[int] = frozenset()
+        self._own: frozenset[int] = frozenset()
         self._others = ProcessTable(root)
         self._groups: tuple[str, ...] | None = None
 
@@ -66,12 +66,12 @@ class OwnMachine:
         time_ns = time.monotonic_ns()
         present = {int(name) for name in os.listdir(self._root / "proc") if name.isdigit()}  # noqa: PTH208  # thousands
         # Thousands of own processes are read once: whatever descends from them is known by its parent.
-        self._ours &= present
-        processes = self._others.read(present, present - self._ours)
+        self._own &= present
+        processes = self._others.read(present, present - self._own)
         roots = self._roots(groups or {}, processes)
-        self._ours |= descendants(processes, (self._pid, *roots, *servers, *self._ours)) & present
+        self._own |= descendants(processes, (self._pid, *roots, *servers, *self._own)) & present
         texts = read_texts((*files, *HEAT_FILES, *self._groups), FILE_BYTES, self._root)
-        return MachineReading(time_ns, texts, processes, self._ours)
+        return MachineReading(time_ns, texts, processes, self._own)
 
     def _roots(self, groups: Mapping[int, str], processes: Processes) -> Iterator[int]:
         """The first process of each group: the parent of a relay forks the clients, a server has no such parent.
@@ -79,7 +79,7 @@ class OwnMachine:
         In a container the ids are others. So only a process counts whose command line has the name of its group.
         """
         for pid, group in groups.items():
-            if pid in self._ours or pid not in processes:
+            if pid in self._own or pid not in processes:
                 continue
             parent = processes[pid].parent
             yield from (each for each in (pid, parent) if group in self._command_line(each))

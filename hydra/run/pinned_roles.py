@@ -14,7 +14,7 @@ from hydra.model import APART, GroupRole, MachineRecord, RoleSpec, Scenario, Ser
 
 def is_apart(resolved: ResolvedScenario) -> bool:
     """Whether a role of a scenario shares no core with the others."""
-    return any(it.pin == APART for it in roles_of(resolved).values())
+    return any(role.pin == APART for role in roles_of(resolved).values())
 
 
 def roles_of(resolved: ResolvedScenario) -> dict[GroupRole, RolePin]:
@@ -39,7 +39,7 @@ def pinned_scenario(
         UsageError: the machine does not have these CPUs, or not enough cores.
     """
     roles = roles_of(resolved)
-    if not any(it.pin for it in roles.values()):
+    if not any(role_pin.pin for role_pin in roles.values()):
         return resolved, {}
     cpus = cpus_of_roles(roles, machine)
     return replace(resolved, scenario=_with_pins(resolved.scenario, cpus)), cpus
@@ -68,8 +68,8 @@ def unkept_pin(
         roles: the roles of the run.
         hosts: the name of each host, its record as one of the run's processes there read it, and the roles there.
     """
-    for name, record, there in hosts:
-        pins = {role: it.pin for role, it in roles.items() if role in there}
+    for name, record, on_host in hosts:
+        pins = {role: processes.pin for role, processes in roles.items() if role in on_host}
         # A host of one role needs no CPUs of its own: the role shares no core with the others.
         if record.allowed is None or record.cpus is None or not all(pins.values()) or list(pins.values()) == [APART]:
             continue

@@ -31,7 +31,7 @@ class ResolvedCommand:
     """A resolved command, which does not depend on the host that carries it out.
 
     Attributes:
-        kind: the kind of measurement (``cli/handed_over.py``).
+        kind: the kind of measurement (``cli/resolved_command.py``).
         scenarios: the scenarios by name: one, or each side of a comparison; the first part of an experiment.
         replaced: the values that the command replaces in each scenario, by dotted key.
         flags: the flags for the display of results, by name (``options.shown``).
@@ -94,9 +94,9 @@ def run_elsewhere(
     if engine.spec.relocate is None:
         return
     shipment = partial(_shipment, command, engine, cluster)
-    asked = Relocation(engine.master, engine.settings, sys.argv[1:], out, resumed, command.flags, shipment)
+    relocation = Relocation(engine.master, engine.settings, sys.argv[1:], out, resumed, command.flags, shipment)
     with Redactor.of_runs(command.scenarios.values(), *engine.secrets()).in_errors():
-        code = engine.spec.relocate(asked)
+        code = engine.spec.relocate(relocation)
     if code is not None:
         sys.exit(code)
 
@@ -106,20 +106,20 @@ def _shipment(
 ) -> Shipment:
     paths = dict.fromkeys(command.files().values())
     copies = {path: f"{folder}/{number}/{_ODD.sub('_', Path(path).name)}" for number, path in enumerate(paths)}
-    there = command.with_files(copies)
+    shipped = command.with_files(copies)
     order = {
         "engine": engine.spec.name,
         "master": master,
         "settings": engine.settings,
         "cluster": cluster,
-        "kind": there.kind,
-        "scenarios": {name: as_stored(each.scenario) for name, each in there.scenarios.items()},
-        "default_constraints": {name: sorted(each.default_constraints) for name, each in there.scenarios.items()},
-        "replaced": there.replaced,
-        "flags": there.flags,
-        "experiment": there.experiment,
-        "order": there.order,
-        "sides": there.sides,
+        "kind": shipped.kind,
+        "scenarios": {name: as_stored(each.scenario) for name, each in shipped.scenarios.items()},
+        "default_constraints": {name: sorted(each.default_constraints) for name, each in shipped.scenarios.items()},
+        "replaced": shipped.replaced,
+        "flags": shipped.flags,
+        "experiment": shipped.experiment,
+        "order": shipped.order,
+        "sides": shipped.sides,
     }
     # Compressed, because compared scenarios differ in few words, and a recorded load is long.
     return Shipment(lzma.compress(json.dumps(msgspec.to_builtins(order)).encode()), copies)
@@ -127,18 +127,18 @@ def _shipment(
 
 def received(order: bytes) -> tuple[ResolvedCommand, SelectedEngine, ClusterSpec]:
     """The command of a shipment, its engine and its cluster, on the host that carries it out."""
-    told = json.loads(lzma.decompress(order))
-    spec = engines()[told["engine"]]
+    order_ = json.loads(lzma.decompress(order))
+    spec = engines()[order_["engine"]]
     scenarios = {
         name: replace(
             ResolvedScenario.of(from_stored(each)).with_tables(),
-            default_constraints=frozenset(told["default_constraints"][name]),
+            default_constraints=frozenset(order_["default_constraints"][name]),
         )
-        for name, each in told["scenarios"].items()
+        for name, each in order_["scenarios"].items()
     }
-    its_order = told["order"] and msgspec.convert(told["order"], ExperimentOptions)
+    its_order = order_["order"] and msgspec.convert(order_["order"], ExperimentOptions)
     command = ResolvedCommand(
-        told["kind"], scenarios, told["replaced"], told["flags"], told["experiment"], its_order, told["sides"]
+        order_["kind"], scenarios, order_["replaced"], order_["flags"], order_["experiment"], its_order, order_["sides"]
     )
-    engine = SelectedEngine(told["master"], spec, msgspec.convert(told["settings"], spec.settings))
-    return command, engine, msgspec.convert(told["cluster"], ClusterSpec)
+    engine = SelectedEngine(order_["master"], spec, msgspec.convert(order_["settings"], spec.settings))
+    return command, engine, msgspec.convert(order_["cluster"], ClusterSpec)

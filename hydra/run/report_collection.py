@@ -93,7 +93,7 @@ class ReportCollector:
         stop = Stop(epoch=self._run.epoch, number=answers.next_number(), stop_at_ns=self._window[1])
         publishers = BitMap(deployment.publishers)
         live = BitMap(range(0) if self._step.stored else deployment.subscribers)
-        self._run.controller.tell(live, stop)
+        self._run.controller.send_to(live, stop)
         # A publisher that stopped early has reported an error, and still reports what it sent.
         timeout_s = FLUSH_AT_MOST_S + _REPORT_MARGIN_S
         missing = self._asker.ask(
@@ -107,7 +107,7 @@ class ReportCollector:
         self._asker.require_publishers()
         if round(self._plan.duration_s * 1e9) > self._window[1] - self._window[0]:
             # Only this message informs subscribers that the window ended earlier than planned.
-            self._asker.ask([(live, stop)], lambda: answers.acked(stop.number), ANSWER_WITHIN_S, told=True)
+            self._asker.ask([(live, stop)], lambda: answers.acked(stop.number), ANSWER_WITHIN_S, is_sent=True)
         reports = fit_unacknowledged(answers.publisher_reports)
         if log_begin is None:
             return reports, None
@@ -132,13 +132,13 @@ class ReportCollector:
         expected = sum(r.acknowledged for r in publishers.values())
         shared = self._step.group != ""
 
-        def tell(now_ns: int) -> None:
+        def report(now_ns: int) -> None:
             tick(reading(expected, answers.progress, deployment.subscribers, since_ns, now_ns, shared=shared))
 
-        self._finish(publishers, tell)
+        self._finish(publishers, report)
 
-    def _finish(self, publishers: Publishers, tell: Callable[[int], None]) -> None:
-        """Waits for the reports; ``tell`` is called a few times a second with the time on the step's clock, ns."""
+    def _finish(self, publishers: Publishers, report: Callable[[int], None]) -> None:
+        """Waits for the reports; ``report`` is called a few times a second with the time on the step's clock, ns."""
         subscribers, answers = BitMap(self._deployment.subscribers), self._run.controller.roster.answers
         if not subscribers:
             return
@@ -150,7 +150,7 @@ class ReportCollector:
             now_ns = self._now_ns()
             if now_ns >= next_tick_ns:
                 next_tick_ns = now_ns + TICK_NS
-                tell(now_ns)
+                report(now_ns)
 
         sent = {
             p: PublisherTotal(publisher=p, sent=r.sent, unacknowledged=r.unacknowledged) for p, r in publishers.items()
@@ -166,8 +166,8 @@ class ReportCollector:
         one = self._step.one_publisher
         self._asker.ask(
             [
-                (listeners, msgspec.structs.replace(finish, publishers=[sent[p] for p in theirs]))
-                for theirs, listeners in subscription_map(subscribers, sorted(sent), one=one)
+                (listeners, msgspec.structs.replace(finish, publishers=[sent[p] for p in served]))
+                for served, listeners in subscription_map(subscribers, sorted(sent), one=one)
             ],
             lambda: answers.subscriber_reports.ids,
             self.drain_max_s + _REPORT_MARGIN_S,

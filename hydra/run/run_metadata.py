@@ -102,7 +102,7 @@ def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, o
 
 
 def continued(
-    directory: Path, load: Load, given: Mapping[str, object], beside: Sequence[ResolvedScenario] = ()
+    directory: Path, load: Load, given: Mapping[str, object], others: Sequence[ResolvedScenario] = ()
 ) -> ResolvedScenario:
     """The scenario of a resumed run: the one that it was started with, if this command agrees with it.
 
@@ -110,7 +110,7 @@ def continued(
         directory: the directory of the run.
         load: loads the scenario that this command names.
         given: the overrides of this command; those of the first command apply, too.
-        beside: the other scenarios of the command, whose secrets are hidden in the stored one, too.
+        others: the other scenarios of the command, whose secrets are hidden in the stored one, too.
 
     Raises:
         RunDirectoryError: there is no run, it is damaged, or of another scenario; the text names the difference.
@@ -124,7 +124,7 @@ def continued(
     resolved = load({**first, **given})
     scenario, system = resolved.scenario, resolved.system
     refuse_hidden(as_written(scenario, system))
-    shown = redacted(scenario, Redactor.of_runs([resolved, *beside]))
+    shown = redacted(scenario, Redactor.of_runs([resolved, *others]))
     difference = next(differences(as_written(stored, system), as_written(shown, system)), None)
     if difference is not None:
         raise RunDirectoryError(
@@ -151,16 +151,16 @@ def _refuse_other_command(directory: Path, load: Load, stored: Scenario, command
         RunDirectoryError: the text names both, and the command that the run was started with.
     """
     try:
-        ours = load({}).scenario
+        named = load({}).scenario
     except ConfigError:
         return  # the scenario is invalid without flags: an error follows when all flags are applied
-    if ours.system == stored.system and (renamed or ours.name == stored.name):
+    if named.system == stored.system and (renamed or named.name == stored.name):
         return
     first = f": {command}" if command else ""
     began = f"repeat the run's first command, with --resume in place of --out{first}"
     raise RunDirectoryError(
-        f"{directory} is a run of {stored.name} (system {stored.system}), and this command runs {ours.name} "
-        f"(system {ours.system})",
+        f"{directory} is a run of {stored.name} (system {stored.system}), and this command runs {named.name} "
+        f"(system {named.system})",
         began,
     )
 
@@ -175,13 +175,13 @@ def as_written(scenario: Scenario, system: SystemSpec) -> dict[str, Any]:
     return {**known, "settings": settings | own, "native": native | options, **tables}
 
 
-def differences(stored: object, asked: object, key: str = "") -> Iterator[str]:
+def differences(stored: object, wanted: object, key: str = "") -> Iterator[str]:
     """Every dotted key whose values differ, with both of them."""
-    if isinstance(stored, dict) and isinstance(asked, dict):
-        for name in {**stored, **asked}:
-            yield from differences(stored.get(name), asked.get(name), f"{key}.{name}" if key else str(name))
-    elif _plain(stored) != _plain(asked):
-        yield f"{key} was {stored!r} and is now {asked!r}"
+    if isinstance(stored, dict) and isinstance(wanted, dict):
+        for name in {**stored, **wanted}:
+            yield from differences(stored.get(name), wanted.get(name), f"{key}.{name}" if key else str(name))
+    elif _plain(stored) != _plain(wanted):
+        yield f"{key} was {stored!r} and is now {wanted!r}"
 
 
 def refuse_hidden(stored: object) -> None:

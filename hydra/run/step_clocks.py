@@ -68,8 +68,8 @@ class StepClocks:
     def most_on_a_host(self, ids: BitMap) -> int:
         """The largest number of these clients on one host."""
         on: Counter[HostKey] = Counter()
-        for host, there in self._parts:
-            on[host] += there.intersection_cardinality(ids)
+        for host, members in self._parts:
+            on[host] += members.intersection_cardinality(ids)
         return max(on.values(), default=0)
 
     def shares(self, ids: BitMap, command: Start) -> list[tuple[BitMap, Start]]:
@@ -79,15 +79,15 @@ class StepClocks:
     def of_hosts(self, ids: BitMap) -> list[tuple[BitMap, HostClock]]:
         """Each host's share of these clients, and the step's clock as that host reads it."""
         by_host: dict[HostKey, BitMap] = {}
-        for host, there in self._parts:
-            if share := there & ids:
+        for host, members in self._parts:
+            if share := members & ids:
                 by_host[host] = by_host.get(host, BitMap()) | share
         # (A client that was not connected is not configured for the step either, and ignores its start.)
         if absent := ids - BitMap().union(*by_host.values()):
             by_host[self._roster.own] = by_host.get(self._roster.own, BitMap()) | absent
-        return [(share, self._told(host)) for host, share in by_host.items()]
+        return [(share, self._line(host)) for host, share in by_host.items()]
 
-    def _told(self, host: HostKey) -> HostClock:
+    def _line(self, host: HostKey) -> HostClock:
         line = self._lines.get(host)
         if line is None:
             return self.own

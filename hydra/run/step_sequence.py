@@ -213,14 +213,14 @@ class StepSequence:
             self._export(moment)
 
     def _export(self, moment: StepProgress) -> None:
-        there = self._run.controller.roster.present()
+        present = self._run.controller.roster.present()
         roles: Sequence[tuple[Role, range, ReportedTotals]] = (
             ("publisher", self._deployment.publishers, moment.sent),
             ("subscriber", self._deployment.subscribers, moment.received),
         )
         clients = {
-            role: ClientCounts(len(ids), there.range_cardinality(ids.start, ids.stop), told.clients)
-            for role, ids, told in roles
+            role: ClientCounts(len(ids), present.range_cardinality(ids.start, ids.stop), reported.clients)
+            for role, ids, reported in roles
         }
         sent, received = moment.sent, moment.received
         progress = WindowProgress(
@@ -237,8 +237,8 @@ class StepSequence:
     def _require_room(self, plan: StepPlan) -> None:
         """Rejects a step that this host cannot hold, if everything runs on it."""
         deployment = self._deployment
-        there = deployment.everyone()
-        running = (len(there & BitMap(deployment.publishers)), len(there & BitMap(deployment.subscribers)))
+        present = deployment.everyone()
+        running = (len(present & BitMap(deployment.publishers)), len(present & BitMap(deployment.subscribers)))
         size = (plan.publishers or self._run.scenario.publishers, plan.clients)
         if not deployment.is_local or (size[0] <= running[0] and size[1] <= running[1]):
             return
@@ -283,7 +283,7 @@ class Implementations:
 
     def __init__(self, store: RunStore) -> None:
         self._store = store
-        self._said: list[dict[str, object]] = store.meta(CLIENTS_KEY, [])
+        self._clients: list[dict[str, object]] = store.meta(CLIENTS_KEY, [])
 
     def note(self, roster: Roster, deployment: Deployment) -> None:
         """Stores the reports of the connected clients."""
@@ -291,12 +291,12 @@ class Implementations:
         for role, clients in roles.items():
             for _, ids in roster.identities(BitMap(clients)):
                 hello = roster.hello(ids.min())
-                said: dict[str, object] = {
+                entry: dict[str, object] = {
                     "role": role,
                     "implementation": hello.implementation,
                     "versions": hello.versions,
                 }
-                if said not in self._said:
-                    self._said.append(said)
-        if self._said != self._store.meta(CLIENTS_KEY):
-            self._store.set_meta(CLIENTS_KEY, self._said)
+                if entry not in self._clients:
+                    self._clients.append(entry)
+        if self._clients != self._store.meta(CLIENTS_KEY):
+            self._store.set_meta(CLIENTS_KEY, self._clients)

@@ -164,7 +164,7 @@ class StepStarter:
             StepError: a subscriber cannot read.
         """
         began_ns = begun.clocks.step_ns(self._run.clock_ns())
-        self._tell_subscribers(replace(step, cohort=BitMap()), BitMap(), begun.command)
+        self._configure_subscribers(replace(step, cohort=BitMap()), BitMap(), begun.command)
         answers = self._run.controller.roster.answers
         stop_ns = began_ns + round(read_max_s * 1e9)
         start = msgspec.structs.replace(
@@ -185,7 +185,7 @@ class StepStarter:
         """
         deployment, answers = self._deployment, self._run.controller.roster.answers
         plan = step.plan
-        told = self._run.system.configure(plan.settings)
+        system = self._run.system.configure(plan.settings)
         publishers = BitMap(deployment.publishers)
         subscribers = BitMap(range(0) if step.stored else deployment.subscribers)
         traffic = traffic_of(plan.settings)
@@ -211,7 +211,7 @@ class StepStarter:
             payload_share=compression(shared).share if shared.payload == "json" else 0,
             load=list(plan.load),
             course_s=max(1.0, len(deployment.subscribers) / _TIME_SERIES_A_SECOND) if plan.course else 0.0,
-            system=told,
+            system=system,
             traffic=msgspec.UNSET if traffic == ONE_TOPIC else traffic,
             connect=connect or msgspec.UNSET,
         )
@@ -232,7 +232,7 @@ class StepStarter:
             self._proven = ReadinessProof(ready, needed)
         elif subscribers:
             clocks = self._step_clocks(subscribers) if connect else None
-            shares = self._tell_subscribers(step, unproven, command, clocks)
+            shares = self._configure_subscribers(step, unproven, command, clocks)
             phases.end("settings")
             self._await_proofs([(ids, share) for ids, share in shares if share.probe])
             phases.end("readiness")
@@ -264,9 +264,11 @@ class StepStarter:
             at_ns=clocks.step_ns(run.clock_ns()) + lead_ns(clocks.most_on_a_host(subscribers)),
             first=subscribers.min(),
         )
-        shares = self._tell_subscribers(step, subscribers, msgspec.structs.replace(command, connect=connect), clocks)
+        shares = self._configure_subscribers(
+            step, subscribers, msgspec.structs.replace(command, connect=connect), clocks
+        )
         within_s = longest_wait_s(connect, subscribers.max(), clocks.step_ns(run.clock_ns()))
-        self._asker.ask(shares, lambda: answers.ready, within_s, self._asker.check_system, told=True)
+        self._asker.ask(shares, lambda: answers.ready, within_s, self._asker.check_system, is_sent=True)
         self._asker.require_publishers()
         self._connecting = usage.facts(step.plan.settings, run.system.connections, len(self._deployment.publishers))
         return subscribers & answers.ready
@@ -274,10 +276,10 @@ class StepStarter:
     def _often_s(self) -> float:
         """The seconds between two progress messages of publishers and the sampled subscribers."""
         deployment = self._deployment
-        told = len(deployment.subscribers[:_SAMPLED]) + len(deployment.publishers)
-        return max(1.0, told / _PROGRESS_A_SECOND)
+        reporting = len(deployment.subscribers[:_SAMPLED]) + len(deployment.publishers)
+        return max(1.0, reporting / _PROGRESS_A_SECOND)
 
-    def _tell_subscribers(
+    def _configure_subscribers(
         self, step: StepSetup, unproven: BitMap, command: Configure, clocks: StepClocks | None = None
     ) -> list[tuple[BitMap, Configure]]:
         """Sends the subscribers their settings; returns the command of each.
@@ -293,13 +295,13 @@ class StepStarter:
         everyone, sampled = BitMap(deployment.subscribers), BitMap(deployment.subscribers[:_SAMPLED])
         shares = []
         number = answers.next_number()
-        told_ns = self._run.clock_ns()
+        sent_ns = self._run.clock_ns()
         for in_cohort, probe, sample in itertools.product((False, True), repeat=3):
             ids = everyone
             for has, those in ((in_cohort, step.cohort), (probe, unproven), (sample, sampled)):
                 ids = ids & those if has else ids - those
             for publishers, listeners in subscription_map(ids, deployment.publishers, one=one):
-                told = msgspec.structs.replace(
+                configure = msgspec.structs.replace(
                     command,
                     number=number,
                     settings=self._shared(cohort_settings(plan) if in_cohort else plan.settings),
@@ -310,11 +312,11 @@ class StepStarter:
                     load=[],
                     spells=[Impairment(s.kind, s.begin_s, s.end_s, s.rate) for s in plan.spells] if in_cohort else [],
                 )
-                shares += told_by_host(listeners, told, clocks)
+                shares += shares_by_host(listeners, configure, clocks)
         self._asker.require(
             shares, lambda: answers.acked(number), "subscribers", "apply their settings", ANSWER_WITHIN_S
         )
-        self._settings_ns = self._run.clock_ns() - told_ns
+        self._settings_ns = self._run.clock_ns() - sent_ns
         return shares
 
     def _await_proofs(self, shares: Shares) -> None:
@@ -324,7 +326,7 @@ class StepStarter:
         """
         answers = self._run.controller.roster.answers
         timeout_s = self._run.scenario.ready_timeout_s
-        self._asker.require(shares, lambda: answers.ready, "subscribers", "receive a probe", timeout_s, told=True)
+        self._asker.require(shares, lambda: answers.ready, "subscribers", "receive a probe", timeout_s, is_sent=True)
         self._asker.require_publishers()
 
     def _end_probes(self, publishers: BitMap, command: Configure) -> None:
@@ -428,7 +430,7 @@ class StepStarter:
         return replace(shared_of(settings), burst=burst, payload_file=file, message_size=size)
 
 
-def told_by_host(ids: BitMap, command: Configure, clocks: StepClocks | None) -> list[tuple[BitMap, Configure]]:
+def shares_by_host(ids: BitMap, command: Configure, clocks: StepClocks | None) -> list[tuple[BitMap, Configure]]:
     """The command for each host's share of these clients; one for all if they need no clock yet."""
     connect = command.connect
     if clocks is None or not isinstance(connect, Connect):

@@ -47,7 +47,7 @@ class TimeSeriesRecorder:
         self._epoch = 0
         self._next_ns = 0
         self._through = 0  # all intervals before this one are stored, at least with the messages due
-        self._told = 0
+        self._reported = 0
         rate = plan.settings.rate
         points: Points = plan.load or ([] if rate == "max" else [(0.0, float(rate))])
         self._load = LoadSchedule(points) if points else None
@@ -80,7 +80,7 @@ class TimeSeriesRecorder:
             return
         self._keep(self._plan.duration_s)
         reported = count(o.subscriber_reports.latency) + count(o.subscriber_reports.cohort_latency)
-        self._facts = replace(self._facts, complete=self._told == reported)
+        self._facts = replace(self._facts, complete=self._reported == reported)
         self._store.begin_time_series(self._epoch, self._plan, self._facts)
         if self._load is not None and not o.group and not o.dead and not o.silent:
             self._store.add_lost(self._epoch, self._lost(o, self._load))
@@ -102,13 +102,13 @@ class TimeSeriesRecorder:
         for second in _by_interval(answers.sent, width):
             found[second.second] = replace(at(second.second), sent=second.messages)
         for second in _by_interval(answers.received, width):
-            self._told += second.messages
+            self._reported += second.messages
             self._arrived(second.latency)
             latency = coarse(second.latency)
             self._latest = latency if latency.counts else self._latest
             found[second.second] = replace(at(second.second), received=second.messages, latency=latency)
         for second in _by_interval(answers.cohort_received, width):
-            self._told += second.messages
+            self._reported += second.messages
             now = replace(at(second.second), cohort_received=second.messages, cohort_latency=coarse(second.latency))
             found[second.second] = now
         if found:
@@ -136,9 +136,9 @@ class TimeSeriesRecorder:
         return {begin_s: round(lost) for begin_s, lost in zip(begins, np.diff(before), strict=True)}
 
 
-def _by_interval(told: TimeSeriesSum, width: int) -> list[SecondCounts]:
+def _by_interval(sums: TimeSeriesSum, width: int) -> list[SecondCounts]:
     """The reported counts by intervals of ``width`` seconds, named by their begin."""
-    seconds = told.take()
+    seconds = sums.take()
     if width == 1:
         return seconds
     together = TimeSeriesSum()

@@ -36,7 +36,7 @@ _SOURCES: Final = (".py", ".j2", ".css")
 
 def stamp(directories: Iterable[Path]) -> str:
     """A hash that changes when one of these runs, or a run inside one of them, changes."""
-    told = sha256()
+    digest = sha256()
     for directory in directories:
         own = [directory / name for name in (*_OF_A_RUN, *_OF_SEVERAL)]
         for path in [*own, *(part for name in _OF_A_RUN for part in sorted(directory.glob(f"*/{name}")))]:
@@ -46,8 +46,8 @@ def stamp(directories: Iterable[Path]) -> str:
                 continue
             # A reader of the database leaves an empty file next to it for a moment.
             if found.st_size:
-                told.update(os.fsencode(path) + f" {found.st_mtime_ns} {found.st_size}\n".encode())
-    return told.hexdigest()[:16]
+                digest.update(os.fsencode(path) + f" {found.st_mtime_ns} {found.st_size}\n".encode())
+    return digest.hexdigest()[:16]
 
 
 @cache
@@ -174,24 +174,24 @@ def _is_folder_of_runs(folder: Path) -> bool:
 
 
 def _read(name: str, directory: Path) -> RunEntry:
-    told = entry(directory)
-    if told["ended"] == UNREADABLE:
-        return _unreadable(name, told)
+    entry_ = entry(directory)
+    if entry_["ended"] == UNREADABLE:
+        return _unreadable(name, entry_)
     if not (directory / DATABASE).is_file():
-        return _made(name, "experiment" if is_experiment(directory) else "together", told)
+        return _made(name, "experiment" if is_experiment(directory) else "together", entry_)
     try:
         run = table_of(directory)
     except HydraError as e:
-        return _unreadable(name, told | {"why": e.what})
+        return _unreadable(name, entry_ | {"why": e.what})
     counts = [f"{count:,}" for count in run.scenario.sweep.counts]
     shown = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else "".join(counts)
-    return _made(name, "run", told, run.scenario.system, shown, tuple(numbers(run)))
+    return _made(name, "run", entry_, run.scenario.system, shown, tuple(numbers(run)))
 
 
 def _made(
     name: str,
     kind: Kind,
-    told: dict[str, Any],
+    entry_: dict[str, Any],
     system: str = "",
     counts: str = "",
     figures: tuple[HeadlineFigure, ...] = (),
@@ -199,27 +199,27 @@ def _made(
     return RunEntry(
         name=name,
         kind=kind,
-        scenario=str(told["scenario"]),
+        scenario=str(entry_["scenario"]),
         system=system,
-        client=str(told["client"]),
+        client=str(entry_["client"]),
         counts=counts,
-        steps=str(told["steps"]),
-        bad=str(told["not ok"] or ""),
+        steps=str(entry_["steps"]),
+        bad=str(entry_["not ok"] or ""),
         numbers=figures,
-        began=str(told["began"]),
-        clean=told["clean"],
-        disturbed=told["disturbed"],
-        slo=str(told["slo"]),
-        ended=str(told["ended"]),
-        why=str(told["why"]),
-        setup=str(setup_line(told[SETUP])),
+        began=str(entry_["began"]),
+        clean=entry_["clean"],
+        disturbed=entry_["disturbed"],
+        slo=str(entry_["slo"]),
+        ended=str(entry_["ended"]),
+        why=str(entry_["why"]),
+        setup=str(setup_line(entry_[SETUP])),
     )
 
 
-def _unreadable(name: str, told: dict[str, Any]) -> RunEntry:
+def _unreadable(name: str, entry_: dict[str, Any]) -> RunEntry:
     return _made(
         name,
         "unreadable",
-        dict.fromkeys(told, "")
-        | {"clean": None, "disturbed": None, "ended": UNREADABLE, "why": told["why"], SETUP: RunSetup()},
+        dict.fromkeys(entry_, "")
+        | {"clean": None, "disturbed": None, "ended": UNREADABLE, "why": entry_["why"], SETUP: RunSetup()},
     )

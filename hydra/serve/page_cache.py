@@ -101,7 +101,7 @@ def _made(words: Sequence[str]) -> str:
     """The output of the program that makes a page."""
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        last = (said or [f"the page could not be made (exit code {done.returncode})"])[-1]
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        last = (lines or [f"the page could not be made (exit code {done.returncode})"])[-1]
         raise (UsageError if done.returncode == EXIT_USAGE else HydraError)(last)
     return done.stdout.decode()

@@ -15,10 +15,10 @@ from hydra.serve.page_cache import CachedPage, PageCache
 from hydra.serve.page_worker import COMPARISON, REPORT
 from hydra.serve.routing import (
     STYLE,
-    Asked,
     Asset,
     BadRequest,
     ComparisonPage,
+    PageRequest,
     Redirect,
     ReportPage,
     RunFile,
@@ -85,16 +85,16 @@ class Site:
         if len(hosts) != 1 or not names_this_machine(hosts[0]):
             what = "Ask for this page under the address that hydra serve printed: it is for this machine alone."
             return refused(HTTPStatus.MISDIRECTED_REQUEST, what)
-        asked = route(target)
+        request = route(target)
         try:
-            return self._shown(asked)
+            return self._shown(request)
         except UsageError as e:
             return refused(HTTPStatus.UNPROCESSABLE_ENTITY, str(e))
         except (HydraError, OSError) as e:
             return refused(HTTPStatus.INTERNAL_SERVER_ERROR, str(e))
 
-    def _shown(self, asked: Asked) -> HttpResponse:
-        match asked:
+    def _shown(self, request: PageRequest) -> HttpResponse:
+        match request:
             case BadRequest(status, what):
                 return refused(status, what)
             case Redirect(to):

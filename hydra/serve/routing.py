@@ -73,12 +73,12 @@ class BadRequest:
     what: str
 
 
-Asked = RunListPage | ReportPage | ComparisonPage | RunFile | Asset | Redirect | BadRequest
+PageRequest = RunListPage | ReportPage | ComparisonPage | RunFile | Asset | Redirect | BadRequest
 
 _NOWHERE: Final = BadRequest(HTTPStatus.NOT_FOUND, "There is no such page.")
 
 
-def route(target: str) -> Asked:
+def route(target: str) -> PageRequest:
     """The page or file that the target of a request line asks for.
 
     Args:
@@ -105,7 +105,7 @@ def route(target: str) -> Asked:
     return _NOWHERE
 
 
-def _of_a_run(path: str, names: list[str]) -> Asked:
+def _of_a_run(path: str, names: list[str]) -> PageRequest:
     *folders, last = names or [""]
     if not all(folders) or len(folders) > _DEPTH:
         return _NOWHERE
@@ -119,12 +119,12 @@ def _of_a_run(path: str, names: list[str]) -> Asked:
     return Redirect(f"{path}/") if last and len(folders) < _DEPTH else _NOWHERE
 
 
-def _comparing(query: str) -> Asked:
+def _comparing(query: str) -> PageRequest:
     try:
-        asked = parse_qs(query, errors="surrogateescape", max_num_fields=_MOST_RUNS + 1)
+        parameters = parse_qs(query, errors="surrogateescape", max_num_fields=_MOST_RUNS + 1)
     except ValueError:
         return BadRequest(HTTPStatus.BAD_REQUEST, f"At most {_MOST_RUNS} runs are compared at once.")
-    names = list(dict.fromkeys(asked.get("run", [])))
+    names = list(dict.fromkeys(parameters.get("run", [])))
     if not all(len(parts := name.split("/")) <= _DEPTH and all(map(_is_name, parts)) for name in names):
         return _NOWHERE
     if not names:

@@ -71,19 +71,19 @@ class _Handler(BaseHTTPRequestHandler):
         # The body of the request is not read, so the connection cannot be used again.
         self.close_connection = True
         allowed = {"Allow": ", ".join(METHODS), "Connection": "close"}
-        self._say(refused(HTTPStatus.METHOD_NOT_ALLOWED, "Nothing can be changed here.", allowed))
+        self._write(refused(HTTPStatus.METHOD_NOT_ALLOWED, "Nothing can be changed here.", allowed))
         return False
 
     def do_GET(self) -> None:
         """Answers a GET request."""
-        self._say(self.server.site.answer(self.path, self.headers.get_all("Host", [])))
+        self._write(self.server.site.answer(self.path, self.headers.get_all("Host", [])))
 
     do_HEAD = do_GET  # noqa: N815  # the name that the library calls
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Answers a request that cannot be read."""
         self.close_connection = True
-        self._say(refused(HTTPStatus(code), message or explain or "It cannot be read.", {"Connection": "close"}))
+        self._write(refused(HTTPStatus(code), message or explain or "It cannot be read.", {"Connection": "close"}))
 
     def version_string(self) -> str:
         """A server name without a version."""
@@ -92,7 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         """Prints nothing: the terminal shows no requests."""
 
-    def _say(self, answer: HttpResponse) -> None:
+    def _write(self, answer: HttpResponse) -> None:
         self.send_response(answer.status)
         for name, value in answer.headers().items():
             self.send_header(name, value)

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from hydra.engine.driver_pipe import DriverPipe, Message
-from hydra.ssh import supervisor
+from hydra.ssh import host_scripts
 from hydra.ssh.failures import CHANGED
 
 _STOP_WITHIN_S: Final = 8.0
@@ -85,7 +85,7 @@ class _Connection:
 
     def send(self, *words: str) -> None:
         """Sends the supervisor a command."""
-        self.write(supervisor.line(*words))
+        self.write(host_scripts.line(*words))
 
     def write(self, data: bytes) -> None:
         if self._process.stdin is not None and not self._process.stdin.is_closing():
@@ -97,7 +97,7 @@ class _Connection:
         if self.facts.get("archive") != "kept":
             with programs.archive.open("rb") as file, contextlib.suppress(ConnectionError):
                 while piece := file.read(_PIECE):
-                    self.write(supervisor.line("archive", str(len(piece))) + piece)  # pings go between the pieces
+                    self.write(host_scripts.line("archive", str(len(piece))) + piece)  # pings go between the pieces
                     if self._process.stdin is not None:
                         await self._process.stdin.drain()
             self.send("unpack")
@@ -131,7 +131,7 @@ class _Connection:
     async def _keep(self) -> None:
         while True:
             self.send("ping")
-            await asyncio.sleep(supervisor.PING_EVERY_S)
+            await asyncio.sleep(host_scripts.PING_EVERY_S)
 
     async def _read_stderr(self) -> None:
         stream = self._process.stderr
@@ -146,7 +146,7 @@ class _Connection:
         stream = self._process.stdout
         try:
             while stream is not None and (line := await stream.readline()):
-                if (found := supervisor.reply(line.decode(errors="replace").rstrip("\n"))) is not None:
+                if (found := host_scripts.reply(line.decode(errors="replace").rstrip("\n"))) is not None:
                     self._heard(found)
         except ValueError as e:  # a line that is too long: no supervisor answers
             self._stderr += f"\n{e}".encode()
@@ -286,8 +286,8 @@ class _HostsDriver:
             writer.close()
             return
         with contextlib.suppress(OSError):
-            theirs, ours = await asyncio.open_connection(*self._controller)
-            await asyncio.gather(_copy(reader, ours), _copy(theirs, writer))
+            inbound, outbound = await asyncio.open_connection(*self._controller)
+            await asyncio.gather(_copy(reader, outbound), _copy(inbound, writer))
 
 
 async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:

@@ -25,7 +25,7 @@ from hydra.engine.driver_engine import DriverEngine, DriverProcess
 from hydra.engine.interface import Engine, Opening
 from hydra.errors import ClusterError
 from hydra.model import Group, Launch, Role
-from hydra.ssh import supervisor
+from hydra.ssh import host_scripts
 from hydra.ssh.facts import HostFacts, agent_of, data_address, here, host_facts, unusable
 from hydra.ssh.failures import HostFailure, failure, reasons, refusal, supervisor_failure
 from hydra.ssh.hosts import HostEntry, listed
@@ -81,7 +81,7 @@ def opened(opening: Opening, hosts: Sequence[HostEntry]) -> Iterator[Engine]:
         stack.callback(driver.close)
         # Other runs of this user may have the same name.
         run = f"{opening.run}/{secrets.token_hex(3)}"
-        start = _Opening(driver, hosts, run, programs, opening.tell, log)
+        start = _Opening(driver, hosts, run, programs, opening.notify, log)
         found, address = start.connect(advertised)
         yield stack.enter_context(
             contextlib.closing(HostsEngine(driver, HostsState(found), address, _STOP_WITHIN_S, time.monotonic))
@@ -97,14 +97,14 @@ class _Opening:
         hosts: Sequence[HostEntry],
         run: str,
         programs: Sequence[Program],
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
         log: Path,
     ) -> None:
-        self._driver, self._programs, self._tell, self._log = driver, programs, tell, log
+        self._driver, self._programs, self._notify, self._log = driver, programs, notify, log
         self._hosts = {host.name: host for host in hosts}
         self._run = run
         self._artifact = build(programs)
-        self._script = supervisor.filled(supervisor.SUPERVISOR, digest=self._artifact.digest, python=PYTHON)
+        self._script = host_scripts.filled(host_scripts.SUPERVISOR, digest=self._artifact.digest, python=PYTHON)
         self._facts: dict[str, HostFacts] = {}
         self._forwarded: dict[str, int] = {}
         self._port = 0
@@ -123,13 +123,15 @@ class _Opening:
         with socket.create_server((address, 0), backlog=len(self._hosts) + 8) as probed:
             ready = self._prepare(self._hosts, (address, probed.getsockname()[1]))
         reach = {name: message["reach"] for name, message in ready.items()}
-        if away := {name: its for name, its in reach.items() if its == "no" or (its != "yes" and self._is_ssh(name))}:
-            ready |= self._forward(away, address)
+        if unreachable := {
+            name: its for name, its in reach.items() if its == "no" or (its != "yes" and self._is_ssh(name))
+        }:
+            ready |= self._forward(unreachable, address)
         without = {name: why for name, message in ready.items() if (why := no_servers(message))}
         if len(without) == len(self._hosts):
             raise refusal(without, len(without), doing="take servers")
         if without:
-            self._tell(f"no servers start on {reasons(without)}")
+            self._notify(f"no servers start on {reasons(without)}")
         run = zlib.crc32(self._run.encode())
         return {
             name: RunHost(
@@ -146,7 +148,7 @@ class _Opening:
         return self._hosts[name].via == "ssh"
 
     def _remote(self) -> list[str]:
-        return supervisor.started(self._script, self._run)
+        return host_scripts.started(self._script, self._run)
 
     def _own_address(self) -> str:
         """The address of this machine that most hosts see, if it is one; otherwise one that leads to a host."""
@@ -173,7 +175,7 @@ class _Opening:
         missing = [name for name in hosts if not self._facts[name].archive]
         if missing:
             size = self._artifact.path.stat().st_size / 1e6
-            self._tell(f"copying the programs ({size:.0f} MB) to {listed(missing)}")
+            self._notify(f"copying the programs ({size:.0f} MB) to {listed(missing)}")
         roles = len(get_args(Role))
         call = {
             "call": "prepare",
@@ -205,7 +207,7 @@ class _Opening:
             ("unknown", "cannot find out without bash, nc or Python whether this machine is reached"),
         ):
             if names := [name for name, its in hosts.items() if its == answer]:
-                self._tell(f"{listed(names)} {what}: clients there use the ssh connection (-R)")
+                self._notify(f"{listed(names)} {what}: clients there use the ssh connection (-R)")
         self._driver.send(
             {"call": "forward", "host": name, "command": self._hosts[name].command(self._remote(), self._port)}
             for name in hosts

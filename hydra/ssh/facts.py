@@ -54,22 +54,22 @@ class HostFacts:
     archive: bool = False
 
 
-def host_facts(told: Mapping[str, str]) -> HostFacts:
+def host_facts(texts: Mapping[str, str]) -> HostFacts:
     """The facts from the texts that the supervisor reports, by name; a text that is no number counts as 0."""
-    ends = told.get("connection", "").split()
-    limit = told.get("nofile", "")
+    ends = texts.get("connection", "").split()
+    limit = texts.get("nofile", "")
     return HostFacts(
-        machine=told.get("machine", ""),
-        cpus=_number(told.get("cpus", "")),
-        mem=_number(told.get("mem", "")),
-        disk=_number(told.get("disk", "")),
-        folder=told.get("folder", ""),
+        machine=texts.get("machine", ""),
+        cpus=_number(texts.get("cpus", "")),
+        mem=_number(texts.get("mem", "")),
+        disk=_number(texts.get("disk", "")),
+        folder=texts.get("folder", ""),
         nofile=int(limit) if limit.isdecimal() else None,
-        python=told.get("python", ""),
-        addresses=tuple(told.get("addresses", "").split()),
+        python=texts.get("python", ""),
+        addresses=tuple(texts.get("addresses", "").split()),
         connection=(ends[0], ends[2]) if len(ends) == 4 else ("", ""),
-        listening=tuple(sorted({int(port, 16) for port in told.get("listening", "").split()})),
-        archive=told.get("archive") == "kept",
+        listening=tuple(sorted({int(port, 16) for port in texts.get("listening", "").split()})),
+        archive=texts.get("archive") == "kept",
     )
 
 
@@ -112,8 +112,10 @@ def _unusable(host: HostEntry, facts: HostFacts, machine: str) -> HostFailure | 
             "make room there, or set TMPDIR for commands over ssh",
         )
     if not data_address(host, facts):
-        asked, its = host.address or facts.connection[1] or host.name, ", ".join(facts.addresses) or "none"
-        return HostFailure(f"no server or publisher could bind {asked}, which is no IPv4 address of it ({its})", _GIVE)
+        address, its = host.address or facts.connection[1] or host.name, ", ".join(facts.addresses) or "none"
+        return HostFailure(
+            f"no server or publisher could bind {address}, which is no IPv4 address of it ({its})", _GIVE
+        )
     return None
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from hydra.errors import ClusterError, MissingDependencyError, UsageError
-from hydra.ssh import supervisor
+from hydra.ssh import host_scripts
 from hydra.ssh.facts import HostFacts, host_facts
 from hydra.ssh.failures import CHANGED, HostFailure, failure, refusal
 from hydra.ssh.hosts import HostEntry, slurm_nodes
@@ -34,10 +34,10 @@ def ask(hosts: Sequence[HostEntry], script: str) -> tuple[dict[str, Replies], di
         MissingDependencyError: this machine has no ssh, or no srun.
     """
 
-    def asked(host: HostEntry) -> Replies | HostFailure:
+    def answer_of(host: HostEntry) -> Replies | HostFailure:
         try:
             done = subprocess.run(
-                host.command(supervisor.started(script)),
+                host.command(host_scripts.started(script)),
                 input=script.encode(),
                 capture_output=True,
                 timeout=ANSWERS_WITHIN_S,
@@ -49,13 +49,13 @@ def ask(hosts: Sequence[HostEntry], script: str) -> tuple[dict[str, Replies], di
             return HostFailure(f"it did not answer within {ANSWERS_WITHIN_S:g} s", "try ssh HOST true")
         stderr = done.stderr.decode(errors="replace")
         lines = done.stdout.decode(errors="replace").splitlines()
-        replies = [found for found in map(supervisor.reply, lines) if found is not None]
+        replies = [found for found in map(host_scripts.reply, lines) if found is not None]
         if CHANGED in stderr or not any(found["kind"] == "hello" for found in replies):
             return failure(stderr, done.returncode)
         return replies
 
     with ThreadPoolExecutor(len(hosts)) as pool:
-        answers = dict(zip([host.name for host in hosts], pool.map(asked, hosts), strict=True))
+        answers = dict(zip([host.name for host in hosts], pool.map(answer_of, hosts), strict=True))
     return (
         {name: answer for name, answer in answers.items() if not isinstance(answer, HostFailure)},
         {name: answer for name, answer in answers.items() if isinstance(answer, HostFailure)},
@@ -73,7 +73,7 @@ def ask_facts(hosts: Sequence[HostEntry], python: str) -> dict[str, HostFacts]:
     Raises:
         UsageError: some hosts did not reply; the text names all of them.
     """
-    replies, failures = ask(hosts, supervisor.filled(supervisor.ASKED, digest="none", python=python))
+    replies, failures = ask(hosts, host_scripts.filled(host_scripts.FACTS, digest="none", python=python))
     if failures:
         raise refusal(failures, len(hosts))
     return {name: facts_of(found) for name, found in replies.items()}
@@ -89,7 +89,7 @@ def ask_texts(hosts: Sequence[HostEntry], readings: Sequence[Sequence[str]]) -> 
     Raises:
         UsageError: some hosts did not reply; the text names all of them.
     """
-    replies, failures = ask(hosts, supervisor.reading(readings))
+    replies, failures = ask(hosts, host_scripts.reading(readings))
     if failures:
         raise refusal(failures, len(hosts))
     return {name: [_texts(found, str(number)) for number in range(len(readings))] for name, found in replies.items()}
@@ -110,16 +110,16 @@ def leftovers(hosts: Sequence[HostEntry]) -> list[dict[str, object]]:
     Raises:
         UsageError: some hosts did not reply; the text names all of them.
     """
-    replies, failures = ask(hosts, supervisor.LISTED)
+    replies, failures = ask(hosts, host_scripts.LISTED)
     if failures:
         raise refusal(failures, len(hosts))
     runs = sorted({found["run"] for each in replies.values() for found in _left(each)})
     names = Counter(map(_name, runs))
     rows: list[dict[str, object]] = []
     for run in runs:
-        there = {name: _counts(each, run) for name, each in replies.items()}
-        on = [name for name, counts in there.items() if any(counts)]
-        processes, folders = (sum(counts) for counts in zip(*there.values(), strict=True))
+        by_host = {name: _counts(each, run) for name, each in replies.items()}
+        on = [name for name, counts in by_host.items() if any(counts)]
+        processes, folders = (sum(counts) for counts in zip(*by_host.values(), strict=True))
         shown = run if names[_name(run)] > 1 else _name(run)
         rows.append({"run": shown, "hosts": ",".join(on), "processes": processes, "folders": folders})
     return rows
@@ -137,7 +137,7 @@ def end_run(hosts: Sequence[HostEntry], run: str, listed_by: str) -> list[str]:
         UsageError: no host has anything of such a run.
         ClusterError: some hosts did not reply; the text names all of them. The run was ended on the others.
     """
-    replies, failures = ask(hosts, supervisor.filled(supervisor.KILLED, run=run))
+    replies, failures = ask(hosts, host_scripts.filled(host_scripts.KILLED, run=run))
     counts = {name: _counts(each, run) for name, each in replies.items()}
     lines = [
         f"{processes} processes and {folders} folders on {name}"

@@ -8,9 +8,9 @@ from hydra.system.experiment import (
     ExperimentTable,
     PartResult,
     Preset,
-    beside,
     in_turn,
     with_published,
+    with_published_columns,
 )
 from hydra.system.interface import Program, ServerCluster, Servers, System, Waiting, programs, wait_alone
 from hydra.system.specification import (

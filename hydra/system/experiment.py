@@ -149,7 +149,7 @@ class Preset:
     values: Mapping[str, tuple[Figure, str]]
 
 
-def beside(columns: Sequence[Column]) -> list[Column]:
+def with_published_columns(columns: Sequence[Column]) -> list[Column]:
     """The columns, each followed by the columns of its published figure and of the ratio."""
     return [
         each
@@ -172,13 +172,13 @@ def with_published(measured: Row, published: Row | None, figures: Sequence[str])
     """
     row = dict(measured)
     for name in figures:
-        theirs = (published or {}).get(name)
-        row[f"{name}{PUBLISHED}"] = theirs
-        row[f"{name}{RATIO}"] = ratio(measured.get(name), theirs)
+        published_value = (published or {}).get(name)
+        row[f"{name}{PUBLISHED}"] = published_value
+        row[f"{name}{RATIO}"] = ratio(measured.get(name), published_value)
     return row
 
 
 def ratio(measured: Figure, published: Figure) -> float | None:
     """Measured / published; None if one is unknown, or the published one is 0."""
-    ours, theirs = number(measured), number(published)
-    return ours / theirs if ours is not None and theirs else None
+    measured_value, published_value = number(measured), number(published)
+    return measured_value / published_value if measured_value is not None and published_value else None

@@ -22,7 +22,7 @@ OTHERS: Final = (
     Greeting("TLS", "a server that demands TLS", rb"\x15\x03[\x00-\x04]\x00\x02"),
 )
 """Servers of no system that a wrong address may name."""
-_NOBODY: Final = b"\x00nobody"
+_NO_SERVER: Final = b"\x00nobody"
 """In place of an answer: no connection was made."""
 _OF_LISTENERS: Final = (None, errno.ECONNRESET, errno.EPIPE)
 """The kernel's numbers of errors with which something may listen."""
@@ -68,7 +68,7 @@ def _answer(where: tuple[str, int], question: bytes) -> bytes | None:
     try:
         connection = socket.create_connection(where, _WITHIN_S)
     except OSError:
-        return _NOBODY
+        return _NO_SERVER
     with connection:
         try:
             connection.sendall(question)
@@ -87,13 +87,13 @@ def in_words(answers: Iterable[bytes | None], protocol: str, kinds: Iterable[Gre
         protocol: as above.
         kinds: how servers are known.
     """
-    found = [answer for answer in answers if answer != _NOBODY]
+    found = [answer for answer in answers if answer != _NO_SERVER]
     for kind in kinds:
         if any(answer and kind.matches(answer) for answer in found):
             return "" if kind.protocol == protocol else f"{kind.server} is at this port, and not {protocol}"
-    said = next(filter(None, found), None)
-    if said is not None:
-        line = said.partition(b"\n")[0].strip()
+    text = next(filter(None, found), None)
+    if text is not None:
+        line = text.partition(b"\n")[0].strip()
         shown = f', and sends "{line.decode()[:_MOST_SHOWN]}"' if line.isascii() and line.decode().isprintable() else ""
         return f"what listens at this port does not speak {protocol}{shown}"
     if b"" in found:

@@ -7,14 +7,14 @@ from itertools import pairwise
 from hydra.model import IMPAIRMENTS, RESTART, EventSpec, Scenario
 
 
-def why_no_restart(scenario: Scenario, theirs: str) -> str:
+def why_no_restart(scenario: Scenario, users: str) -> str:
     """Why the server of this scenario cannot be restarted by an event, or "".
 
     Args:
         scenario: the scenario.
-        theirs: the address of the user's servers, or "".
+        users: the address of the user's servers, or "".
     """
-    if theirs:
+    if users:
         return "Hydra never ends your own servers; leave out --servers"
     if any(event.kind in IMPAIRMENTS for event in scenario.events):
         return "subscribers that 'slow' or 'gone' impairs return at times of their own; run the events one at a time"

@@ -17,7 +17,7 @@ from hydra.client.tls import AccessError
 from hydra.errors import ServerError, StepError, UsageError
 from hydra.model import ServerFacts, parse_cpus
 from hydra.system import Program, ServerCluster, Servers, System, Waiting, wait_alone
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from hydra.system.server_listener import ServerListeners
 from hydra.system.worker_thread import WorkerThread
 
@@ -53,26 +53,26 @@ class ServerSystem(System):
 
     Arguments:
         scenario: the scenario.
-        theirs: the address of the user's servers; "": Hydra starts servers.
+        users: the address of the user's servers; "": Hydra starts servers.
         deploy: whether Hydra's servers run as groups on agents; otherwise there is one embedded server.
         is_local: whether the servers run on this machine.
         tls: whether Hydra's servers use TLS.
     """
 
     def __init__(
-        self, scenario: Scenario, theirs: str, *, deploy: bool = False, is_local: bool = True, tls: bool = False
+        self, scenario: Scenario, users: str, *, deploy: bool = False, is_local: bool = True, tls: bool = False
     ) -> None:
         self._scenario = scenario
-        self._theirs = theirs
+        self._users = users
         self._deploy = deploy
         self._is_local = is_local
-        self._has_tls = tls and not theirs
+        self._has_tls = tls and not users
         self._deployed: Servers | None = None
         self._own: Servers | None = None
         self._monitor: Monitor | None = None
         self._mute = ""
-        self._listeners = ServerListeners(theirs)
-        self._is_away = False  # whether a server was killed on purpose and is not back
+        self._listeners = ServerListeners(users)
+        self._is_killed = False  # whether a server was killed on purpose and is not back
         self._warnings: list[HydraWarning] = []
         self._address = ""
         self._run = ""
@@ -82,7 +82,7 @@ class ServerSystem(System):
     def check(self) -> None:
         """Checks the clients' program, and either access to the user's servers or the installed server program."""
         super().check()
-        if self._theirs:
+        if self._users:
             self._in_time(self._reach)
         elif self._is_local:
             self._server_program().prepare()
@@ -109,12 +109,12 @@ class ServerSystem(System):
         if self._own is None:
             return super().kill_server()
         self._unwatch()
-        self._is_away = True
+        self._is_killed = True
         return self._own.halt()
 
     def start_server(self) -> None:
         """Starts the killed server again."""
-        if self._is_away and self._own is not None:
+        if self._is_killed and self._own is not None:
             self._own.start_again()
 
     def server_is_back(self) -> bool:
@@ -122,21 +122,21 @@ class ServerSystem(System):
         try:
             if self._own is None or not self._own.is_back():
                 return False
-            self._is_away = False
+            self._is_killed = False
             self._renew()
         except ServerError as e:
-            self._is_away, self._mute = False, e.what
+            self._is_killed, self._mute = False, e.what
             raise StepError(e.what) from e
         return True
 
     def abandon_restart(self) -> None:
         """Marks the server as failed if an event has killed it and not started it again."""
-        if self._is_away:
-            self._is_away, self._mute = False, "the step ended before the server that it had killed was back"
+        if self._is_killed:
+            self._is_killed, self._mute = False, "the step ended before the server that it had killed was back"
 
     def failure(self) -> str:
         """The failure of servers that did not answer, ended or disconnected; "" if there is none."""
-        if self._is_away:
+        if self._is_killed:
             return ""  # it was killed on purpose, and is about to return
         own = self._own.failure() if self._own and not self._mute else ""
         return self._mute or own or (self._monitor.failure() if self._monitor else "")
@@ -170,7 +170,7 @@ class ServerSystem(System):
 
     def close(self) -> None:
         """Removes what the run has made on the user's servers, or ends Hydra's servers."""
-        own, self._own, self._is_away = self._own, None, False
+        own, self._own, self._is_killed = self._own, None, False
         self._unwatch()
         try:
             self._disconnect()
@@ -244,9 +244,7 @@ class ServerSystem(System):
             checked = background.submit(check)
             futures.wait([checked], CHECK_WITHIN_S)
         if not checked.done():
-            silent = AccessError(
-                "network", f"no answer in {CHECK_WITHIN_S:g} s", server=f"the server at {self._theirs}"
-            )
+            silent = AccessError("network", f"no answer in {CHECK_WITHIN_S:g} s", server=f"the server at {self._users}")
             raise UsageError(str(silent), "check --servers")
         checked.result()
 
@@ -264,7 +262,7 @@ class ServerSystem(System):
         self._unwatch()
         self._monitor = self._observed()
 
-    def _asked(self, question: Callable[[], _T]) -> _T:
+    def _answered(self, question: Callable[[], _T]) -> _T:
         """The answer of the servers during a step.
 
         Raises:
@@ -278,17 +276,17 @@ class ServerSystem(System):
 
     def _bring_up(self) -> None:
         self._mute = ""
-        if self._theirs:
-            self._address = self._theirs
+        if self._users:
+            self._address = self._users
         else:
             self._own = self._deployed or self._embedded()
             self._address = self._own.start()
         self._connect()
 
-    def _embedded(self) -> EmbeddedServer:
+    def _embedded(self) -> LocalServer:
         program, cluster = self._server_program(), self._server_cluster()
         cpus = parse_cpus(self._scenario.server.pin)
-        return EmbeddedServer(program, cluster, unused_folder(self._folder), wait=self._wait, cpus=cpus)
+        return LocalServer(program, cluster, unused_folder(self._folder), wait=self._wait, cpus=cpus)
 
     def _unwatch(self) -> None:
         monitor, self._monitor = self._monitor, None

@@ -68,14 +68,14 @@ class Footprint:
         Raises:
             ValueError: there are several subscribers, and the implementation cannot be packed.
         """
-        it = self
+        system = self
         if packed > 1:
             if self.further is None:
                 raise ValueError(f"{packed} subscribers in a process of an implementation that takes one")
-            it = it._with(self.further, packed - 1)
+            system = system._with(self.further, packed - 1)
         if servers > 1 and self.server is not None:
-            it = it._with(self.server, packed * (servers - 1))
-        return it
+            system = system._with(self.server, packed * (servers - 1))
+        return system
 
     def _with(self, other: Footprint, times: int) -> Footprint:
         return Footprint(

@@ -232,6 +232,6 @@ def payload(settings: Settings) -> str | None:
 
 
 def _ratio(settings: Settings) -> str:
-    asked, found = settings.payload_ratio, compression(settings).ratio
-    near = abs(found / asked - 1) <= _NEAR
-    return f"json ×{asked:.1f}" if near else f"json ×{found:.1f} ({asked:.1f} asked for)"
+    wanted, found = settings.payload_ratio, compression(settings).ratio
+    near = abs(found / wanted - 1) <= _NEAR
+    return f"json ×{wanted:.1f}" if near else f"json ×{found:.1f} ({wanted:.1f} asked for)"

@@ -33,10 +33,10 @@ def merge(histograms: Iterable[Histogram]) -> Histogram:
         # An index occurs once in a histogram, so a plain indexed addition is exact.
         counts[at] += pairs[1::2]
         low, high = min(low, h.min_us), max(high, h.max_us)
-    there = np.flatnonzero(counts)
-    if not len(there):
+    used = np.flatnonzero(counts)
+    if not len(used):
         return Histogram()
-    return Histogram(np.column_stack((there - BUCKETS, counts[there])).ravel().tolist(), low, high)
+    return Histogram(np.column_stack((used - BUCKETS, counts[used])).ravel().tolist(), low, high)
 
 
 class LatencyRecorder:
@@ -109,13 +109,13 @@ class LatencyRecorder:
 
     def histogram(self) -> Histogram:
         """The counts so far, sparse; empty if nothing was counted."""
-        mine = self._sparse()
+        own = self._sparse()
         if self._below is None:
-            return mine
+            return own
         below = _opposite(self._below._sparse())
-        if not mine.counts:
+        if not own.counts:
             return below
-        return Histogram(below.counts + mine.counts, below.min_us, mine.max_us)
+        return Histogram(below.counts + own.counts, below.min_us, own.max_us)
 
     def add(self, histogram: Histogram) -> None:
         """Adds the counts of another histogram."""
@@ -125,8 +125,8 @@ class LatencyRecorder:
         at, counts = pairs[0::2], pairs[1::2]
         early = at < 0
         if bool(early.any()):
-            mine = Histogram(pairs[: 2 * int(early.sum())].tolist(), histogram.min_us, min(histogram.max_us, -1))
-            self._mirror().add(_opposite(mine))
+            early_part = Histogram(pairs[: 2 * int(early.sum())].tolist(), histogram.min_us, min(histogram.max_us, -1))
+            self._mirror().add(_opposite(early_part))
             at, counts = at[~early], counts[~early]
         if len(at):
             # An index occurs once in a histogram, so a plain indexed addition is exact.

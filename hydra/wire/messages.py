@@ -254,8 +254,8 @@ class Reports(CommandReply, frozen=True, tag="reports", kw_only=True):
         bodies: dict[str, Any] = {"publisher": self.publisher, "subscriber": self.subscriber}
         return [
             Report(ids=[client], seq=self.seq, epoch=self.epoch, number=self.number, **{role: body})
-            for role, theirs in bodies.items()
-            for client, body in zip(self.ids, theirs or (), strict=False)
+            for role, columns in bodies.items()
+            for client, body in zip(self.ids, columns or (), strict=False)
         ]
 
 

@@ -170,11 +170,11 @@ def _check_bits(found: Arrays) -> None:
     bits, length = found["bits"], found["bits_bytes"]
     if not len(bits):
         return
-    told = length > 0
-    if bool((bits[offsets(length)[1:][told] - 1] == 0).any()):
+    has_bits = length > 0
+    if bool((bits[offsets(length)[1:][has_bits] - 1] == 0).any()):
         raise ValueError("bits end in zeros")
-    ones = sums(_ONES[bits], length)[told]
-    if not np.array_equal(ones, (found["received"] + found["extra"])[told]):
+    ones = sums(_ONES[bits], length)[has_bits]
+    if not np.array_equal(ones, (found["received"] + found["extra"])[has_bits]):
         raise ValueError("bits hold another number of sequences than was received")
     if int(sums(-(-length // 3) * 4, found["ledger_counts"]).max()) > MAX_CHARACTERS:
         raise ValueError(f"bits of a client are longer than {MAX_CHARACTERS // 4 * 3} bytes")
@@ -202,7 +202,7 @@ _GROUP: Final = 100
 """Clients in a batch that :func:`table_of` makes: the reports of this many fit into one."""
 _PARTS: Final = {"usage.": ProcessUsage, "hot.": HotTopicCounts}
 """The parts of a report that are not ledgers, by the beginning of the names of their attributes."""
-_TOLD: Final = {
+_NUMBERS: Final = {
     of: [c for c in BATCH_COLUMNS if c.of == of and c.noun and not c.lengths] for of in ("client", "ledger")
 }
 
@@ -320,13 +320,13 @@ class SubscriberTable:
         for first in range(0, len(self), most):
             rows = [first, min(first + most, len(self))]
             of: dict[str, Any] = {"client": rows, "ledger": ledgers[rows]}
-            of_them: dict[str, Any] = {
+            slices: dict[str, Any] = {
                 **dict.fromkeys(("ids", *OF_CLIENTS), rows),
                 **dict.fromkeys(OF_LEDGERS, ledgers[rows]),
                 "lag_bins_us": [LAG_BINS * row for row in rows],
                 **{name: begins[name][of[column.of]] for name, column in RAGGED.items()},
             }
-            yield self.changed(**{name: getattr(self, name)[slice(*at)] for name, at in of_them.items()})
+            yield self.changed(**{name: getattr(self, name)[slice(*at)] for name, at in slices.items()})
 
     def systems(self) -> Iterator[dict[str, Any]]:
         """The ``system`` objects of the clients that have one, in the order of the rows."""
@@ -340,7 +340,7 @@ class SubscriberTable:
             LedgerCounts(
                 missing_ranges=[(a, b) for a, b in self.ranges.reshape(-1, 2)[ranges[k] : ranges[k + 1]].tolist()],
                 received_bits=b64encode(self.bits[bits[k] : bits[k + 1]].tobytes()).decode(),
-                **self._told("ledger", k),
+                **self._numbers("ledger", k),
             )
             for k in range(first, end)
         ]
@@ -356,8 +356,8 @@ class SubscriberTable:
             raise KeyError(client)
         lags = self.lag_bins_us[LAG_BINS * row : LAG_BINS * (row + 1)].tolist()
         absent = self.absent_offsets[row : row + 2]
-        told = self.system[slice(*self.system_offsets[row : row + 2])].tobytes()
-        numbers = self._told("client", row)
+        system = self.system[slice(*self.system_offsets[row : row + 2])].tobytes()
+        numbers = self._numbers("client", row)
         usage, hot = (
             part(**{noun.removeprefix(within): numbers.pop(noun) for noun in list(numbers) if noun.startswith(within)})
             for within, part in _PARTS.items()
@@ -368,14 +368,14 @@ class SubscriberTable:
             usage=usage,
             absent=[(a, b) for a, b in self.absent.reshape(-1, 2)[slice(*absent)].tolist()],
             lag_bins_us=[] if all(x == NULL for x in lags) else [None if x == NULL else x for x in lags],
-            system=msgspec.json.decode(told) if told else None,
+            system=msgspec.json.decode(system) if system else None,
             hot=hot if self.hot_expected.any() else None,
             **numbers,
         )
 
-    def _told(self, of: str, at: int) -> dict[str, Any]:
+    def _numbers(self, of: str, at: int) -> dict[str, Any]:
         """The numbers of one client or ledger, by the names of their attributes."""
-        found = ((column, self._columns[column.name][at].item()) for column in _TOLD[of])
+        found = ((column, self._columns[column.name][at].item()) for column in _NUMBERS[of])
         return {column.noun: column.choices[x] if column.choices else x for column, x in found}
 
 

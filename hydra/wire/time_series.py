@@ -23,9 +23,9 @@ class _Sum:
         self.counts: Counter[int] = Counter()
         self.low = self.high = 0
 
-    def add(self, told: SecondCounts) -> None:
-        self.messages += told.messages
-        latency = told.latency
+    def add(self, counts: SecondCounts) -> None:
+        self.messages += counts.messages
+        latency = counts.latency
         if latency.counts:
             self.low = min(self.low, latency.min_us) if self.counts else latency.min_us
             self.high = max(self.high, latency.max_us) if self.counts else latency.max_us
@@ -45,15 +45,15 @@ class TimeSeriesSum:
     def __bool__(self) -> bool:
         return bool(self._sums)
 
-    def add(self, told: Iterable[SecondCounts]) -> None:
+    def add(self, counts: Iterable[SecondCounts]) -> None:
         """Adds the seconds of one message."""
-        for second in told:
+        for second in counts:
             self._sums.setdefault(second.second, _Sum()).add(second)
 
     def take(self) -> list[SecondCounts]:
         """All seconds in rising order; the sum is empty afterwards."""
         sums, self._sums = self._sums, {}
-        return [SecondCounts(second, it.messages, it.latency()) for second, it in sorted(sums.items())]
+        return [SecondCounts(second, sum_.messages, sum_.latency()) for second, sum_ in sorted(sums.items())]
 
 
 def parts(seconds: list[SecondCounts]) -> list[list[SecondCounts]]:

@@ -31,7 +31,7 @@ _POLLIN: Final = int(zmq.POLLIN)
 _NOBLOCK: Final = int(zmq.NOBLOCK)
 _BACKLOG: Final = 4096
 _DEAF_MS: Final = round(DEAF_AT_MOST_S * 1000)
-_PATIENCE_MS: Final = 300
+_WAIT_MS: Final = 300
 """How long a stream waits for its next batch if it has the time: an unsuccessful wait costs as much as a hundred
 messages."""
 _CLOSE_NS: Final = 100_000
@@ -222,7 +222,7 @@ class ZmqSubscriber(SubscriberTransport):
     def receive(self, timeout_s: float, limit: int) -> Sequence[bytes]:
         """Receives one batch until the socket is empty; returns early if the control channel has a message."""
         socket = self._socket
-        if socket is None or (self._emptied and not self._control.wait_beside(socket, timeout_s)):
+        if socket is None or (self._emptied and not self._control.wait_with(socket, timeout_s)):
             return ()
         messages: list[bytes] = []
         self._emptied = True
@@ -240,7 +240,7 @@ class ZmqSubscriber(SubscriberTransport):
         messages: list[bytes] = []
         batches: list[tuple[int, int]] = []
         socket, before, now_ns = self._socket, 0, time.monotonic_ns()
-        until_ns = self._set_patience(now_ns, until_ns)
+        until_ns = self._set_wait(now_ns, until_ns)
         while socket is not None and before < limit and now_ns < until_ns:
             try:
                 messages.append(_receive(socket))
@@ -257,13 +257,13 @@ class ZmqSubscriber(SubscriberTransport):
         self._emptied = False  # unknown
         return self._without_prefixes(messages) if self._prefix_bytes else messages, batches
 
-    def _set_patience(self, now_ns: int, until_ns: int) -> int:
+    def _set_wait(self, now_ns: int, until_ns: int) -> int:
         """Sets how long to wait for a batch; returns when the stream ends, so its last wait ends in time."""
-        early_ns = until_ns - _PATIENCE_MS * 1_000_000
-        waits_ms = _PATIENCE_MS if now_ns < early_ns else _DEAF_MS
+        early_ns = until_ns - _WAIT_MS * 1_000_000
+        waits_ms = _WAIT_MS if now_ns < early_ns else _DEAF_MS
         if self._socket is not None and waits_ms != self._waits_ms:
             self._socket.rcvtimeo = self._waits_ms = waits_ms
-        return early_ns if waits_ms == _PATIENCE_MS else until_ns
+        return early_ns if waits_ms == _WAIT_MS else until_ns
 
     def _drain(self, socket: zmq.Socket[bytes], messages: list[bytes], limit: int) -> None:
         """Takes the messages that are there into a list, at most ``limit``.

@@ -10,14 +10,14 @@ namespace {
 
 // The times of a caller that wakes up late by this much each time.
 std::vector<std::int64_t> times_ms(Backoff repeats, std::int64_t until_ms, std::int64_t late_ms = 0) {
-    std::vector<std::int64_t> said;
+    std::vector<std::int64_t> times;
     while (repeats.next_ns() <= until_ms * kMillisecondNs) {
         CHECK_FALSE(repeats.due(repeats.next_ns() - 1));
         const std::int64_t now_ns = repeats.next_ns() + late_ms * kMillisecondNs;
         CHECK(repeats.due(now_ns));
-        said.push_back(now_ns / kMillisecondNs);
+        times.push_back(now_ns / kMillisecondNs);
     }
-    return said;
+    return times;
 }
 
 using Times = std::vector<std::int64_t>;
@@ -25,19 +25,19 @@ using Times = std::vector<std::int64_t>;
 }  // namespace
 
 TEST_CASE("probes come at doubling distances up to a second and never end") {
-    const Times said = times_ms(Backoff(0, kSecondNs, kNeverNs), 100'000);
-    CHECK(Times(said.begin(), said.begin() + 8) == Times{0, 50, 150, 350, 750, 1550, 2550, 3550});
-    CHECK(said.back() == 99'550);
+    const Times times = times_ms(Backoff(0, kSecondNs, kNeverNs), 100'000);
+    CHECK(Times(times.begin(), times.begin() + 8) == Times{0, 50, 150, 350, 750, 1550, 2550, 3550});
+    CHECK(times.back() == 99'550);
 }
 
 TEST_CASE("the first distance can be shorter") {
-    const Times said = times_ms(Backoff(0, kSecondNs / 2, kNeverNs, 20 * kMillisecondNs), 2'000);
-    CHECK(said == Times{0, 20, 60, 140, 300, 620, 1120, 1620});
+    const Times times = times_ms(Backoff(0, kSecondNs / 2, kNeverNs, 20 * kMillisecondNs), 2'000);
+    CHECK(times == Times{0, 20, 60, 140, 300, 620, 1120, 1620});
 }
 
 TEST_CASE("end markers come at doubling distances for a minute") {
-    const Times said = times_ms(Backoff(7 * kSecondNs, kNeverNs, 60 * kSecondNs), 1'000'000);
-    CHECK(said == Times{7000, 7050, 7150, 7350, 7750, 8550, 10150, 13350, 19750, 32550, 58150});
+    const Times times = times_ms(Backoff(7 * kSecondNs, kNeverNs, 60 * kSecondNs), 1'000'000);
+    CHECK(times == Times{7000, 7050, 7150, 7350, 7750, 8550, 10150, 13350, 19750, 32550, 58150});
 }
 
 TEST_CASE("a late caller keeps the waits") {

@@ -4,8 +4,8 @@
 
 #include "common/base64.h"
 #include "common/batch_columns.h"
+#include "common/json_reader.h"
 #include "common/percentiles.h"
-#include "common/reader.h"
 #include "vectors.h"
 
 using namespace hydra;
@@ -24,7 +24,7 @@ std::string hex(const std::string& bytes) {
 
 SubscriberReport report_of(const nlohmann::json& value) {
     SubscriberReport it;
-    Reader fields(value);
+    JsonReader fields(value);
     SubscriberReport::describe(it, fields);
     fields.nothing_else();
     return it;

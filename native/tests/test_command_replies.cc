@@ -25,8 +25,8 @@ Command stop() {
 }
 
 // The clients of the first command to resend.
-Ids again(CommandReplies& commands, std::int64_t now_ns) {
-    const auto all = commands.again(now_ns);
+Ids resends(CommandReplies& commands, std::int64_t now_ns) {
+    const auto all = commands.resends(now_ns);
     return all.empty() ? Ids{} : all.front().ids;
 }
 
@@ -67,15 +67,15 @@ TEST_CASE("a command without an answer is resent every 2 s") {
     CommandReplies commands({1, 2, 3}, Role::subscriber);
     commands.give(configure(), {1, 2, 3}, 100);
     commands.answer(1, Step::configure, 1);
-    CHECK(commands.due_ns() == 100 + kAgainNs);
-    CHECK(again(commands, 99 + kAgainNs).empty());
-    CHECK(again(commands, 100 + kAgainNs) == Ids{2, 3});
+    CHECK(commands.due_ns() == 100 + kResendEveryNs);
+    CHECK(resends(commands, 99 + kResendEveryNs).empty());
+    CHECK(resends(commands, 100 + kResendEveryNs) == Ids{2, 3});
     commands.give(configure(), {3},
-                  200 + kAgainNs);  // the controller repeats it, which delays the next resend
-    CHECK(again(commands, 100 + 2 * kAgainNs) == Ids{2});
-    CHECK(again(commands, 200 + 2 * kAgainNs) == Ids{3});
+                  200 + kResendEveryNs);  // the controller repeats it, which delays the next resend
+    CHECK(resends(commands, 100 + 2 * kResendEveryNs) == Ids{2});
+    CHECK(resends(commands, 200 + 2 * kResendEveryNs) == Ids{3});
     commands.left(3);
-    CHECK(again(commands, 100 + 3 * kAgainNs) == Ids{2});
+    CHECK(resends(commands, 100 + 3 * kResendEveryNs) == Ids{2});
     commands.answer(2, Step::configure, 1);
     CHECK(commands.due_ns() == kNeverNs);
 }
@@ -91,7 +91,7 @@ TEST_CASE("an epoch begins with its first configure") {
     CHECK(commands.begins(configure(6)));
     commands.begin(6);
     CHECK(commands.epoch() == 6);
-    CHECK_FALSE(commands.told(1, Step::configure));
+    CHECK_FALSE(commands.has_had(1, Step::configure));
     CHECK_FALSE(commands.awaited(Step::configure));
     CHECK(commands.due_ns() == kNeverNs);
 }

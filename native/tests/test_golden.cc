@@ -6,9 +6,9 @@
 #include <type_traits>
 
 #include "common/header.h"
+#include "common/json_reader.h"
+#include "common/json_writer.h"
 #include "common/protocol.h"
-#include "common/reader.h"
-#include "common/writer.h"
 #include "golden.h"
 
 using namespace hydra;
@@ -246,14 +246,14 @@ std::string again(std::type_identity<std::variant<Messages...>>, const std::stri
         }
         std::string type;
         std::uint64_t seq = 0;
-        Reader reader(value);
+        JsonReader reader(value);
         reader.required("type", type);
         reader.required("ids", it.ids);
         const bool from_client = reader.optional("seq", seq);
         Message::describe(it, reader);
         reader.nothing_else();
-        Writer::json object = {{"type", type}};
-        Writer writer(object);
+        JsonWriter::json object = {{"type", type}};
+        JsonWriter writer(object);
         writer.required("ids", it.ids);
         if (from_client) {
             object["seq"] = seq;
@@ -356,7 +356,7 @@ TEST_CASE("configure") {
     CHECK(subscribers.load.empty());
     CHECK(subscribers.course_s == 0);
     CHECK(subscribers.spells == std::vector<Impairment>{{ImpairmentKind::slow, 10, 20.5, 2500.5},
-                                                        {ImpairmentKind::gone, 30, 31, 0}});
+                                                        {ImpairmentKind::absent, 30, 31, 0}});
     CHECK(subscribers.settings.receive_rate == 2500.5);
     CHECK(subscribers.settings.reconnect_rate == 2.0);
     CHECK(subscribers.publishers ==

@@ -86,12 +86,12 @@ TEST_CASE("the busiest threads are those of the process and of all that descend 
 }
 
 TEST_CASE("a process that has ended has no threads") {
-    pid_t gone = 0;
+    pid_t ended = 0;
     {
         const Busy child;
-        gone = child.pid;
+        ended = child.pid;
     }
-    ThreadSampler reader(gone, 100);
+    ThreadSampler reader(ended, 100);
     CHECK(reader.busiest().empty());
     CHECK(reader.busiest().empty());
 }

@@ -11,7 +11,7 @@
 
 #include "common/clock.h"
 #include "common/environment.h"
-#include "common/inner_line.h"
+#include "common/inner_connection.h"
 #include "common/inner_socket.h"
 #include "common/waiter.h"
 
@@ -60,7 +60,7 @@ std::optional<InnerSocket::Frame> next(InnerSocket& inner) {
     return frame;
 }
 
-std::optional<std::string> next(InnerLine& client) {
+std::optional<std::string> next(InnerConnection& client) {
     std::optional<std::string> frame;
     const std::int64_t deadline_ns = monotonic_ns() + kPatienceNs;
     pollfd wait{client.fd(), POLLIN, 0};
@@ -78,9 +78,9 @@ TEST_CASE("a client dials by a descriptor what has no name any more") {
     struct stat facts{};
     CHECK(stat(folder.c_str(), &facts) == 0);
     CHECK((facts.st_mode & 0777) == 0700);
-    const int door = take_door(inner.path());
+    const int place = open_place(inner.path());
     CHECK_FALSE(std::filesystem::exists(folder));
-    InnerLine client(inner_path(door));
+    InnerConnection client(inner_path(place));
     client.send("hello");
     const auto frame = next(inner);
     REQUIRE(frame);
@@ -90,14 +90,14 @@ TEST_CASE("a client dials by a descriptor what has no name any more") {
     inner.send(frame->connection, "welcome");
     CHECK(next(client) == "welcome");
     CHECK_FALSE(client.receive());
-    close(door);
+    close(place);
 }
 
 TEST_CASE("a client's messages before its end are received, and then nothing is sent to it") {
     InnerSocket inner;
-    const int door = take_door(inner.path());
+    const int place = open_place(inner.path());
     {
-        InnerLine client(inner_path(door));
+        InnerConnection client(inner_path(place));
         client.send("first");
         client.send(std::string(100'000, 'x'));
     }
@@ -111,14 +111,14 @@ TEST_CASE("a client's messages before its end are received, and then nothing is 
     inner.stir();
     CHECK_FALSE(inner.receive());
     inner.send(first->connection, "nobody is there");
-    close(door);
+    close(place);
 }
 
 TEST_CASE("a client that does not read gets everything when it does, and delays no other client") {
     InnerSocket inner;
-    const int door = take_door(inner.path());
-    InnerLine busy(inner_path(door));
-    InnerLine other(inner_path(door));
+    const int place = open_place(inner.path());
+    InnerConnection busy(inner_path(place));
+    InnerConnection other(inner_path(place));
     busy.send("busy");
     const auto its = next(inner);
     REQUIRE(its);
@@ -142,34 +142,34 @@ TEST_CASE("a client that does not read gets everything when it does, and delays 
         REQUIRE(frame);
         CHECK(*frame == large);
     }
-    close(door);
+    close(place);
 }
 
 TEST_CASE("a client whose relay does not read does not wait, and notices space") {
     constexpr int kFrames = 2'000;  // several times what a socket holds
     InnerSocket inner;
-    const int door = take_door(inner.path());
+    const int place = open_place(inner.path());
     Waiter waiter;
-    InnerLine client(inner_path(door));
+    InnerConnection client(inner_path(place));
     client.watch(&waiter, 7);
     for (int i = 0; i < kFrames; ++i) {
         client.send(std::to_string(i) + std::string(500, 'x'));
     }
-    int heard = 0;
+    int received = 0;
     const std::int64_t deadline_ns = monotonic_ns() + kPatienceNs;
-    while (heard < kFrames && monotonic_ns() < deadline_ns) {
+    while (received < kFrames && monotonic_ns() < deadline_ns) {
         inner.stir();
         while (const auto frame = inner.receive()) {
-            CHECK(frame->content == std::to_string(heard++) + std::string(500, 'x'));
+            CHECK(frame->content == std::to_string(received++) + std::string(500, 'x'));
         }
-        if (heard < kFrames) {
+        if (received < kFrames) {
             const auto wakes = waiter.wait(deadline_ns);
             REQUIRE(wakes.size() == 1);
             CHECK(wakes.front().token == 7);
             CHECK_FALSE(client.receive());
         }
     }
-    CHECK(heard == kFrames);
+    CHECK(received == kFrames);
     // Nothing waits any more, so space is no event.
     client.send("last");
     const auto last = next(inner);
@@ -177,37 +177,37 @@ TEST_CASE("a client whose relay does not read does not wait, and notices space")
     CHECK(last->content == "last");
     CHECK(waiter.wait(0).empty());
     client.watch(nullptr, 0);
-    close(door);
+    close(place);
 }
 
 TEST_CASE("messages that a client had not sent when it ended arrive") {
     constexpr int kFrames = 20;
     constexpr std::size_t kBytes = 100'000;
     InnerSocket inner;
-    const int door = take_door(inner.path());
-    auto client = std::make_unique<InnerLine>(inner_path(door));
+    const int place = open_place(inner.path());
+    auto client = std::make_unique<InnerConnection>(inner_path(place));
     for (int i = 0; i < kFrames; ++i) {
         client->send(std::string(kBytes, 'x'));
     }
     std::thread end([&] { client.reset(); });
-    int heard = 0;
-    while (heard < kFrames && next(inner)) {
-        ++heard;
+    int received = 0;
+    while (received < kFrames && next(inner)) {
+        ++received;
     }
     end.join();
-    CHECK(heard == kFrames);
-    close(door);
+    CHECK(received == kFrames);
+    close(place);
 }
 
 TEST_CASE("a client whose relay has ended ends") {
     auto inner = std::make_unique<InnerSocket>();
-    const int door = take_door(inner->path());
-    auto client = std::make_unique<InnerLine>(inner_path(door));
+    const int place = open_place(inner->path());
+    auto client = std::make_unique<InnerConnection>(inner_path(place));
     client->send(std::string(2'000'000, 'x'));
     inner.reset();
     client.reset();
     CHECK(client == nullptr);
-    close(door);
+    close(place);
 }
 
 TEST_CASE("a folder that cannot be made is named") {
@@ -224,7 +224,7 @@ TEST_CASE("a path that would be too long for a socket is not taken") {
         const InnerSocket inner;
         CHECK(inner.path().starts_with("/tmp/hydra-"));
         CHECK(inner.path().size() < 80);
-        close(take_door(inner.path()));
+        close(open_place(inner.path()));
     }
     CHECK(std::filesystem::is_empty(far));
     std::filesystem::remove(far);

@@ -2,9 +2,9 @@
 
 #include <string>
 
+#include "common/json_reader.h"
 #include "common/protocol.h"
-#include "common/reader.h"
-#include "common/system_object.h"
+#include "common/system_fields.h"
 
 using namespace hydra;
 
@@ -87,7 +87,7 @@ TEST_CASE("the error of a rejected frame names the place") {
 TEST_CASE("a report has one body, and its words are known ones") {
     const auto read = [](const std::string& bodies) {
         const auto value = nlohmann::json::parse(R"({"epoch":1,)" + bodies + "}");
-        Reader fields(value);
+        JsonReader fields(value);
         Report report;
         Report::describe(report, fields);
         fields.nothing_else();

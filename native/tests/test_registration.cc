@@ -25,14 +25,14 @@ TEST_CASE("registrations are resent until a welcome names the clients") {
     joining.add(3, 0);
     joining.hurry(0);
     CHECK(joining.take(0) == Ids{1, 2, 3});
-    CHECK(joining.due_ns() == kAgainNs);
+    CHECK(joining.due_ns() == kResendEveryNs);
     joining.named(2);
-    CHECK(joining.take(kAgainNs) == Ids{1, 3});
+    CHECK(joining.take(kResendEveryNs) == Ids{1, 3});
     joining.left(3);
-    CHECK(joining.take(2 * kAgainNs) == Ids{1});
+    CHECK(joining.take(2 * kResendEveryNs) == Ids{1});
     joining.named(1);
     CHECK(joining.is_named(1));
-    CHECK(joining.take(3 * kAgainNs).empty());
+    CHECK(joining.take(3 * kResendEveryNs).empty());
     CHECK(joining.due_ns() == kNeverNs);
     joining.left(1);
     CHECK_FALSE(joining.is_named(1));
@@ -47,7 +47,7 @@ TEST_CASE("a welcome of a predecessor is not its successor's") {
     CHECK(joining.take(1) == Ids{1});
     joining.named(1);
     CHECK_FALSE(joining.is_named(1));
-    CHECK(joining.take(1 + kAgainNs) == Ids{1});
+    CHECK(joining.take(1 + kResendEveryNs) == Ids{1});
     joining.named(1);
     CHECK(joining.is_named(1));
 }

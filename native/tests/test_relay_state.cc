@@ -14,7 +14,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-std::string said(const Ids& ids) {
+std::string ids_text(const Ids& ids) {
     std::string text;
     for (const Id id : ids) {
         text += " " + std::to_string(id);
@@ -53,13 +53,13 @@ class Group : private RelayOutputs {
     }
 
     // The messages to clients since the last call, "CONNECTION TYPE IDS…"; and those to the controller.
-    Texts told() { return std::exchange(told_, {}); }
+    Texts to_clients() { return std::exchange(to_clients_, {}); }
     Texts up() { return std::exchange(up_, {}); }
 
     void at(std::int64_t ms) {
         while (relaying.due_ns() <= ms * kMillisecondNs) {
             now_ns = std::max(now_ns, relaying.due_ns());
-            relaying.go_on(now_ns);
+            relaying.work(now_ns);
         }
         now_ns = ms * kMillisecondNs;
     }
@@ -76,9 +76,9 @@ class Group : private RelayOutputs {
     }
 
     void hello(const std::string& connection, const Ids& ids, std::uint32_t incarnation = 0) {
-        relaying.hear(connection,
-                      Hello{.ids = ids, .role = role_, .incarnation = incarnation, .pid = 100 + ids.front()},
-                      now_ns);
+        relaying.take_message(
+            connection,
+            Hello{.ids = ids, .role = role_, .incarnation = incarnation, .pid = 100 + ids.front()}, now_ns);
     }
 
     // All clients have joined, each in its own process, and are known to the controller.
@@ -89,12 +89,12 @@ class Group : private RelayOutputs {
         }
         at(now_ns / kMillisecondNs);
         obey(Welcome{.ids = all(count_), .run = "run", .silence_s = 30});
-        told();
+        to_clients();
         up();
     }
 
     // From the process of one client.
-    void hear(Id id, FromClient&& message) {
+    void take_message(Id id, FromClient&& message) {
         std::visit(
             [id](auto& it) {
                 if (it.ids.empty()) {
@@ -105,7 +105,7 @@ class Group : private RelayOutputs {
                 }
             },
             message);
-        relaying.hear("c" + std::to_string(id), std::move(message), now_ns);
+        relaying.take_message("c" + std::to_string(id), std::move(message), now_ns);
     }
 
     void configure(std::uint32_t epoch, Ids ids = {}, bool probe = false, bool cohort = false,
@@ -115,12 +115,13 @@ class Group : private RelayOutputs {
     }
 
   private:
-    void tell(const std::string& connection, const std::string& frame) override {
-        std::visit([&](const auto& it) { told_.push_back(connection + " " + it.kType + said(it.ids)); },
-                   decode(frame));
+    void to_client(const std::string& connection, const std::string& frame) override {
+        std::visit(
+            [&](const auto& it) { to_clients_.push_back(connection + " " + it.kType + ids_text(it.ids)); },
+            decode(frame));
     }
 
-    void say(const FromClient& message) override {
+    void to_controller(const FromClient& message) override {
         std::visit(
             [&](const auto& it) {
                 std::string text = it.kType;
@@ -133,23 +134,23 @@ class Group : private RelayOutputs {
                 if constexpr (requires { it.endpoint; }) {
                     text += it.endpoint.empty() ? "" : " " + it.endpoint;
                 }
-                up_.push_back(text + said(it.ids));
+                up_.push_back(text + ids_text(it.ids));
             },
             message);
     }
 
-    void say(const BatchHead& head, const std::string& payload) override {
-        up_.push_back("batch" + said(head.ids));
+    void to_controller(const BatchHead& head, const std::string& payload) override {
+        up_.push_back("batch" + ids_text(head.ids));
         payloads.push_back(payload);
     }
 
     void kill(const Ids& ids, std::uint32_t incarnation) override {
-        up_.push_back("kill" + said(ids) + " up to " + std::to_string(incarnation));
+        up_.push_back("kill" + ids_text(ids) + " up to " + std::to_string(incarnation));
     }
 
     Role role_;
     std::uint32_t count_;
-    Texts told_;
+    Texts to_clients_;
     Texts up_;
 
   public:
@@ -178,18 +179,18 @@ TEST_CASE("clients are welcomed when the relay is, and announced together") {
     it.hello("c2", {2});
     it.hello("c2", {2});  // it repeats hello: it has no welcome
     it.at(1000);
-    CHECK(it.told().empty());
+    CHECK(it.to_clients().empty());
     CHECK(it.up().empty());
     it.obey(Welcome{.ids = {}, .run = "run", .silence_s = 30});
-    CHECK(it.told() == Texts{"c1 welcome", "c2 welcome"});
+    CHECK(it.to_clients() == Texts{"c1 welcome", "c2 welcome"});
     it.at(1000);
     CHECK(it.up() == Texts{"joined 1 2"});
     it.hello("c3", {3});
-    CHECK(it.told() == Texts{"c3 welcome"});
+    CHECK(it.to_clients() == Texts{"c3 welcome"});
     it.at(1000);
     CHECK(it.up() == Texts{"joined 3"});  // at once: no other client can join
     it.hello("c3", {3});
-    CHECK(it.told() == Texts{"c3 welcome"});
+    CHECK(it.to_clients() == Texts{"c3 welcome"});
 }
 
 TEST_CASE("clients that join within 10 ms are registered together") {
@@ -240,19 +241,19 @@ TEST_CASE("a process that ended is reported, and its successor registered, in an
         it.at(10);
         CHECK(it.up() == Texts{"child_exit 2", "joined 2"});
     }
-    it.told();
+    it.to_clients();
     it.obey(Welcome{.ids = {2}, .run = "run", .silence_s = 0});
     it.configure(1);
-    CHECK(it.told() == Texts{"c1 configure", "d2 configure"});
+    CHECK(it.to_clients() == Texts{"c1 configure", "d2 configure"});
     it.hello("e2", {2}, 1);  // no higher incarnation
-    CHECK(it.told().empty());
+    CHECK(it.to_clients().empty());
 }
 
 TEST_CASE("a process's last messages may arrive after its end") {
     Group it(2);
     it.begin();
     it.relaying.take_exit({.ids = {2}, .pid = 102, .status = 1, .replaced = true}, it.now_ns);
-    it.hear(2, Error{.epoch = 0, .message = "no memory", .fatal = true});
+    it.take_message(2, Error{.epoch = 0, .message = "no memory", .fatal = true});
     CHECK(it.up() == Texts{"child_exit 2", "error 'no memory' 2"});
 }
 
@@ -262,18 +263,18 @@ TEST_CASE("a command does not reach a successor that the controller does not kno
     it.relaying.take_exit({.ids = {2}, .pid = 102, .status = -9, .replaced = true}, it.now_ns);
     it.hello("d2", {2}, 1);
     it.at(10);
-    it.told();
+    it.to_clients();
     it.configure(1);
     it.obey(Start{.ids = {2}, .epoch = 1});
     it.obey(Stop{.epoch = 1});
     it.obey(Finish{.epoch = 1});
     it.configure(0);  // of an earlier epoch: not stored
-    CHECK(it.told() == Texts{"c1 configure", "c1 stop", "c1 finish", "c1 configure"});
+    CHECK(it.to_clients() == Texts{"c1 configure", "c1 stop", "c1 finish", "c1 configure"});
     it.obey(Quit{.ids = {2}});
-    CHECK(it.told() == Texts{"d2 quit"});
+    CHECK(it.to_clients() == Texts{"d2 quit"});
     it.obey(Welcome{.ids = {2}, .run = "run", .silence_s = 0});
     it.configure(1);
-    CHECK(it.told() == Texts{"c1 configure", "d2 configure"});
+    CHECK(it.to_clients() == Texts{"c1 configure", "d2 configure"});
 }
 
 TEST_CASE("a welcome of one that has ended does not name its successor") {
@@ -288,17 +289,17 @@ TEST_CASE("a welcome of one that has ended does not name its successor") {
     it.at(1000);
     CHECK(it.up() == Texts{"child_exit 2", "joined 2", "child_exit 2", "joined 2"});
     it.obey(welcome);  // for the process that was registered first
-    it.told();
+    it.to_clients();
     it.configure(1);
-    CHECK(it.told() == Texts{"c1 configure"});
+    CHECK(it.to_clients() == Texts{"c1 configure"});
     it.at(2499);
     CHECK(it.up().empty());
     it.at(2600);
     CHECK(it.up() == Texts{"joined 2"});
     it.obey(welcome);
-    it.told();
+    it.to_clients();
     it.configure(1);
-    CHECK(it.told() == Texts{"c1 configure", "e2 configure"});
+    CHECK(it.to_clients() == Texts{"c1 configure", "e2 configure"});
     it.at(10'000);
     CHECK(it.up().empty());
 }
@@ -308,7 +309,7 @@ TEST_CASE("a packed process's last error is about those that it names") {
     it.obey(Welcome{.ids = {}, .run = "run", .silence_s = 30});
     it.hello("a", {1, 2});
     it.relaying.take_exit({.ids = {1, 2}, .status = 1, .replaced = true}, it.now_ns);
-    it.relaying.hear("a", Error{.ids = {2, 3}, .epoch = 0, .message = "no memory"}, it.now_ns);
+    it.relaying.take_message("a", Error{.ids = {2, 3}, .epoch = 0, .message = "no memory"}, it.now_ns);
     CHECK(it.up() == Texts{"child_exit 1 2", "error 'no memory' 2"});
 }
 
@@ -336,16 +337,16 @@ TEST_CASE("quit is resent to clients that are still connected") {
     Group it(3);
     it.begin();
     it.obey(Quit{.ids = {1, 3}});
-    CHECK(it.told() == Texts{"c1 quit", "c3 quit"});
+    CHECK(it.to_clients() == Texts{"c1 quit", "c3 quit"});
     it.relaying.take_exit({.ids = {1}, .pid = 101, .status = 0}, it.now_ns);
     it.at(4000);
-    CHECK(it.told() == Texts{"c3 quit", "c3 quit"});
+    CHECK(it.to_clients() == Texts{"c3 quit", "c3 quit"});
     CHECK_FALSE(it.relaying.dismissed());
     it.obey(Quit{});
     CHECK(it.relaying.dismissed());
-    it.told();
+    it.to_clients();
     it.hello("d1", {1}, 1);  // it was on its way
-    CHECK(it.told() == Texts{"d1 welcome", "d1 quit"});
+    CHECK(it.to_clients() == Texts{"d1 welcome", "d1 quit"});
 }
 
 // --- answers ----------------------------------------------------------------------------------------------
@@ -354,20 +355,20 @@ TEST_CASE("acks are sent when all have answered, or 10 ms after the first") {
     Group it(3);
     it.begin();
     it.configure(1, {1, 2});
-    CHECK(it.told() == Texts{"c1 configure", "c2 configure"});
-    it.hear(2, ack(1, "configure"));
+    CHECK(it.to_clients() == Texts{"c1 configure", "c2 configure"});
+    it.take_message(2, ack(1, "configure"));
     CHECK(it.up().empty());
-    it.hear(1, ack(1, "configure"));
+    it.take_message(1, ack(1, "configure"));
     CHECK(it.up() == Texts{"ack configure 1 2"});
     it.obey(Start{.epoch = 1});
-    CHECK(it.told() == Texts{"c1 start", "c2 start", "c3 start"});
-    it.hear(1, ack(1, "start"));
+    CHECK(it.to_clients() == Texts{"c1 start", "c2 start", "c3 start"});
+    it.take_message(1, ack(1, "start"));
     it.at(9);
     CHECK(it.up().empty());
     it.at(10);
     CHECK(it.up() == Texts{"ack start 1"});
     it.relaying.take_exit({.ids = {2}, .status = -9, .replaced = true}, it.now_ns);
-    it.hear(1, ack(1, "start"));  // known
+    it.take_message(1, ack(1, "start"));  // known
     CHECK(it.up() == Texts{"child_exit 2"});
 }
 
@@ -375,7 +376,7 @@ TEST_CASE("answers that waited for a client that died are sent at once") {
     Group it(2);
     it.begin();
     it.configure(1);
-    it.hear(1, ack(1, "configure"));
+    it.take_message(1, ack(1, "configure"));
     it.relaying.take_exit({.ids = {2}, .status = -9, .replaced = true}, it.now_ns);
     CHECK(it.up() == Texts{"child_exit 2", "ack configure 1"});
 }
@@ -385,8 +386,8 @@ TEST_CASE("readiness is gathered by its endpoint") {
     it.begin();
     it.configure(1);
     for (const Id id : {3, 1, 2}) {
-        it.hear(id, ack(1, "configure"));
-        it.hear(id, Ready{.epoch = 1, .endpoint = id == 2 ? "b" : "a"});
+        it.take_message(id, ack(1, "configure"));
+        it.take_message(id, Ready{.epoch = 1, .endpoint = id == 2 ? "b" : "a"});
     }
     CHECK(it.up() == Texts{"ack configure 1 2 3", "ready a 1 3", "ready b 2"});
 }
@@ -396,9 +397,9 @@ TEST_CASE("only subscribers that are to prove their readiness are waited for") {
     it.begin();
     it.configure(1, {1}, true);
     it.configure(1, {2}, false);
-    it.hear(1, ack(1, "configure"));
-    it.hear(2, ack(1, "configure"));
-    it.hear(1, Ready{.epoch = 1});
+    it.take_message(1, ack(1, "configure"));
+    it.take_message(2, ack(1, "configure"));
+    it.take_message(1, Ready{.epoch = 1});
     CHECK(it.up() == Texts{"ack configure 1 2", "ready 1"});
 }
 
@@ -407,10 +408,10 @@ TEST_CASE("the first error of a kind is sent at once, equal ones together") {
     it.begin();
     it.configure(1);
     for (const Id id : {1, 3, 2}) {
-        it.hear(id, Error{.epoch = 1, .message = "an unknown field"});
+        it.take_message(id, Error{.epoch = 1, .message = "an unknown field"});
     }
     CHECK(it.up() == Texts{"error 'an unknown field' 1"});
-    it.hear(4, Error{.epoch = 1, .message = "no topic"});
+    it.take_message(4, Error{.epoch = 1, .message = "no topic"});
     CHECK(it.up() == Texts{"error 'no topic' 4", "error 'an unknown field' 2 3"});
 }
 
@@ -418,28 +419,28 @@ TEST_CASE("a client whose configuration failed gets the other commands until it 
     Group it(1);
     it.begin();
     it.configure(1);
-    it.hear(1, Error{.epoch = 1, .message = "an unknown field"});
+    it.take_message(1, Error{.epoch = 1, .message = "an unknown field"});
     it.obey(Start{.epoch = 1});
-    it.told();
+    it.to_clients();
     it.at(2000);
-    CHECK(it.told() == Texts{"c1 start"});
+    CHECK(it.to_clients() == Texts{"c1 start"});
 }
 
 TEST_CASE("progress is passed on; what is of another epoch, or about others, is not") {
     Group it(2);
     it.begin();
     it.configure(5);
-    it.hear(1, Progress{.epoch = 5, .messages = 3});
-    it.hear(1, Progress{.ids = {2}, .epoch = 5, .messages = 3});
-    it.hear(1, Progress{.epoch = 4, .messages = 3});
-    it.hear(1, ack(4, "configure"));
-    it.hear(1, Ready{.epoch = 4});
-    it.hear(1, Error{.epoch = 4, .message = "no topic"});
-    it.hear(1, report(4));
-    it.hear(1, Reports{.epoch = 4, .bodies = std::vector<SubscriberReport>(1)});
-    it.hear(1, Reports{.ids = {1, 2}, .epoch = 5, .bodies = std::vector<SubscriberReport>(2)});
-    it.relaying.hear("stranger", ack(5, "configure"), it.now_ns);
-    it.relaying.say_everything();
+    it.take_message(1, Progress{.epoch = 5, .messages = 3});
+    it.take_message(1, Progress{.ids = {2}, .epoch = 5, .messages = 3});
+    it.take_message(1, Progress{.epoch = 4, .messages = 3});
+    it.take_message(1, ack(4, "configure"));
+    it.take_message(1, Ready{.epoch = 4});
+    it.take_message(1, Error{.epoch = 4, .message = "no topic"});
+    it.take_message(1, report(4));
+    it.take_message(1, Reports{.epoch = 4, .bodies = std::vector<SubscriberReport>(1)});
+    it.take_message(1, Reports{.ids = {1, 2}, .epoch = 5, .bodies = std::vector<SubscriberReport>(2)});
+    it.relaying.take_message("stranger", ack(5, "configure"), it.now_ns);
+    it.relaying.end();
     CHECK(it.up() == Texts{"progress 1"});
 }
 
@@ -449,19 +450,19 @@ TEST_CASE("a client that has not answered gets the command again every 2 s") {
     Group it(3);
     it.begin();
     it.configure(1);
-    it.told();
-    it.hear(2, ack(1, "configure"));
+    it.to_clients();
+    it.take_message(2, ack(1, "configure"));
     it.at(1999);
-    CHECK(it.told().empty());
+    CHECK(it.to_clients().empty());
     it.at(2000);
-    CHECK(it.told() == Texts{"c1 configure", "c3 configure"});
-    it.hear(1, ack(1, "configure"));
+    CHECK(it.to_clients() == Texts{"c1 configure", "c3 configure"});
+    it.take_message(1, ack(1, "configure"));
     it.at(4000);
-    CHECK(it.told() == Texts{"c3 configure"});
+    CHECK(it.to_clients() == Texts{"c3 configure"});
     it.configure(2, {1, 2});  // the earlier epoch has ended for all clients
-    it.told();
+    it.to_clients();
     it.at(6000);
-    CHECK(it.told() == Texts{"c1 configure", "c2 configure"});
+    CHECK(it.to_clients() == Texts{"c1 configure", "c2 configure"});
 }
 
 TEST_CASE("a command that the controller repeats is answered from memory") {
@@ -469,20 +470,20 @@ TEST_CASE("a command that the controller repeats is answered from memory") {
     it.begin();
     it.configure(1, {}, true);
     for (const Id id : {1, 2}) {
-        it.hear(id, ack(1, "configure"));
-        it.hear(id, Ready{.epoch = 1});
+        it.take_message(id, ack(1, "configure"));
+        it.take_message(id, Ready{.epoch = 1});
     }
     it.at(10);
-    it.told();
+    it.to_clients();
     it.up();
     it.configure(1, {2, 3}, true);
-    CHECK(it.told() == Texts{"c3 configure"});
+    CHECK(it.to_clients() == Texts{"c3 configure"});
     it.at(20);
     CHECK(it.up() == Texts{"ack configure 2", "ready 2"});
-    it.hear(3, Error{.epoch = 1, .message = "no"});
+    it.take_message(3, Error{.epoch = 1, .message = "no"});
     CHECK(it.up() == Texts{"error 'no' 3"});
     it.configure(1, {}, true);
-    CHECK(it.told().empty());
+    CHECK(it.to_clients().empty());
     CHECK(it.up() == Texts{"ack configure 1 2", "error 'no' 3", "ready 1 2"});
 }
 
@@ -490,23 +491,23 @@ TEST_CASE("a late answer to an earlier command of a kind does not answer the nex
     Group it(1, Role::publisher);
     it.begin();
     it.configure(1, {}, true);
-    it.told();
+    it.to_clients();
     it.configure(1, {}, false, false, 5);
-    CHECK(it.told() == Texts{"c1 configure"});
-    it.hear(1, ack(1, "configure"));
-    it.hear(1, Ready{.epoch = 1, .endpoint = "a"});
-    it.hear(1, Error{.epoch = 1, .message = "an unknown field"});
+    CHECK(it.to_clients() == Texts{"c1 configure"});
+    it.take_message(1, ack(1, "configure"));
+    it.take_message(1, Ready{.epoch = 1, .endpoint = "a"});
+    it.take_message(1, Error{.epoch = 1, .message = "an unknown field"});
     it.at(100);
     CHECK(it.up().empty());
-    it.hear(1, Ack{.epoch = 1, .number = 5, .command = "configure"});
-    it.hear(1, Ready{.epoch = 1, .number = 5, .endpoint = "a"});
+    it.take_message(1, Ack{.epoch = 1, .number = 5, .command = "configure"});
+    it.take_message(1, Ready{.epoch = 1, .number = 5, .endpoint = "a"});
     CHECK(it.up() == Texts{"ack configure 1", "ready a 1"});
     it.obey(Start{.epoch = 1});
     it.obey(Stop{.epoch = 1});
     it.obey(Stop{.epoch = 1, .number = 6});
-    it.hear(1, Report{.epoch = 1, .number = 3, .body = PublisherReport()});
+    it.take_message(1, Report{.epoch = 1, .number = 3, .body = PublisherReport()});
     CHECK(it.up().empty());
-    it.hear(1, Report{.epoch = 1, .number = 6, .body = PublisherReport()});
+    it.take_message(1, Report{.epoch = 1, .number = 6, .body = PublisherReport()});
     CHECK(it.up() == Texts{"report 1"});
 }
 
@@ -518,37 +519,37 @@ TEST_CASE("a replacement gets no command that was sent before it joined") {
     it.hello("d2", {2}, 1);
     it.at(10);
     it.obey(Welcome{.ids = {2}, .run = "run", .silence_s = 0});
-    it.told();
-    it.hear(1, ack(1, "configure"));
+    it.to_clients();
+    it.take_message(1, ack(1, "configure"));
     it.obey(Start{.epoch = 1});
-    CHECK(it.told() == Texts{"c1 start", "d2 start"});
+    CHECK(it.to_clients() == Texts{"c1 start", "d2 start"});
     it.at(3000);
-    CHECK(it.told() == Texts{"c1 start"});  // the other one ignores it
+    CHECK(it.to_clients() == Texts{"c1 start"});  // the other one ignores it
 }
 
 TEST_CASE("a stop without a start is not resent to a publisher") {
     Group it(1, Role::publisher);
     it.begin();
     it.configure(1);
-    it.hear(1, ack(1, "configure"));
-    it.told();
+    it.take_message(1, ack(1, "configure"));
+    it.to_clients();
     it.obey(Stop{.epoch = 1});
-    CHECK(it.told() == Texts{"c1 stop"});
+    CHECK(it.to_clients() == Texts{"c1 stop"});
     it.at(10'000);
-    CHECK(it.told().empty());
+    CHECK(it.to_clients().empty());
     it.obey(Start{.epoch = 1});
-    it.hear(1, ack(1, "start"));
+    it.take_message(1, ack(1, "start"));
     it.up();
     it.obey(Stop{.epoch = 1});
     it.at(12'000);
-    CHECK(it.told() == Texts{"c1 start", "c1 stop", "c1 stop"});
-    it.hear(1, Report{.epoch = 1, .body = PublisherReport()});
-    it.hear(1, Report{.epoch = 1, .body = PublisherReport()});
+    CHECK(it.to_clients() == Texts{"c1 start", "c1 stop", "c1 stop"});
+    it.take_message(1, Report{.epoch = 1, .body = PublisherReport()});
+    it.take_message(1, Report{.epoch = 1, .body = PublisherReport()});
     CHECK(it.up() == Texts{"report 1"});
     it.obey(Stop{.epoch = 1});
     CHECK(it.up() == Texts{"report 1"});
     it.at(20'000);
-    CHECK(it.told().empty());
+    CHECK(it.to_clients().empty());
 }
 
 TEST_CASE("a process with several clients gets a command once, with ids if it is not for all") {
@@ -558,14 +559,15 @@ TEST_CASE("a process with several clients gets a command once, with ids if it is
     it.hello("b", {4, 5, 6});
     it.at(10);
     it.obey(Welcome{.ids = Group::all(6), .run = "run", .silence_s = 30});
-    it.told();
+    it.to_clients();
     it.configure(1, {1, 2, 3, 5});
-    CHECK(it.told() == Texts{"a configure", "b configure 5"});
-    it.relaying.hear("a", Ack{.ids = {1, 3}, .epoch = 1, .number = 1, .command = "configure"}, it.now_ns);
+    CHECK(it.to_clients() == Texts{"a configure", "b configure 5"});
+    it.relaying.take_message("a", Ack{.ids = {1, 3}, .epoch = 1, .number = 1, .command = "configure"},
+                             it.now_ns);
     it.at(2010);
-    CHECK(it.told() == Texts{"a configure 2", "b configure 5"});
+    CHECK(it.to_clients() == Texts{"a configure 2", "b configure 5"});
     it.obey(Quit{.ids = {4}});
-    CHECK(it.told() == Texts{"b quit"});
+    CHECK(it.to_clients() == Texts{"b quit"});
 }
 
 // --- reports ----------------------------------------------------------------------------------------------
@@ -576,14 +578,14 @@ TEST_CASE("reports are sent when all have reported, or half a second after the f
     it.configure(1);
     it.obey(Finish{.epoch = 1});
     it.up();
-    it.hear(3, report(1));
-    it.hear(1, report(1));
-    it.hear(1, report(1));  // it answers a repeated command again
+    it.take_message(3, report(1));
+    it.take_message(1, report(1));
+    it.take_message(1, report(1));  // it answers a repeated command again
     it.at(499);
     CHECK(it.up().empty());
     it.at(500);
     CHECK(it.up() == Texts{"batch 1 3"});
-    it.hear(2, report(1));
+    it.take_message(2, report(1));
     CHECK(it.up() == Texts{"batch 2"});
     it.obey(Finish{.ids = {1, 3}, .epoch = 1});
     CHECK(it.up() == Texts{"batch 1 3"});
@@ -595,16 +597,16 @@ TEST_CASE("a report stays in its batch, even if its client is asked again") {
     it.begin();
     it.configure(1);
     it.obey(Finish{.epoch = 1});
-    it.hear(1, report(1));
-    it.hear(2, report(1));
+    it.take_message(1, report(1));
+    it.take_message(2, report(1));
     it.up();
     it.obey(Finish{.ids = {2}, .epoch = 1, .number = 5});
-    it.hear(2, report(1));  // late
+    it.take_message(2, report(1));  // late
     CHECK(it.up().empty());
-    Report again = report(1);
-    again.number = 5;
-    it.hear(2, again);
-    it.hear(2, again);  // it answers a repeated command again
+    Report resends = report(1);
+    resends.number = 5;
+    it.take_message(2, resends);
+    it.take_message(2, resends);  // it answers a repeated command again
     CHECK(it.up() == Texts{"batch 1 2"});
     CHECK(it.payloads.front() == it.payloads.back());
 }
@@ -620,8 +622,8 @@ TEST_CASE("packed clients' reports are taken apart") {
     it.up();
     SubscriberReport one;
     one.latency = {{7, 2}, 7, 7};
-    it.relaying.hear("a", Reports{.ids = {1, 2}, .epoch = 1, .number = 4, .bodies = std::vector{one, one}},
-                     it.now_ns);
+    it.relaying.take_message(
+        "a", Reports{.ids = {1, 2}, .epoch = 1, .number = 4, .bodies = std::vector{one, one}}, it.now_ns);
     CHECK(it.up() == Texts{"batch 1 2"});
 }
 
@@ -630,13 +632,13 @@ TEST_CASE("a report may come after the end of its process, and counts once") {
     it.begin();
     it.configure(1);
     it.obey(Finish{.epoch = 1});
-    it.hear(1, report(1));
+    it.take_message(1, report(1));
     it.relaying.take_exit({.ids = {2}, .pid = 102, .status = -9, .replaced = true}, it.now_ns);
     it.hello("d2", {2}, 1);
     CHECK(it.up() == Texts{"child_exit 2", "batch 1"});
-    it.hear(2, report(1));
-    it.hear(2, report(1));
-    it.relaying.say_everything();
+    it.take_message(2, report(1));
+    it.take_message(2, report(1));
+    it.relaying.end();
     CHECK(it.up() == Texts{"batch 2"});
 }
 
@@ -645,7 +647,7 @@ TEST_CASE("an error may come after the end of its process") {
     it.begin();
     it.configure(1);
     it.relaying.take_exit({.ids = {2}, .pid = 102, .status = 3, .replaced = true}, it.now_ns);
-    it.hear(2, Error{.epoch = 1, .message = "no topic"});
+    it.take_message(2, Error{.epoch = 1, .message = "no topic"});
     CHECK(it.up() == Texts{"child_exit 2", "error 'no topic' 2"});
 }
 
@@ -654,8 +656,8 @@ TEST_CASE("a publisher's report may come after its end") {
     it.begin();
     it.configure(1);
     it.relaying.take_exit({.ids = {1}, .pid = 101, .status = -9, .replaced = true}, it.now_ns);
-    it.hear(1, Report{.epoch = 1, .body = PublisherReport()});
-    it.hear(1, Report{.epoch = 1, .body = PublisherReport()});
+    it.take_message(1, Report{.epoch = 1, .body = PublisherReport()});
+    it.take_message(1, Report{.epoch = 1, .body = PublisherReport()});
     CHECK(it.up() == Texts{"child_exit 1", "report 1"});
 }
 
@@ -665,7 +667,7 @@ TEST_CASE("another batch is begun before one would become too long") {
     it.configure(1);
     it.obey(Finish{.epoch = 1});
     for (Id id = 1; id <= 300; ++id) {
-        it.hear(id, report(1, 256));
+        it.take_message(id, report(1, 256));
     }
     std::size_t batches = 0;
     for (const std::string& text : it.up()) {
@@ -681,12 +683,12 @@ TEST_CASE("a drain that failed is answered with its error") {
     Group it(2);
     it.begin();
     it.configure(1);
-    it.hear(1, ack(1, "configure"));
-    it.hear(2, ack(1, "configure"));
+    it.take_message(1, ack(1, "configure"));
+    it.take_message(2, ack(1, "configure"));
     it.obey(Finish{.epoch = 1});
     it.up();
-    it.hear(1, report(1));
-    it.hear(2, Error{.epoch = 1, .number = 4, .message = "no offsets"});
+    it.take_message(1, report(1));
+    it.take_message(2, Error{.epoch = 1, .number = 4, .message = "no offsets"});
     CHECK(it.up() == Texts{"error 'no offsets' 2", "batch 1"});
     it.obey(Finish{.ids = {2}, .epoch = 1});
     CHECK(it.up() == Texts{"error 'no offsets' 2"});
@@ -700,9 +702,9 @@ TEST_CASE(
     group.configure(1, {3}, false, true);
     group.up();
     for (const Id id : {1U, 2U, 3U}) {
-        group.hear(id, TimeSeries{.ids = {}, .epoch = 1, .seconds = {{.second = 0, .messages = id}}});
+        group.take_message(id, TimeSeries{.ids = {}, .epoch = 1, .seconds = {{.second = 0, .messages = id}}});
     }
-    group.hear(1, TimeSeries{.ids = {}, .epoch = 2, .seconds = {{.second = 0, .messages = 9}}});
+    group.take_message(1, TimeSeries{.ids = {}, .epoch = 2, .seconds = {{.second = 0, .messages = 9}}});
     CHECK(group.up().empty());
     group.at(group.now_ns / kMillisecondNs + 600);
     CHECK(group.up() == Texts{"course 1 2 3", "course 1 2 3"});
@@ -715,15 +717,15 @@ TEST_CASE("an answer with the number of no command, or of another one, answers n
     it.begin();
     it.configure(1, {}, true);
     it.obey(Finish{.epoch = 1});
-    it.told();
+    it.to_clients();
     for (const std::uint32_t number : {4U, 99U}) {
-        it.hear(1, Ack{.epoch = 1, .number = number, .command = "configure"});
-        it.hear(1, Ready{.epoch = 1, .number = number});
+        it.take_message(1, Ack{.epoch = 1, .number = number, .command = "configure"});
+        it.take_message(1, Ready{.epoch = 1, .number = number});
     }
     Report other = report(1);
     other.number = 1;
-    it.hear(1, other);
+    it.take_message(1, other);
     it.at(2000);
     CHECK(it.up().empty());
-    CHECK(it.told() == Texts{"c1 configure", "c1 finish"});
+    CHECK(it.to_clients() == Texts{"c1 configure", "c1 finish"});
 }

@@ -14,14 +14,14 @@ TEST_CASE("equal replies are sent once, with their clients, ascending and each o
     gathering.add("b", 1, 300);
     gathering.add("b", 3, 400);
     CHECK(gathering.due_ns() == 100 + kGatherNs);
-    std::string told;
+    std::string text;
     gathering.flush([&](const std::string& what, const Ids& ids) {
-        told += what;
+        text += what;
         for (const Id id : ids) {
-            told += std::to_string(id);
+            text += std::to_string(id);
         }
     });
-    CHECK(told == "a2b13");
+    CHECK(text == "a2b13");
     CHECK(gathering.due_ns() == kNeverNs);
     gathering.add("a", 1, 0);
     gathering.clear();

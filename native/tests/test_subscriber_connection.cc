@@ -75,12 +75,12 @@ TEST_CASE("attempts end before the client gives up") {
     it.begin(56 * kSecondNs);
     it.fail(56 * kSecondNs + 300 * kMillisecondNs, "Connection refused");
     CHECK(it.next_ns() == kNeverNs);
-    const nlohmann::json told = it.report({});
-    CHECK(told["attempts"] == 2);
-    CHECK(told["timed_out"] == 1);
-    CHECK(told["refused"] == 1);
-    CHECK(told["refused_why"] == "Connection refused");
-    CHECK_FALSE(told.contains("local"));
+    const nlohmann::json report = it.report({});
+    CHECK(report["attempts"] == 2);
+    CHECK(report["timed_out"] == 1);
+    CHECK(report["refused"] == 1);
+    CHECK(report["refused_why"] == "Connection refused");
+    CHECK_FALSE(report.contains("local"));
 }
 
 TEST_CASE("the limits of a host are those of Python clients") {
@@ -101,11 +101,11 @@ TEST_CASE("a limit of this host is no refusal") {
     it.fail(kDue + kMillisecondNs, "Connect to ipv4#1.2.3.4:5 failed: Cannot assign requested address");
     it.begin(it.next_ns());
     it.fail(it.next_ns() + SubscriberConnection::kAttemptNs, "Too many open files in system");
-    const nlohmann::json told = it.report({});
-    CHECK(told["attempts"] == 2);
-    CHECK(told["refused"] == 0);
-    CHECK(told["timed_out"] == 0);
-    CHECK(told["local"] == nlohmann::json{{"EADDRNOTAVAIL", 1}, {"ENFILE", 1}});
+    const nlohmann::json report = it.report({});
+    CHECK(report["attempts"] == 2);
+    CHECK(report["refused"] == 0);
+    CHECK(report["timed_out"] == 0);
+    CHECK(report["local"] == nlohmann::json{{"EADDRNOTAVAIL", 1}, {"ENFILE", 1}});
 }
 
 TEST_CASE("a library that connects in the background has failed if the subscriber was never ready") {
@@ -136,8 +136,8 @@ TEST_CASE("a lost connection is opened at once and then every second") {
     CHECK(it.next_ns() == 61 * kSecondNs + kMillisecondNs);
     it.begin(it.next_ns());
     it.succeed(61 * kSecondNs + 2 * kMillisecondNs, {.subscribed = true});
-    const nlohmann::json told = it.report({{.lost_ns = 70 * kSecondNs, .back_ns = 0, .attempts = 4}});
+    const nlohmann::json report = it.report({{.lost_ns = 70 * kSecondNs, .back_ns = 0, .attempts = 4}});
     const nlohmann::json expected = {{kAt + 10 * kSecondNs, kAt + 11 * kSecondNs + 2 * kMillisecondNs, 2},
                                      {kAt + 20 * kSecondNs, 0, 4}};
-    CHECK(told["disconnections"] == expected);
+    CHECK(report["disconnections"] == expected);
 }

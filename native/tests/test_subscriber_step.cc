@@ -37,10 +37,10 @@ TEST_CASE("a message before the start has no latency, but its time on the step's
     LatencyRecorder latency;
     SubscriberStep step(configure, transport, latency);
     Batch batch;
-    ReceivedTimeSeries course;
+    ReceivedTimeSeries time_series;
     const auto take = [&] {
         batch.reset(kBatchLimit);
-        step.take(batch, course);
+        step.take(batch, time_series);
     };
     // The step's clock runs by a hundredth faster than this host's, whose wall clock does not matter.
     const HostClock line{.at_ns = monotonic_ns(), .step_ns = 5 * kSecondNs, .rate_ppb = kMaxRatePpb};
@@ -77,8 +77,8 @@ TEST_CASE("without a start there is no step's clock") {
     LatencyRecorder latency;
     SubscriberStep step(configure, transport, latency);
     Batch batch;
-    ReceivedTimeSeries course;
-    step.take(batch, course);
+    ReceivedTimeSeries time_series;
+    step.take(batch, time_series);
     step.finish({.epoch = 1, .publishers = {{.publisher = 0, .sent = 1}}, .drain_max_s = 1}, monotonic_ns());
     REQUIRE(step.drained(monotonic_ns()));
     const SubscriberReport report = step.report();

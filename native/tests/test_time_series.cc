@@ -14,20 +14,20 @@ using Counts = std::vector<std::int64_t>;
 }  // namespace
 
 TEST_CASE("a message belongs to the second of its batch, and is sent once") {
-    ReceivedTimeSeries course;
-    course.at(-5).record_us(7);
-    course.at(kSecondNs - 1).record_us(7);
-    course.at(kSecondNs).record_us(-3);
-    course.at(3 * kSecondNs).record_us(9, 4);
-    const std::vector<SecondCounts> told = course.take();
-    REQUIRE(told.size() == 3);
-    CHECK(told[0].second == 0);
-    CHECK(told[0].messages == 2);
-    CHECK(told[0].latency.counts == Counts{7, 2});
-    CHECK(told[1].latency.min_us == -3);
-    CHECK(told[2].second == 3);
-    CHECK(told[2].messages == 4);
-    CHECK(course.take().empty());
+    ReceivedTimeSeries time_series;
+    time_series.at(-5).record_us(7);
+    time_series.at(kSecondNs - 1).record_us(7);
+    time_series.at(kSecondNs).record_us(-3);
+    time_series.at(3 * kSecondNs).record_us(9, 4);
+    const std::vector<SecondCounts> seconds = time_series.take();
+    REQUIRE(seconds.size() == 3);
+    CHECK(seconds[0].second == 0);
+    CHECK(seconds[0].messages == 2);
+    CHECK(seconds[0].latency.counts == Counts{7, 2});
+    CHECK(seconds[1].latency.min_us == -3);
+    CHECK(seconds[2].second == 3);
+    CHECK(seconds[2].messages == 4);
+    CHECK(time_series.take().empty());
 }
 
 TEST_CASE("the time series of several clients are added up") {
@@ -57,31 +57,31 @@ TEST_CASE("many seconds are several messages") {
 }
 
 TEST_CASE("a disconnected subscriber leaves once and returns once") {
-    Impairments spells({{.kind = ImpairmentKind::gone, .begin_s = 1, .end_s = 2},
-                        {.kind = ImpairmentKind::gone, .begin_s = 2, .end_s = 3}});
-    CHECK(spells.at(0) == Impairments::Change::none);
-    CHECK(spells.next_ns(0) == kSecondNs);
-    CHECK(spells.due(kSecondNs));
-    CHECK(spells.at(kSecondNs) == Impairments::Change::leave);
-    CHECK(spells.allowance(kSecondNs, 100) == 0);
-    CHECK(spells.at(2 * kSecondNs) == Impairments::Change::none);
-    CHECK(spells.gone());
-    CHECK(spells.at(3 * kSecondNs) == Impairments::Change::come_back);
-    CHECK(spells.allowance(3 * kSecondNs, 100) == 100);
-    CHECK(spells.next_ns(3 * kSecondNs) == kNeverNs);
+    Impairments impairments({{.kind = ImpairmentKind::absent, .begin_s = 1, .end_s = 2},
+                             {.kind = ImpairmentKind::absent, .begin_s = 2, .end_s = 3}});
+    CHECK(impairments.at(0) == Impairments::Change::none);
+    CHECK(impairments.next_ns(0) == kSecondNs);
+    CHECK(impairments.due(kSecondNs));
+    CHECK(impairments.at(kSecondNs) == Impairments::Change::leave);
+    CHECK(impairments.allowance(kSecondNs, 100) == 0);
+    CHECK(impairments.at(2 * kSecondNs) == Impairments::Change::none);
+    CHECK(impairments.absent());
+    CHECK(impairments.at(3 * kSecondNs) == Impairments::Change::come_back);
+    CHECK(impairments.allowance(3 * kSecondNs, 100) == 100);
+    CHECK(impairments.next_ns(3 * kSecondNs) == kNeverNs);
 }
 
 TEST_CASE("a slow subscriber reads at its rate from the begin of its impairment on") {
-    Impairments spells({{.kind = ImpairmentKind::slow, .begin_s = 2, .end_s = 4, .rate = 10}});
-    spells.read(kSecondNs, 500);  // before it
-    CHECK(spells.at(2 * kSecondNs) == Impairments::Change::none);
-    CHECK(spells.allowance(2 * kSecondNs, 100) == 1);
+    Impairments impairments({{.kind = ImpairmentKind::slow, .begin_s = 2, .end_s = 4, .rate = 10}});
+    impairments.read(kSecondNs, 500);  // before it
+    CHECK(impairments.at(2 * kSecondNs) == Impairments::Change::none);
+    CHECK(impairments.allowance(2 * kSecondNs, 100) == 1);
     // A subscriber that may read waits for messages: the next change by time is the end.
-    CHECK(spells.next_ns(2 * kSecondNs) == 4 * kSecondNs);
-    spells.read(2 * kSecondNs, 1);
-    CHECK(spells.allowance(2 * kSecondNs, 100) == 0);
-    CHECK(spells.next_ns(2 * kSecondNs) == 2 * kSecondNs + kSecondNs / 10);
-    CHECK(spells.allowance(3 * kSecondNs, 100) == 1);  // what it did not use is lost
-    CHECK(!spells.end());
-    CHECK(spells.allowance(3 * kSecondNs, 100) == 100);
+    CHECK(impairments.next_ns(2 * kSecondNs) == 4 * kSecondNs);
+    impairments.read(2 * kSecondNs, 1);
+    CHECK(impairments.allowance(2 * kSecondNs, 100) == 0);
+    CHECK(impairments.next_ns(2 * kSecondNs) == 2 * kSecondNs + kSecondNs / 10);
+    CHECK(impairments.allowance(3 * kSecondNs, 100) == 1);  // what it did not use is lost
+    CHECK(!impairments.end());
+    CHECK(impairments.allowance(3 * kSecondNs, 100) == 100);
 }

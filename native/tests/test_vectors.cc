@@ -4,14 +4,14 @@
 
 #include "common/clock.h"
 #include "common/histogram.h"
+#include "common/json_reader.h"
+#include "common/json_writer.h"
 #include "common/lag_bins.h"
 #include "common/ledger.h"
 #include "common/load.h"
 #include "common/pacer.h"
 #include "common/read_limit.h"
-#include "common/reader.h"
 #include "common/topic_account.h"
-#include "common/writer.h"
 #include "vectors.h"
 
 using namespace hydra;
@@ -88,7 +88,7 @@ Batch batch_of(const json& runs) {
 
 Traffic traffic_of(const json& value) {
     Traffic it;
-    Reader fields(value);
+    JsonReader fields(value);
     Traffic::describe(it, fields);
     fields.nothing_else();
     return it;
@@ -139,11 +139,11 @@ void ledger(const json& it) {
     }
     std::vector<PublisherTotal> sent;
     for (const json& one : it["sent"]) {
-        PublisherTotal told{.publisher = one["publisher"], .sent = one["sent"]};
+        PublisherTotal total{.publisher = one["publisher"], .sent = one["sent"]};
         for (const json& range : one["unacknowledged"]) {
-            told.unacknowledged.push_back({range[0], range[1]});
+            total.unacknowledged.push_back({range[0], range[1]});
         }
-        sent.push_back(std::move(told));
+        sent.push_back(std::move(total));
     }
     Ledger ledger(it["epoch"], publishers);
     std::unique_ptr<TopicAccount> topics;
@@ -176,8 +176,8 @@ void ledger(const json& it) {
     }
     json found = json::array();
     for (const LedgerCounts& counts : report.ledgers) {
-        Writer::json object = Writer::json::object();
-        Writer fields(object);
+        JsonWriter::json object = JsonWriter::json::object();
+        JsonWriter fields(object);
         LedgerCounts::describe(counts, fields);
         found.push_back(json(object));
     }

@@ -17,10 +17,10 @@ TEST_CASE("a readable descriptor is reported once for every arrival") {
     waiter.add(pipe.read_end(), 7);
     CHECK(waiter.wait(0).empty());
     REQUIRE(write(pipe.write_end(), "x", 1) == 1);
-    const auto told = waiter.wait(monotonic_ns() + kSecondNs);
-    REQUIRE(told.size() == 1);
-    CHECK(told[0].token == 7);
-    CHECK_FALSE(told[0].ended);
+    const auto events = waiter.wait(monotonic_ns() + kSecondNs);
+    REQUIRE(events.size() == 1);
+    CHECK(events[0].token == 7);
+    CHECK_FALSE(events[0].ended);
     CHECK(waiter.wait(0).empty());  // unread, but not reported again
     REQUIRE(write(pipe.write_end(), "x", 1) == 1);
     CHECK(waiter.wait(monotonic_ns() + kSecondNs).size() == 1);
@@ -31,15 +31,15 @@ TEST_CASE("the end of the data is reported with it, and that a socket can be wri
     std::array<int, 2> ends{};
     REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()) == 0);
     waiter.add_connecting(ends[0], 3);
-    auto told = waiter.wait(0);
-    REQUIRE(told.size() == 1);  // connected
-    CHECK_FALSE(told[0].ended);
+    auto events = waiter.wait(0);
+    REQUIRE(events.size() == 1);  // connected
+    CHECK_FALSE(events[0].ended);
     REQUIRE(write(ends[1], "x", 1) == 1);
     close(ends[1]);
-    told = waiter.wait(monotonic_ns() + kSecondNs);
-    REQUIRE(told.size() == 1);
-    CHECK(told[0].token == 3);
-    CHECK(told[0].ended);
+    events = waiter.wait(monotonic_ns() + kSecondNs);
+    REQUIRE(events.size() == 1);
+    CHECK(events[0].token == 3);
+    CHECK(events[0].ended);
     close(ends[0]);
 }
 

@@ -22,5 +22,5 @@ class Busy(Quiet):
         return 0.5
 
 
-def line(ours: Side, bare: Side | None = None, **more: Any) -> Line:
-    return Line("clients", "a : b", more.pop("unit", "messages/s"), at_least(0.9), ours, bare, "In turns.", **more)
+def line(own: Side, bare: Side | None = None, **more: Any) -> Line:
+    return Line("clients", "a : b", more.pop("unit", "messages/s"), at_least(0.9), own, bare, "In turns.", **more)

@@ -56,7 +56,7 @@ def test_an_undecided_interval_may_meet_its_goal_as_a_whole(
 
 
 @pytest.mark.parametrize(
-    ("ours", "bare", "middle"),
+    ("own", "bare", "middle"),
     [
         ([2.0, 8.0], [1.0, 1.0], 4.0),  # the geometric mean of the pairs' ratios
         ([1.0, 4.0], None, 2.0),
@@ -65,9 +65,9 @@ def test_an_undecided_interval_may_meet_its_goal_as_a_whole(
     ],
 )
 def test_the_estimate_is_that_of_logarithms_if_there_are_any(
-    ours: Sequence[float], bare: Sequence[float] | None, middle: float
+    own: Sequence[float], bare: Sequence[float] | None, middle: float
 ) -> None:
-    found = estimate(ours, bare)
+    found = estimate(own, bare)
     assert found.middle == pytest.approx(middle)
     assert found.low <= found.middle <= found.high
 
@@ -89,7 +89,7 @@ def test_a_ratio_of_nothing_is_an_error() -> None:
 def test_sides_take_turns_until_pairs_decide(first: float, rest: float, pairs: int, may_add: bool, taken: int) -> None:
     turns: list[str] = []
 
-    def ours() -> float:
+    def own_side() -> float:
         turns.append("A")
         return first if turns.count("A") % 2 else rest
 
@@ -98,7 +98,7 @@ def test_sides_take_turns_until_pairs_decide(first: float, rest: float, pairs: i
         return (1.0,)
 
     looks: list[None] = []
-    sides = take(ours, bare, [at_least(0.95)], pairs, before=lambda: looks.append(None), may_add=may_add)
+    sides = take(own_side, bare, [at_least(0.95)], pairs, before=lambda: looks.append(None), may_add=may_add)
     assert [len(side) for side in sides] == [taken, taken]
     assert len(looks) == taken
     assert "".join(turns) == ("ABBA" * taken)[: 2 * taken]
@@ -106,10 +106,10 @@ def test_sides_take_turns_until_pairs_decide(first: float, rest: float, pairs: i
 
 def test_every_figure_with_a_goal_has_to_be_decided() -> None:
     noise = iter([1.0, 3.0] * 10)
-    ours, bare = take(lambda: (1.0, next(noise)), None, [at_most(2), None], 5)
-    assert (len(ours), len(bare)) == (5, 0)
-    ours, _ = take(lambda: (1.0, next(noise)), None, [at_most(2), at_most(2)], 5)
-    assert len(ours) == 10
+    own, bare = take(lambda: (1.0, next(noise)), None, [at_most(2), None], 5)
+    assert (len(own), len(bare)) == (5, 0)
+    own, _ = take(lambda: (1.0, next(noise)), None, [at_most(2), at_most(2)], 5)
+    assert len(own) == 10
 
 
 def test_a_measurement_has_a_value_of_each_figure() -> None:
@@ -140,5 +140,5 @@ def _planted(rng: np.random.Generator, ratio: float, pairs: int, spread: float) 
         values = iter(np.exp(shared + rng.normal(math.log(middle), spread, 2 * pairs)).tolist())
         return lambda: float(next(values))
 
-    ours, bare = take(side(ratio), side(1.0), [at_least(PLANTED)], pairs)
-    return [value for (value,) in ours], [value for (value,) in bare]
+    own, bare = take(side(ratio), side(1.0), [at_least(PLANTED)], pairs)
+    return [value for (value,) in own], [value for (value,) in bare]

@@ -46,10 +46,10 @@ def test_strangers_are_taken_out_with_their_times_and_batches() -> None:
     for epochs, read_ns in (([1, 2], 10), ([2], 20), ([2, 1, 1], 30)):
         arrivals.add([pack(epoch, 0, 0, 0, 24 + epoch) for epoch in epochs], [(read_ns, len(epochs))])
     arrived = taken(arrivals)
-    ours = arrived.only(arrived.headers["epoch"] == np.uint32(1))
-    assert ours.counts.tolist() == [1, 2]
-    assert ours.read_ns.tolist() == [10, 30]
-    assert ours.sizes.tolist() == [25, 25, 25]
+    own = arrived.only(arrived.headers["epoch"] == np.uint32(1))
+    assert own.counts.tolist() == [1, 2]
+    assert own.read_ns.tolist() == [10, 30]
+    assert own.sizes.tolist() == [25, 25, 25]
 
 
 @pytest.mark.parametrize(("messages", "batches"), [(MOST_BATCHES, MOST_BATCHES), (MOST_MESSAGES, 2)])

@@ -1,4 +1,4 @@
-"""What a group's TCP connections are said to wait for: of a kernel of the test's own, and of real connections."""
+"""What a group's TCP connections wait for: of a kernel of the test's own, and of real connections."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ WAITS = replace(NEW, sent_bytes=2000, unsent_bytes=500, busy_us=800_000)
 
 
 class Kernel:
-    """Connections that are what the test says, of one process (10) that has the sockets 5 and 6."""
+    """Connections that the test chooses, of one process (10) that has the sockets 5 and 6."""
 
     def __init__(self, path: Path) -> None:
         self.now_ns = 100 * SECOND
         self.reading_ns = 0
-        self.there: dict[bytes, TcpConnection] = {b"a": NEW}
+        self.sockets: dict[bytes, TcpConnection] = {b"a": NEW}
         self.looked = 0
         files = path / "10" / "fd"
         files.mkdir(parents=True)
         for number, target in enumerate(("socket:[5]", "socket:[6]", "/dev/null", "pipe:[7]")):
             (files / str(number)).symlink_to(target)
-        self.sampler = TcpSampler(self.processes, lambda: self.there, path, self.clock_ns, self.clock_ns)
+        self.sampler = TcpSampler(self.processes, lambda: self.sockets, path, self.clock_ns, self.clock_ns)
 
     def processes(self) -> list[int]:
         self.looked += 1
@@ -42,9 +42,9 @@ class Kernel:
         self.now_ns += self.reading_ns
         return self.now_ns
 
-    def a_second_later(self, **there: TcpConnection) -> TcpConnections | None:
+    def a_second_later(self, **present: TcpConnection) -> TcpConnections | None:
         self.now_ns += SECOND
-        self.there = {name.encode(): tcp for name, tcp in there.items()}
+        self.sockets = {name.encode(): tcp for name, tcp in present.items()}
         return self.sampler.read()
 
 
@@ -73,11 +73,13 @@ def test_what_a_connection_waits_for(kernel: Kernel, now: TcpConnection, reader:
 
 
 def test_those_of_others_and_those_that_carry_nothing_out_do_not_count(kernel: Kernel) -> None:
-    told = kernel.a_second_later(a=replace(NEW, unread_bytes=70), b=replace(WAITS, inode=6), c=replace(WAITS, inode=7))
-    assert told == TcpConnections(1, 0, 1, 500, 70)
+    reported = kernel.a_second_later(
+        a=replace(NEW, unread_bytes=70), b=replace(WAITS, inode=6), c=replace(WAITS, inode=7)
+    )
+    assert reported == TcpConnections(1, 0, 1, 500, 70)
     assert kernel.looked == 2
-    told = kernel.a_second_later(b=replace(WAITS, inode=6, sent_bytes=9000, unsent_bytes=0))
-    assert told == TcpConnections(1, 0, 0, 0, 0)
+    reported = kernel.a_second_later(b=replace(WAITS, inode=6, sent_bytes=9000, unsent_bytes=0))
+    assert reported == TcpConnections(1, 0, 0, 0, 0)
     assert kernel.looked == 2  # whose they are is known
 
 
@@ -125,5 +127,5 @@ def test_the_kernel_tells_of_both_ends_of_a_connection(ends: tuple[socket.socket
     writer, reader = ends
     writer.sendall(b"12345")
     assert reader.recv(5, socket.MSG_WAITALL | socket.MSG_PEEK) == b"12345"
-    told = {tcp.inode: (tcp.sent_bytes, tcp.unread_bytes) for tcp in established().values()}
-    assert [told[os.fstat(end.fileno()).st_ino] for end in ends] == [(5, 0), (0, 5)]
+    reported = {tcp.inode: (tcp.sent_bytes, tcp.unread_bytes) for tcp in established().values()}
+    assert [reported[os.fstat(end.fileno()).st_ino] for end in ends] == [(5, 0), (0, 5)]

@@ -1,4 +1,4 @@
-"""What clients tell of the seconds of a step, and how it is added up."""
+"""The clients' reports of the seconds of a step, and their sums."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ SECOND_NS = 1_000_000_000
 START_NS = 10**18
 
 
-def received(course: ReceivedTimeSeries, at_s: list[float], counts: list[int], late_us: int) -> None:
+def received(series: ReceivedTimeSeries, at_s: list[float], counts: list[int], late_us: int) -> None:
     now_ns = np.repeat([START_NS + round(s * SECOND_NS) for s in at_s], counts)
-    course.record((now_ns - 1000 * late_us).astype(np.uint64), now_ns)
+    series.record((now_ns - 1000 * late_us).astype(np.uint64), now_ns)
 
 
 def test_batches_belong_to_the_second_in_which_they_were_read_or_to_the_first() -> None:
     whole, same = LatencyRecorder(), LatencyRecorder()
-    course = ReceivedTimeSeries(whole, START_NS)
-    received(course, [-0.5, 0.9], [3, 2], 50)
-    received(course, [0.95, 1.0, 1.5, 3.2], [1, 2, 3, 4], 7)
-    told = course.take()
-    assert [(s.second, s.messages) for s in told] == [(0, 6), (1, 5), (3, 4)]
-    assert told[0].latency.min_us == 7
-    assert told[0].latency.max_us == 50
+    series = ReceivedTimeSeries(whole, START_NS)
+    received(series, [-0.5, 0.9], [3, 2], 50)
+    received(series, [0.95, 1.0, 1.5, 3.2], [1, 2, 3, 4], 7)
+    reported = series.take()
+    assert [(s.second, s.messages) for s in reported] == [(0, 6), (1, 5), (3, 4)]
+    assert reported[0].latency.min_us == 7
+    assert reported[0].latency.max_us == 50
     for late, count in ((50, 5), (7, 10)):
         for _ in range(count):
             same.record_us(late)
-    assert whole.histogram() == same.histogram() == merge(s.latency for s in told)
-    assert course.take() == []
+    assert whole.histogram() == same.histogram() == merge(s.latency for s in reported)
+    assert series.take() == []
 
 
 def test_a_second_that_is_told_in_two_parts_adds_up() -> None:
-    course, together = ReceivedTimeSeries(LatencyRecorder(), START_NS), TimeSeriesSum()
-    received(course, [2.1], [1], 10)
-    together.add(course.take())
-    received(course, [2.9], [2], -4)
-    together.add(course.take())
+    series, together = ReceivedTimeSeries(LatencyRecorder(), START_NS), TimeSeriesSum()
+    received(series, [2.1], [1], 10)
+    together.add(series.take())
+    received(series, [2.9], [2], -4)
+    together.add(series.take())
     (second,) = together.take()
     assert (second.second, second.messages) == (2, 3)
     assert second.latency == Histogram([-5, 2, 10, 1], -4, 10)
@@ -48,12 +48,12 @@ def test_a_second_that_is_told_in_two_parts_adds_up() -> None:
 
 
 def test_a_publisher_tells_what_it_sent() -> None:
-    course = SentTimeSeries(START_NS)
-    course.add(5, START_NS - 1)
-    course.add(5, START_NS + SECOND_NS // 2)
-    course.add(7, START_NS + SECOND_NS)
-    assert [(s.second, s.messages) for s in course.take()] == [(0, 10), (1, 7)]
-    assert course.take() == []
+    series = SentTimeSeries(START_NS)
+    series.add(5, START_NS - 1)
+    series.add(5, START_NS + SECOND_NS // 2)
+    series.add(7, START_NS + SECOND_NS)
+    assert [(s.second, s.messages) for s in series.take()] == [(0, 10), (1, 7)]
+    assert series.take() == []
 
 
 def test_clients_tell_at_different_moments_and_once_an_interval() -> None:

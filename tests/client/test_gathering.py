@@ -25,6 +25,6 @@ def test_what_nobody_else_will_say_does_not_wait() -> None:
     gathering: ReplyAggregator[str] = ReplyAggregator()
     gathering.add("a", [1], 0)
     gathering.add("b", [2], 0)
-    assert gathering.take(0, lambda said: said == "b") == [("b", [2])]
+    assert gathering.take(0, lambda text: text == "b") == [("b", [2])]
     gathering.clear()
     assert gathering.next_ns() is None

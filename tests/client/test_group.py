@@ -33,7 +33,7 @@ def run(program: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.tier("test")
 def test_a_parent_with_a_second_thread_does_not_fork() -> None:
-    """What a library that starts threads at import (numpy's OpenBLAS, unless told not to) would do to a group."""
+    """What a library that starts threads at import (numpy's OpenBLAS, by default) would do to a group."""
     ran = run(
         "import sys, threading\n"
         "from hydra.client import process_group\n"
@@ -47,7 +47,7 @@ def test_a_parent_with_a_second_thread_does_not_fork() -> None:
 
 @pytest.mark.tier("test")
 @pytest.mark.parametrize(
-    ("program", "says"),
+    ("program", "expected"),
     [
         ("import hydra.zmqtest.pyzmq, hydra.client.linux_process as p; print(p.thread_count())", "1"),
         # Every group has a relay: what it imports is paid for by each.
@@ -55,9 +55,9 @@ def test_a_parent_with_a_second_thread_does_not_fork() -> None:
     ],
     ids=["a client leaves one thread", "a relay needs no numpy"],
 )
-def test_what_is_imported(program: str, says: str) -> None:
+def test_what_is_imported(program: str, expected: str) -> None:
     ran = run(program)
-    assert (ran.stdout.strip(), ran.stderr) == (says, "")
+    assert (ran.stdout.strip(), ran.stderr) == (expected, "")
 
 
 def test_the_kinds_that_it_offers() -> None:

@@ -1,4 +1,4 @@
-"""What is read of this host, and of kernels that tell less."""
+"""What is read of this host, and of kernels with fewer files."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ def test_drivers_are_asked_for_speeds_only_when_an_interface_comes_or_goes(monke
     def counts(*names: str) -> dict[str, object]:
         return dict.fromkeys(names, SimpleNamespace(bytes_sent=7, bytes_recv=5, dropin=3, dropout=4))
 
-    asked = []
+    requests = []
 
     def stats() -> dict[str, object]:
-        asked.append(1)
+        requests.append(1)
         unknown, known = (SimpleNamespace(speed=speed) for speed in (0, 10_000))
         return {"lo": unknown, "veth1": known, "eth0": unknown}
 
@@ -85,8 +85,8 @@ def test_drivers_are_asked_for_speeds_only_when_an_interface_comes_or_goes(monke
     sampler = HostSampler()
     for _ in range(3):
         assert sampler.read().interfaces == {"eth0": (5, 7, 3, 4, None), "veth1": (5, 7, 3, 4, 10_000)}
-    assert len(asked) == 1
+    assert len(requests) == 1
     # One of which the drivers know nothing any more.
     names.append("veth2")
     assert sampler.read().interfaces["veth2"] == (5, 7, 3, 4, None)
-    assert len(asked) == 2
+    assert len(requests) == 2

@@ -6,7 +6,7 @@ SOON, AGAIN = GATHERED_WITHIN_NS, RESEND_EVERY_NS
 
 
 def telling(*clients: int) -> PendingRegistrations:
-    """These have been told of, once."""
+    """The registrations of these clients were sent once."""
     joining = PendingRegistrations()
     joining.add(clients, 0)
     joining.take(0, complete=True)
@@ -40,8 +40,8 @@ def test_those_that_keep_coming_do_not_put_off_the_repetition() -> None:
     for client in range(300):
         joining.add([client], client * SOON)
         joining.take((client + 1) * SOON, complete=False)
-    told = [joining.take(now, complete=False) for now in range(300 * SOON, 300 * SOON + AGAIN, SOON)]
-    assert sorted(client for clients in told for client in clients) == list(range(300))
+    messages = [joining.take(now, complete=False) for now in range(300 * SOON, 300 * SOON + AGAIN, SOON)]
+    assert sorted(client for clients in messages for client in clients) == list(range(300))
 
 
 def test_a_replacement_is_somebody_else() -> None:

@@ -29,7 +29,7 @@ def run(first: int, last: int, publisher: int = 1, epoch: int = EPOCH) -> Header
 
 @dataclass
 class Naive:
-    """What a ledger is, said with sets."""
+    """A ledger as sets."""
 
     received: set[int] = field(default_factory=set)
     in_window: set[int] = field(default_factory=set)
@@ -96,20 +96,20 @@ def test_a_ledger_equals_a_naive_model_of_sets(
     probes: dict[int, int] = {}
     for i, rows in enumerate(batches):
         inside = i < late_from
-        ours = ledger.record(batch(*rows), 100 if inside else 101, 100)
+        own = ledger.record(batch(*rows), 100 if inside else 101, 100)
         kept = [(e, p, s) for e, p, s in rows if e == EPOCH and p in naive]
-        assert [tuple(h)[:3] for h in ours.tolist()] == kept
+        assert [tuple(h)[:3] for h in own.tolist()] == kept
         for _, p, s in kept:
             naive[p].take(s, inside)
         proven = [(p, s) for e, p, s in rows if e == 0]
         for p, s in proven:
             probes[p] = max(s, probes.get(p, 0))
         stale += len(rows) - len(kept) - len(proven)
-    gone = {s for low, length in unacknowledged for s in range(low, low + length + 1)}
+    ended = {s for low, length in unacknowledged for s in range(low, low + length + 1)}
     ranges = [(low, low + length) for low, length in unacknowledged]
-    asked = [PublisherTotal(publisher=p, sent=sent, unacknowledged=ranges) for p in (1, 2)]
-    expected = set(range(sent)) - gone
-    for account in ledger.close(asked):
+    requests = [PublisherTotal(publisher=p, sent=sent, unacknowledged=ranges) for p in (1, 2)]
+    expected = set(range(sent)) - ended
+    for account in ledger.close(requests):
         model = naive[account.publisher]
         missing = expected - model.received
         assert account.received == len(expected & model.received)
@@ -122,7 +122,7 @@ def test_a_ledger_equals_a_naive_model_of_sets(
         assert not account.truncated
     assert ledger.stale == stale
     assert ledger.probes == probes
-    assert ledger.has_last(asked) == all(
+    assert ledger.has_last(requests) == all(
         not expected or max(m.received, default=-1) >= max(expected) for m in naive.values()
     )
 

@@ -32,8 +32,8 @@ class Waiting:
     [
         ([STOP], [STOP]),
         ([STOP, None], [STOP]),
-        ([STOP, STOP, STOP, None], [STOP]),  # told again while it was obeying
-        ([STOP, None, STOP, None], [STOP, STOP]),  # told again: the answer may have been lost
+        ([STOP, STOP, STOP, None], [STOP]),  # repeated while it was obeying
+        ([STOP, None, STOP, None], [STOP, STOP]),  # repeated: the answer may have been lost
         ([STOP, LATER, STOP, None], [STOP, LATER, STOP]),
         ([Ping(time_ns=1), Ping(time_ns=2), None], [Ping(time_ns=1), Ping(time_ns=2)]),
     ],

@@ -1,4 +1,4 @@
-"""The block of payloads: how many there are, and that they begin anew."""
+"""The block of payloads: how many there are, and that they begin again."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_of_a_long_file_whole_lines_are_taken(tmp_path: Path, monkeypatch: pytes
 def test_a_file_that_cannot_be_used_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "empty").write_bytes(b"")
     os.mkfifo(tmp_path / "pipe")
-    for name, said in {
+    for name, text in {
         "missing": "cannot read payload_file {}: No such file or directory",
         "empty": "payload_file {} is empty; it needs a line for each message",
         "pipe": "cannot read payload_file {}: it is no regular file",
@@ -75,4 +75,4 @@ def test_a_file_that_cannot_be_used_is_one_line(tmp_path: Path) -> None:
         path = str(tmp_path / name)
         with pytest.raises(OSError, match="payload_file") as caught:
             PayloadBlock(SharedSettings(message_size=99, payload="lines", payload_file=path))
-        assert str(caught.value) == said.format(path)
+        assert str(caught.value) == text.format(path)

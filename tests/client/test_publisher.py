@@ -25,7 +25,7 @@ ANSWER_NS = 7_300_000
 
 
 class Library:
-    """Accepts what it is told to, and knows when; each look at the clock takes a µs."""
+    """Accepts as many as it should, and knows when; each look at the clock takes a µs."""
 
     def __init__(self) -> None:
         self.now_ns = START_NS - 1_000_000
@@ -38,7 +38,7 @@ class Library:
         return self.now_ns
 
     def poll(self) -> None:
-        """Nobody acknowledges."""
+        """No process acknowledges."""
 
     def send(self, messages: Sequence[bytes], first_sequence: int) -> int:
         assert first_sequence == len(self.sent)
@@ -55,15 +55,15 @@ class Answering(Library):
         super().__init__()
         self.arrive_ns: list[int] = []
         self.found_ns: list[int] = []
-        self.asked = self.waits = 0
-        self.asked_before_last = 0
+        self.waits_begun = self.waits = 0
+        self.waits_before_last = 0
 
     def configure(self, _command: Configure) -> str:
         return ""
 
     def send(self, messages: Sequence[bytes], first_sequence: int) -> int:
         accepted = super().send(messages, first_sequence)
-        self.asked_before_last = self.asked
+        self.waits_before_last = self.waits_begun
         self.arrive_ns += [self.now_ns + ANSWER_NS] * accepted
         return accepted
 
@@ -72,7 +72,7 @@ class Answering(Library):
         self.found_ns += [self.now_ns] * (arrived - len(self.found_ns))
 
     def awaits(self) -> bool:
-        self.asked += 1
+        self.waits_begun += 1
         return len(self.found_ns) < len(self.arrive_ns)
 
     def wait(self, timeout_s: float) -> None:
@@ -163,14 +163,14 @@ def test_what_is_left_of_a_burst_is_not_packed_again(library: Library, monkeypat
 
 def answered(monkeypatch: pytest.MonkeyPatch, rate: Rate, stop_ns: int) -> Answering:
     """A library whose publisher has done its step, and waits for a command without a time limit."""
-    it = Answering()
-    its_clock(monkeypatch, it)
-    loop = publisher.TransportPublisher(0, Mock(), it)  # type: ignore[arg-type]  # no more of it is called
+    answering = Answering()
+    its_clock(monkeypatch, answering)
+    loop = publisher.TransportPublisher(0, Mock(), answering)  # type: ignore[arg-type]  # no more of it is called
     for command in commands(rate, stop_ns):
         loop._obey(command)
     while (wait_s := loop._work()) < math.inf:
-        it.now_ns += round(wait_s * 1e9)
-    return it
+        answering.now_ns += round(wait_s * 1e9)
+    return answering
 
 
 @pytest.mark.parametrize("rate", [0.5, 5, 100, 900])
@@ -189,4 +189,4 @@ def test_messages_that_follow_each_other_closely_cost_no_look_at_what_is_missing
 ) -> None:
     it = answered(monkeypatch, 2000, STOP_NS)
     assert len(it.found_ns) == len(it.sent) == 400
-    assert it.asked_before_last <= 1  # before the first one was due
+    assert it.waits_before_last <= 1  # before the first one was due

@@ -16,7 +16,7 @@ SOON = GATHERED_WITHIN_NS
 
 
 class Group:
-    """A relay of four clients that writes down what it says, and has a clock that stands."""
+    """A relay of four clients that records its messages, with a clock that stands."""
 
     def __init__(self, role: GroupRole = "subscriber") -> None:
         self.up: list[wire.FromClient] = []
@@ -50,20 +50,20 @@ class Group:
     def ends(self, client: int, status: int, *, replaced: bool = False) -> wire.ChildExit:
         """The first process of the client does."""
         dead = wire.ChildExit(ids=[client], seq=1, incarnation=0, pid=1000 + client, status=status, replaced=replaced)
-        self.relaying.exited(dead)
+        self.relaying.take_exit(dead)
         return dead
 
     def work(self, after_ns: int = 0) -> list[wire.FromClient]:
-        """Lets time pass; what has been said to the controller since the last time."""
+        """Lets time pass; what has been reported to the controller since the last time."""
         self.now_ns += after_ns
         self.relaying.work(self.now_ns)
-        said, self.up = self.up, []
-        return said
+        text, self.up = self.up, []
+        return text
 
     def data(self) -> list[tuple[str, wire.FromController]]:
-        """What clients have been told since the last time."""
-        said, self.down = self.down, []
-        return said
+        """What clients have been sent since the last time."""
+        text, self.down = self.down, []
+        return text
 
 
 def hello(*ids: int, incarnation: int = 0) -> wire.Hello:
@@ -105,7 +105,7 @@ def report(client: int, number: int = 4) -> wire.Report:
     return wire.Report(ids=[client], seq=1, epoch=1, number=number, subscriber=body)
 
 
-def course(client: int, *seconds: wire.SecondCounts, epoch: int = 1) -> wire.TimeSeries:
+def time_series(client: int, *seconds: wire.SecondCounts, epoch: int = 1) -> wire.TimeSeries:
     return wire.TimeSeries(ids=[client], seq=1, epoch=epoch, seconds=list(seconds))
 
 
@@ -163,7 +163,7 @@ def test_a_replacement_takes_over_with_its_hello() -> None:
     group.take_message("again", hello(2, incarnation=1))
     group.hear_each(ack(2), ack(1), ack(3))
     acks = [m for m in group.work() if isinstance(m, wire.Ack)]
-    # Nobody waits for the one whose place was taken, and nothing that it says counts.
+    # The replaced process is not waited for, and its messages do not count.
     assert [m.ids for m in acks] == [[1, 3]]
     group.data()
     assert group.work(RESEND_EVERY_NS) != []
@@ -286,20 +286,22 @@ def test_publishers_are_told_apart_by_their_endpoints() -> None:
 def test_progress_is_passed_on_and_a_publishers_report_kept_as_well() -> None:
     group = arrived(configure(), START, wire.Stop(epoch=1, number=3, stop_at_ns=5), role="publisher")
     body = PublisherReport(*(3, 3, 0, 1, 2, 72), Histogram(), ProcessUsage())
-    told = wire.Report(ids=[1], seq=1, epoch=1, number=3, publisher=body)
+    reported = wire.Report(ids=[1], seq=1, epoch=1, number=3, publisher=body)
     progress = wire.Progress(ids=[1], seq=1, epoch=1, messages=5, time_ns=7)
-    group.take_message("1", progress, told)
-    assert group.work() == [progress, told]
+    group.take_message("1", progress, reported)
+    assert group.work() == [progress, reported]
     group.data()
     group.obey(wire.Stop(epoch=1, number=3, stop_at_ns=5))
-    assert group.work() == [told]
+    assert group.work() == [reported]
     assert [name for name, _ in group.data()] == ["2", "3"]
 
 
 def test_what_clients_tell_of_their_seconds_is_added_up_and_the_cohorts_apart() -> None:
     group = arrived(configure(1, 2), configure(3, cohort=True))
-    group.hear_each(*(course(client, wire.SecondCounts(0, client), wire.SecondCounts(5, 1)) for client in (1, 2, 3)))
-    group.take_message("1", course(1, wire.SecondCounts(0, 100), epoch=9))
+    group.hear_each(
+        *(time_series(client, wire.SecondCounts(0, client), wire.SecondCounts(5, 1)) for client in (1, 2, 3))
+    )
+    group.take_message("1", time_series(1, wire.SecondCounts(0, 100), epoch=9))
     assert group.work() == []
     others, cohort = (m for m in group.work(TIME_SERIES_WITHIN_NS) if isinstance(m, wire.TimeSeries))
     assert (others.ids, others.seconds, others.cohort) == (
@@ -314,9 +316,9 @@ def test_what_clients_tell_of_their_seconds_is_added_up_and_the_cohorts_apart() 
 def test_the_course_goes_out_before_the_reports_that_it_belongs_to() -> None:
     group = arrived(configure(), START, FINISH)
     for client in (1, 2, 3):
-        group.hear_each(course(client, wire.SecondCounts(0, 1)), report(client))
-    said = [type(message) for message in group.work(BATCHED_WITHIN_NS)]
-    assert said.index(wire.TimeSeries) < said.index(wire.Batch)
+        group.hear_each(time_series(client, wire.SecondCounts(0, 1)), report(client))
+    texts = [type(message) for message in group.work(BATCHED_WITHIN_NS)]
+    assert texts.index(wire.TimeSeries) < texts.index(wire.Batch)
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
@@ -329,7 +331,7 @@ def test_the_first_of_its_kind_is_told_at_once() -> None:
     assert group.work() == [first, other]
     assert group.work(SOON) == [second]
     group.data()
-    # They are answers: nobody is asked again, by the relay or because the controller asks again.
+    # They are answers: neither the relay nor the controller makes it send the command again.
     group.obey(configure())
     assert [(m.ids, m.message) for m in group.work(SOON) if isinstance(m, wire.Error)] == [([1, 2], "a"), ([3], "b")]
     assert (group.work(RESEND_EVERY_NS), group.data()) == ([], [])
@@ -443,7 +445,7 @@ def test_a_command_is_not_for_a_successor_that_the_controller_does_not_know() ->
 def test_a_report_that_comes_twice_is_sent_once() -> None:
     group = arrived(configure(), FINISH)
     group.hear_each(report(1), report(2), report(3))
-    (batch,) = [said for said in group.work() if isinstance(said, wire.Batch)]
+    (batch,) = [text for text in group.work() if isinstance(text, wire.Batch)]
     group.take_message("1", report(1))
     assert group.work(BATCHED_WITHIN_NS) == []
     group.obey(FINISH)

@@ -54,8 +54,8 @@ def test_without_a_confirmation_the_first_message_shows_that_it_is_ready() -> No
     it.succeed(50 * S + MS, ConnectPhases())
     assert "ready_us" not in it.report([])
     it.receive(50 * S + 9 * MS)
-    told = it.report([])
-    assert (told["ready_us"], told["first_us"]) == (9000, 9000)
+    reported = it.report([])
+    assert (reported["ready_us"], reported["first_us"]) == (9000, 9000)
 
 
 def test_a_first_message_after_the_time_limit_shows_no_readiness() -> None:
@@ -63,9 +63,9 @@ def test_a_first_message_after_the_time_limit_shows_no_readiness() -> None:
     it.begin(50 * S)
     it.succeed(50 * S + MS, ConnectPhases())
     it.receive(57 * S + MS)
-    told = it.report([])
-    assert "ready_us" not in told
-    assert told["first_us"] == 7_001_000
+    reported = it.report([])
+    assert "ready_us" not in reported
+    assert reported["first_us"] == 7_001_000
 
 
 def test_attempts_end_before_the_client_gives_up() -> None:
@@ -76,13 +76,13 @@ def test_attempts_end_before_the_client_gives_up() -> None:
     assert it.begin(56 * S) == 1.0
     it.fail(56 * S + 300 * MS, OSError("closed"))
     assert [it.next_ns, it.connected] == [None, False]
-    told = it.report([])
-    assert (told["attempts"], told["timed_out"], told["refused"]) == (2, 1, 1)
-    assert "ready_us" not in told
+    reported = it.report([])
+    assert (reported["attempts"], reported["timed_out"], reported["refused"]) == (2, 1, 1)
+    assert "ready_us" not in reported
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "reported"),
     [
         (OSError(errno.EADDRNOTAVAIL, "x"), {"local": {"EADDRNOTAVAIL": 1}}),
         (OSError(errno.EMFILE, "x"), {"local": {"EMFILE": 1}}),
@@ -94,40 +94,40 @@ def test_attempts_end_before_the_client_gives_up() -> None:
         (OSError("the server's limit of connections"), {"refused_why": "the server's limit of connections"}),
     ],
 )
-def test_only_another_end_refuses(error: OSError, told: dict[str, Any]) -> None:
+def test_only_another_end_refuses(error: OSError, reported: dict[str, Any]) -> None:
     it = due()
     it.begin(50 * S)
     it.fail(50 * S + MS, error)
     report = it.report([])
-    assert {name: report[name] for name in ("local", "refused_why") if name in report} == told
-    assert (report["attempts"], report["refused"], report["timed_out"]) == (1, int("local" not in told), 0)
+    assert {name: report[name] for name in ("local", "refused_why") if name in report} == reported
+    assert (report["attempts"], report["refused"], report["timed_out"]) == (1, int("local" not in reported), 0)
 
 
 def test_a_lost_connection_is_opened_at_once_and_then_every_second() -> None:
-    it = SubscriberConnection(Connect(clock=CLOCK), 3)
-    assert (it.connected, it.next_ns) == (True, None)
-    it.lose(60 * S)
-    assert it.next_ns == 60 * S
-    it.begin(60 * S)
-    it.fail(60 * S + MS, OSError("closed"))
-    assert it.next_ns == 61 * S + MS
-    it.begin(61 * S + MS)
-    it.succeed(61 * S + 2 * MS, ConnectPhases(subscribed=True))
-    it.receive(62 * S)
-    told = it.report([(70 * S, 0, 4)])
-    assert told["disconnections"] == [(AT + 10 * S, AT + 11 * S + 2 * MS, 2), (AT + 20 * S, 0, 4)]
-    assert (told["due_ns"], told["attempts"]) == (0, 0)
+    connection = SubscriberConnection(Connect(clock=CLOCK), 3)
+    assert (connection.connected, connection.next_ns) == (True, None)
+    connection.lose(60 * S)
+    assert connection.next_ns == 60 * S
+    connection.begin(60 * S)
+    connection.fail(60 * S + MS, OSError("closed"))
+    assert connection.next_ns == 61 * S + MS
+    connection.begin(61 * S + MS)
+    connection.succeed(61 * S + 2 * MS, ConnectPhases(subscribed=True))
+    connection.receive(62 * S)
+    reported = connection.report([(70 * S, 0, 4)])
+    assert reported["disconnections"] == [(AT + 10 * S, AT + 11 * S + 2 * MS, 2), (AT + 20 * S, 0, 4)]
+    assert (reported["due_ns"], reported["attempts"]) == (0, 0)
 
 
 def test_with_too_many_disconnections_the_last_one_reaches_to_the_end() -> None:
-    it = SubscriberConnection(Connect(clock=CLOCK), 3)
+    connection = SubscriberConnection(Connect(clock=CLOCK), 3)
     for n in range(MOST_DISCONNECTIONS + 1):
-        it.lose((60 + n) * S)
-        it.begin((60 + n) * S)
-        it.succeed((60 + n) * S + MS, ConnectPhases())
-    told = it.report([])["disconnections"]
-    assert len(told) == MOST_DISCONNECTIONS
-    assert told[-1] == (AT + 73 * S, AT + 74 * S + MS, 2)
+        connection.lose((60 + n) * S)
+        connection.begin((60 + n) * S)
+        connection.succeed((60 + n) * S + MS, ConnectPhases())
+    reported = connection.report([])["disconnections"]
+    assert len(reported) == MOST_DISCONNECTIONS
+    assert reported[-1] == (AT + 73 * S, AT + 74 * S + MS, 2)
 
 
 def test_a_library_that_connects_in_the_background_has_failed_if_the_subscriber_was_never_ready() -> None:

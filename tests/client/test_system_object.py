@@ -25,7 +25,7 @@ def test_the_settings_of_a_scenario_are_among_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "system", "says"),
+    ("kind", "system", "expected"),
     [
         (ZmqSettings, {"sndhmw": 5}, "unknown field 'sndhmw'"),
         (ZmqSettings, {"sndhwm": -1}, "sndhwm must be 0 (unbounded) or more messages, not -1"),
@@ -39,6 +39,6 @@ def test_the_settings_of_a_scenario_are_among_it() -> None:
         (KafkaConfigure, {**TOPIC, "offsets": {"0": -1}}, "at `$.offsets[...]`"),
     ],
 )
-def test_what_cannot_be_is_refused_by_its_name(kind: type, system: dict[str, object], says: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(says)):
+def test_what_cannot_be_is_refused_by_its_name(kind: type, system: dict[str, object], expected: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(expected)):
         read_system(system, kind)

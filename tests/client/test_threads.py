@@ -1,4 +1,4 @@
-"""Which threads of a group are said to be busy: of a /proc of the test's own, and of real processes."""
+"""Which threads of a group are busy: of a /proc of the test's own, and of real processes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Kernel:
-    """A /proc whose threads are what the test says, on a clock that goes on while it is read."""
+    """A /proc whose threads the test chooses, on a clock that continues while it is read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -140,15 +140,15 @@ def test_very_many_threads_are_read_less_often(kernel: Kernel) -> None:
     begin_ns = kernel.now_ns
     kernel.sampler.read()
     kernel.thread(13, 13, 400, "sh")
-    said = []
+    texts = []
     while kernel.now_ns < begin_ns + 3 * SECOND:
         kernel.now_ns += SECOND // 4
-        said.append([thread.name for thread in kernel.sampler.read()])
-    # What was said last is said again meanwhile: the whole adds up as if it had been read each time.
+        texts.append([thread.name for thread in kernel.sampler.read()])
+    # The last values are repeated meanwhile: the whole adds up as if it had been read each time.
     # (The second reading is not put off: without it nothing would be known.)
-    many = said.count(["sh"])
+    many = texts.count(["sh"])
     assert many in (4, 5)
-    assert said == [["sh"]] * many + [[]] * (len(said) - many)
+    assert texts == [["sh"]] * many + [[]] * (len(texts) - many)
 
 
 @pytest.mark.tier("test")

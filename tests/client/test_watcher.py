@@ -37,7 +37,7 @@ class Relay:
         self._watcher.take(Watch(epoch=epoch, every_s=every_s, host=host))
 
     def runs(self, for_ns: int) -> None:
-        """Works when it says that it has to, as a relay's loop does."""
+        """Works when it is due, as a relay's loop does."""
         end_ns = self.now_ns + for_ns
         while (wait_s := self._watcher.work()) < inf:
             assert wait_s >= 0
@@ -57,7 +57,7 @@ class Relay:
 
 
 def watching(for_ns: int, **more: Any) -> Relay:
-    """One that was told to watch so long ago."""
+    """A monitor whose watch began this long ago."""
     relay = Relay()
     relay.take_watch(**more)
     relay.runs(for_ns)
@@ -79,7 +79,7 @@ def test_the_end_is_answered_at_once_each_time_and_ends_it() -> None:
     relay.take_watch(every_s=0.0)
     assert [len(m.samples) for _, m in relay.sent] == [3, 0]
     assert relay._watcher.work() == inf
-    # A repetition that was on its way does not begin it anew; another epoch does.
+    # A repetition that was on its way does not begin it again; another epoch does.
     relay.take_watch()
     assert relay._watcher.work() == inf
     relay.take_watch(epoch=4)
@@ -142,7 +142,7 @@ def test_it_ends_by_itself_30_s_after_the_last_word() -> None:
     relay.runs(60 * SECOND)
     assert 49_000 < relay.times_ms[-1] < 50_000
     assert relay._watcher.work() == inf
-    # A controller that was only slow goes on.
+    # A controller that was only slow continues.
     relay.take_watch()
     relay.runs(2 * SECOND)
     assert relay.times_ms[-1] > 80_000
@@ -164,7 +164,7 @@ def test_no_message_has_more_samples_than_one_may_have() -> None:
 
 @pytest.mark.parametrize("error", [PermissionError("no"), ValueError("what"), KeyError("Tcp"), NotImplementedError()])
 def test_what_cannot_be_read_is_left_out(error: Exception) -> None:
-    """A group has better things to do than to end because of a kernel that tells nothing."""
+    """A group has better things to do than to end because of a kernel without these files."""
 
     def fails() -> HostCounters:
         raise error

@@ -1,4 +1,4 @@
-"""The state of an engine with a driver, without either: what it asks and tells, and a clock that a test moves."""
+"""The state of an engine with a driver, without either: its calls and events, and a clock that a test moves."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Stated(Generic[S]):
         self.now = 0.0
         self.state = state
 
-    def say(self, kind: str, **fields: Any) -> None:
-        """What the driver says."""
+    def drive(self, kind: str, **fields: Any) -> None:
+        """The driver's messages."""
         self.state.handle({"kind": kind, **fields}, self.now)
 
     def pass_time(self, seconds: float) -> None:

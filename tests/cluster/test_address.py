@@ -18,7 +18,7 @@ def test_a_loopback_address_serves_only_those_on_this_machine(advertise: str) ->
 
 
 @pytest.mark.parametrize(
-    ("advertise", "says"),
+    ("advertise", "expected"),
     [
         ("0.0.0.0", "is where to listen, and no place to dial"),  # it is refused
         ("192.0.2.1", "is no address of this machine"),
@@ -26,6 +26,6 @@ def test_a_loopback_address_serves_only_those_on_this_machine(advertise: str) ->
         ("::1", "cannot be resolved"),
     ],
 )
-def test_what_nobody_can_dial_is_refused(advertise: str, says: str) -> None:
-    with pytest.raises(UsageError, match=f"--advertise {advertise} {says}"):
+def test_what_nobody_can_dial_is_refused(advertise: str, expected: str) -> None:
+    with pytest.raises(UsageError, match=f"--advertise {advertise} {expected}"):
         resolved(advertise)

@@ -19,7 +19,7 @@ from hydra.config.scenario import resolved_from
 from hydra.engine.artifacts.archive import compiled_name, contents
 from hydra.kafkatest import system as kafka
 from hydra.system import Program, programs
-from tests.import_graph import HOUSE, at_run_time, reached, sources, third_parties
+from tests.import_graph import PACKAGE, at_run_time, reached, sources, third_parties
 from tests.suite.waiting import LONG_S
 
 CREDENTIALS = f"-----BEGIN NATS USER JWT-----\nx.y.z\n------END NATS USER JWT------\nSU{'A' * 56}\n"
@@ -28,12 +28,12 @@ CREDENTIALS = f"-----BEGIN NATS USER JWT-----\nx.y.z\n------END NATS USER JWT---
 STANDALONE = {
     # An agent or a Pod runs these files by themselves, without the archive.
     "hydra.client.supervisor",
-    *(f"hydra.kubernetes.pod_scripts.{name}" for name in ("fetch_archive", "job_command", "owner_pod")),
+    *(f"hydra.kubernetes.pod_scripts.{name}" for name in ("fetch_archive", "job_command", "keeper_pod")),
     *(f"hydra.kubernetes.pod_scripts.{name}" for name in ("run_files", "wait_for_files")),
 }
 WITH_ALL_OF_HYDRA = {
     # These run on the controller's machine, or in a Pod whose image has Hydra installed.
-    *("hydra.cli.main", "hydra.cli.handed_over", "hydra.native.build"),
+    *("hydra.cli.main", "hydra.cli.resolved_command", "hydra.native.build"),
     *("hydra.kubernetes.driver", "hydra.mesos.driver", "hydra.ssh.driver", "hydra.serve.page_worker"),
 }
 
@@ -127,7 +127,7 @@ def test_every_program_of_an_agent_imports_the_archive_and_the_standard_library_
 
 @pytest.mark.tier("test")
 def test_what_runs_without_the_archive_imports_the_standard_library_only() -> None:
-    files = [HOUSE.parent.joinpath(*name.split(".")).with_suffix(".py") for name in sorted(STANDALONE)]
+    files = [PACKAGE.parent.joinpath(*name.split(".")).with_suffix(".py") for name in sorted(STANDALONE)]
     assert _bare(_RUNS_NOTHING, *map(str, files)) == ""
 
 

@@ -1,4 +1,4 @@
-"""The agents' archive: what is in it, who gets it, and what hydra-run says where it cannot start."""
+"""The agents' archive: what is in it, who gets it, and the errors of hydra-run if it cannot start."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_groups_start_with_nothing_but_the_archive(folder: Path, tmp_path: Path)
 
 
 def test_groups_compile_nothing_that_they_import(sandbox: Path) -> None:
-    """Agents keep nothing of what they compile, so that each group of theirs would do it again."""
+    """Agents keep nothing of what they compile, so each of their groups would do it again."""
     done = run(sandbox, "python", "-vc", "import hydra.zmqtest.pyzmq")
     loaded = [line for line in done.stderr.splitlines() if line.startswith("# code object from ") and "hydra-" in line]
     assert any("hydra/client/__pycache__/process_group." in line for line in loaded)

@@ -1,4 +1,4 @@
-"""What engines with a driver have in common, over a driver that only notes what it is told."""
+"""What engines with a driver have in common, over a driver that only notes its calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STOP_WITHIN_S = 5.0
 
 
 class NotingDriver:
-    """Says what it was given to say, a batch for each time that it is asked."""
+    """Gives its messages, a batch at each call."""
 
     def __init__(self, *batches: list[Message], ends: bool) -> None:
         self.batches = list(batches)
@@ -66,7 +66,7 @@ class NotingState:
 
 
 class Subject(DriverEngine[NotingState]):
-    """An engine whose clock goes on by a second whenever it is read."""
+    """An engine whose clock continues by a second whenever it is read."""
 
     def __init__(self, *batches: list[Message], ends: bool = True) -> None:
         self.driver, self.state, self.now = NotingDriver(*batches, ends=ends), NotingState(), 0.0
@@ -82,40 +82,40 @@ class Subject(DriverEngine[NotingState]):
 
 
 def test_what_the_driver_says_is_answered_and_told_once() -> None:
-    it = Subject([{"kind": "a"}, {"kind": "b"}], [])
-    assert [event.group for event in it.events()] == ["a", "b"]
-    assert it.driver.sent == [["answer a", "answer b", "tick 2"]]
-    assert it.events() == []
+    subject = Subject([{"kind": "a"}, {"kind": "b"}], [])
+    assert [event.group for event in subject.events()] == ["a", "b"]
+    assert subject.driver.sent == [["answer a", "answer b", "tick 2"]]
+    assert subject.events() == []
 
 
 def test_a_launch_and_a_kill_are_sent_at_once_behind_what_was_heard_first() -> None:
-    it = Subject([{"kind": "a"}], [])
-    it.launch([])
-    it.kill(["g"])
-    assert it.driver.sent == [["answer a", "tick 2"], ["launch 0"], ["kill g"]]
+    subject = Subject([{"kind": "a"}], [])
+    subject.launch([])
+    subject.kill(["g"])
+    assert subject.driver.sent == [["answer a", "tick 2"], ["launch 0"], ["kill g"]]
 
 
 def test_a_driver_that_ends_unasked_is_told_with_its_last_words_heard() -> None:
-    it = Subject([{"kind": "last"}])
-    it.agents()
-    assert it.state.ends == []
-    it.agents()
-    assert it.state.ends == ["the process ended"]
-    assert [event.group for event in it.state.events] == ["last"]
+    subject = Subject([{"kind": "last"}])
+    subject.agents()
+    assert subject.state.ends == []
+    subject.agents()
+    assert subject.state.ends == ["the process ended"]
+    assert [event.group for event in subject.state.events] == ["last"]
 
 
 def test_the_end_waits_for_the_driver_asks_nothing_more_of_it_and_comes_once() -> None:
-    it = Subject([{"kind": "a"}])
-    it.close()
-    it.close()
-    assert it.driver.sent == [["stop"], [], []], "what could not go before is sent, and nothing is added"
-    assert (it.state.ends, it.driver.hung_up) == ([], 1)
+    subject = Subject([{"kind": "a"}])
+    subject.close()
+    subject.close()
+    assert subject.driver.sent == [["stop"], [], []], "what could not go before is sent, and nothing is added"
+    assert (subject.state.ends, subject.driver.hung_up) == ([], 1)
     with pytest.raises(ClusterError, match="is closed"):
-        it.launch([])
+        subject.launch([])
 
 
 def test_a_driver_that_does_not_stop_is_left_to_itself_in_time() -> None:
-    it = Subject(ends=False)
-    it.close()
-    assert it.driver.hung_up == 1
-    assert it.now <= 2 * STOP_WITHIN_S
+    subject = Subject(ends=False)
+    subject.close()
+    assert subject.driver.hung_up == 1
+    assert subject.now <= 2 * STOP_WITHIN_S

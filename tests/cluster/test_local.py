@@ -75,7 +75,7 @@ def events_until(engine: Engine, *required: tuple[str, str]) -> list[GroupEvent]
     return seen
 
 
-def said(tmp_path: Path, name: str, end: str = "\n") -> str:
+def output_of(tmp_path: Path, name: str, end: str = "\n") -> str:
     path = tmp_path / "sandbox" / name / "stdout"
     wait_until(lambda: path.exists() and path.read_text().endswith(end), f"{end!r} in {path}")
     return path.read_text().strip()
@@ -85,7 +85,7 @@ def pid_of(events: list[GroupEvent], name: str) -> int:
     return next(int(e.detail.removeprefix("pid ")) for e in events if (e.group, e.state) == (name, "running"))
 
 
-def gone(pid: int) -> bool:
+def has_ended(pid: int) -> bool:
     try:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -104,12 +104,12 @@ try:
 except BlockingIOError:
     print("the lifeline is open")
 """
-    asked = group("g", program, environment={"WORD": "hello"}, demand=Demand(ports=2))
-    (launch,) = engine.launch([asked])
+    requests = group("g", program, environment={"WORD": "hello"}, demand=Demand(ports=2))
+    (launch,) = engine.launch([requests])
     events = events_until(engine, ("g", "running"), ("g", "finished"))
     assert launch.ports == (31000, 31001)
     where = f"{tmp_path}/sandbox/g"
-    assert said(tmp_path, "g").splitlines() == [f"{where} True hello one 31000,31001", "the lifeline is open"]
+    assert output_of(tmp_path, "g").splitlines() == [f"{where} True hello one 31000,31001", "the lifeline is open"]
     assert [(e.state, e.agent) for e in events] == [("running", "one"), ("finished", "one")]
 
 
@@ -128,9 +128,9 @@ sys.stdin.read()
     with subprocess.Popen([sys.executable, "-c", controller], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"launched\n"
-        assert said(tmp_path, "g") == said(tmp_path, "h") == "up"
+        assert output_of(tmp_path, "g") == output_of(tmp_path, "h") == "up"
         process.kill()
-    assert said(tmp_path, "g", "end\n") == said(tmp_path, "h", "end\n") == "up\nend"
+    assert output_of(tmp_path, "g", "end\n") == output_of(tmp_path, "h", "end\n") == "up\nend"
 
 
 def test_launching_takes_resources_and_an_end_gives_them_back(engine: LocalEngine) -> None:
@@ -170,12 +170,12 @@ def test_an_end_is_told_with_its_reason(engine: LocalEngine, program: str, state
 def test_killing_is_told_and_an_unknown_group_is_ignored(tmp_path: Path) -> None:
     with closing(LocalEngine(AGENTS, tmp_path / "sandbox", grace_s=20.0)) as engine:
         engine.launch([group("g"), group("h")])
-        said(tmp_path, "g")
+        output_of(tmp_path, "g")
         engine.kill(["g", "nobody"])
         engine.kill(["g"])
         events = events_until(engine, ("g", "killed"))
         assert events[-1].detail == "killed by SIGTERM"
-        assert not gone(pid_of(events, "h"))
+        assert not has_ended(pid_of(events, "h"))
 
 
 def test_killing_does_not_wait_and_ends_what_ignores_sigterm_in_time(tmp_path: Path, monkeypatch: Monkey) -> None:
@@ -187,12 +187,12 @@ def test_killing_does_not_wait_and_ends_what_ignores_sigterm_in_time(tmp_path: P
 
     with closing(LocalEngine(AGENTS, tmp_path / "sandbox", grace_s=1.5, clock=lambda: now[0])) as engine:
         engine.launch([group("g", DEAF)])
-        said(tmp_path, "g")
+        output_of(tmp_path, "g")
         with monkeypatch.context() as patch:
             patch.setattr("hydra.local.engine.time.sleep", waits)
             engine.kill(["g"])
         now[0] = 1.4
-        assert [(e.state, gone(pid_of([e], "g"))) for e in engine.events()] == [("running", False)]
+        assert [(e.state, has_ended(pid_of([e], "g"))) for e in engine.events()] == [("running", False)]
         now[0] = 1.5
         (event,) = events_until(engine, ("g", "killed"))
         assert event.detail == "killed by SIGKILL, as SIGTERM was not enough"
@@ -201,9 +201,9 @@ def test_killing_does_not_wait_and_ends_what_ignores_sigterm_in_time(tmp_path: P
 @pytest.mark.parametrize("ending", ["", "import os; os._exit(5)", FOREVER])
 def test_nothing_of_a_group_outlives_its_parent(engine: LocalEngine, tmp_path: Path, ending: str) -> None:
     engine.launch([group("g", PARENT + ending)])
-    child = int(said(tmp_path, "g").split()[0])
+    child = int(output_of(tmp_path, "g").split()[0])
     engine.kill(["g"] if ending == FOREVER else [])
-    wait_until(lambda: (engine.events(), gone(child))[1], "the end of the child")
+    wait_until(lambda: (engine.events(), has_ended(child))[1], "the end of the child")
 
 
 def test_a_missing_program_starts_nothing(engine: LocalEngine, tmp_path: Path, others: Processes) -> None:
@@ -238,14 +238,14 @@ def test_what_cannot_be_placed_starts_nothing(engine: LocalEngine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("groups", "says"),
+    ("groups", "expected"),
     [
         *([[group("g", command=command)], "cannot be started"] for command in ((), ("a\0b",))),
         *([[group(name) for name in names], "group"] for names in (("g", "g"), ("../g",), ("",), ("a/b",), ("..",))),
     ],
 )
-def test_an_impossible_command_or_id_is_refused(engine: LocalEngine, groups: list[Group], says: str) -> None:
-    with pytest.raises(ClusterError, match=says):
+def test_an_impossible_command_or_id_is_refused(engine: LocalEngine, groups: list[Group], expected: str) -> None:
+    with pytest.raises(ClusterError, match=expected):
         engine.launch(groups)
 
 
@@ -253,13 +253,13 @@ def test_closing_leaves_no_process_and_no_descriptor(tmp_path: Path, others: Pro
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
     engine = LocalEngine(AGENTS, tmp_path / "sandbox", grace_s=0.2)
     engine.launch([group("g"), group("h", DEAF), group("i", PARENT + FOREVER), group("j", "pass")])
-    child = int(said(tmp_path, "i").split()[0])
-    said(tmp_path, "h")
+    child = int(output_of(tmp_path, "i").split()[0])
+    output_of(tmp_path, "h")
     pids = [p.pid for p in psutil.Process().children(recursive=True) if p not in others]
     engine.close()
     engine.close()
     assert set(psutil.Process().children()) <= others
-    wait_until(lambda: all(map(gone, [*pids, child])), "the end of every process")
+    wait_until(lambda: all(map(has_ended, [*pids, child])), "the end of every process")
     assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
     states = {e.group: e.state for e in engine.events()}
     assert states == {**dict.fromkeys("ghi", "killed"), "j": states["j"]}
@@ -271,7 +271,7 @@ def test_closing_leaves_no_process_and_no_descriptor(tmp_path: Path, others: Pro
 def test_an_interrupted_close_still_kills(tmp_path: Path, monkeypatch: Monkey, others: Processes) -> None:
     engine = LocalEngine(AGENTS, tmp_path / "sandbox", grace_s=30)
     engine.launch([group("g", DEAF)])
-    said(tmp_path, "g")
+    output_of(tmp_path, "g")
     ctrl_c_in_the_first_pause = Mock(side_effect=itertools.chain([KeyboardInterrupt], itertools.repeat(None)))
     monkeypatch.setattr("hydra.local.engine.time.sleep", ctrl_c_in_the_first_pause)
     with pytest.raises(KeyboardInterrupt):

@@ -121,7 +121,7 @@ def test_cluster_without_a_value_keeps_a_role_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("agents", "asked", "reason"),
+    ("agents", "requests", "reason"),
     [
         ([], group("g"), "the cluster has no agents"),
         (
@@ -141,10 +141,10 @@ def test_cluster_without_a_value_keeps_a_role_together() -> None:
         ),
     ],
 )
-def test_a_group_that_cannot_be_placed_says_why(agents: Sequence[Agent], asked: Group, reason: str) -> None:
-    launches, unplaced = place(agents, [asked])
+def test_a_group_that_cannot_be_placed_says_why(agents: Sequence[Agent], requests: Group, reason: str) -> None:
+    launches, unplaced = place(agents, [requests])
     assert launches == []
-    assert [(u.group, u.reason) for u in unplaced] == [(asked, reason)]
+    assert [(u.group, u.reason) for u in unplaced] == [(requests, reason)]
 
 
 def test_a_refusal_by_what_runs_names_the_constraint_and_the_agents() -> None:
@@ -292,7 +292,7 @@ def test_a_constraint_that_allows_fewer_groups_gets_fewer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "agents", "spec", "says"),
+    ("count", "agents", "spec", "expected"),
     [
         (100_000, CLUSTER, ROLE, "the 3 agents that match group CLUSTER large"),
         (1, CLUSTER, RoleSpec((Constraint("group", "CLUSTER", "huge"),)), "0 of 4 agents match group CLUSTER huge"),
@@ -300,8 +300,8 @@ def test_a_constraint_that_allows_fewer_groups_gets_fewer() -> None:
         (2001, CLUSTER, RoleSpec((Constraint("group", "UNIQUE"),)), "group UNIQUE refuses"),
     ],
 )
-def test_a_role_that_does_not_fit_says_why(count: int, agents: Sequence[Agent], spec: RoleSpec, says: str) -> None:
-    with pytest.raises(PlacementError, match=says):
+def test_a_role_that_does_not_fit_says_why(count: int, agents: Sequence[Agent], spec: RoleSpec, expected: str) -> None:
+    with pytest.raises(PlacementError, match=expected):
         split(count, agents, spec, 1000)
 
 
@@ -361,7 +361,7 @@ def test_never_more_is_taken_than_is_free() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stages", "says"),
+    ("stages", "expected"),
     [
         ([RoleDemand("subscriber", 9, ONE_CPU, 10)], "9 subscriber clients do not fit: the 2 agents have room for 8"),
         # Each for itself would fit.
@@ -372,8 +372,8 @@ def test_never_more_is_taken_than_is_free() -> None:
         ([RoleDemand("server", 5, A_PORT, 1)], "5 servers do not fit: the 2 agents have room for 4"),
     ],
 )
-def test_what_does_not_fit_is_named_with_the_room_there_is(stages: list[RoleDemand], says: str) -> None:
-    with pytest.raises(PlacementError, match=says):
+def test_what_does_not_fit_is_named_with_the_room_there_is(stages: list[RoleDemand], expected: str) -> None:
+    with pytest.raises(PlacementError, match=expected):
         dry_run(AGENTS, stages)
 
 
@@ -428,7 +428,7 @@ def test_operators_are_marathons(parts: Sequence[str], where: Agent, running: Se
 
 
 @pytest.mark.parametrize(
-    ("parts", "says"),
+    ("parts", "expected"),
     [
         (("group",), "a constraint is"),
         (("group", "CLUSTER", "a", "b"), "a constraint is"),
@@ -447,8 +447,8 @@ def test_operators_are_marathons(parts: Sequence[str], where: Agent, running: Se
         (("rack", "LIKE", "a("), "not a regular expression"),
     ],
 )
-def test_a_value_that_its_operator_cannot_use_is_refused(parts: Sequence[str], says: str) -> None:
-    with pytest.raises(ValueError, match=says):
+def test_a_value_that_its_operator_cannot_use_is_refused(parts: Sequence[str], expected: str) -> None:
+    with pytest.raises(ValueError, match=expected):
         parse_constraint(parts)
 
 

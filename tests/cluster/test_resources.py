@@ -42,7 +42,7 @@ def test_resources_are_read_in_mesos_syntax(text: str, expected: Resources) -> N
 
 
 @pytest.mark.parametrize(
-    ("parse", "text", "says"),
+    ("parse", "text", "expected"),
     [
         *((parse_attributes, text, "name:value") for text in ("group", "group:", ":x")),
         (parse_attributes, "a:1;a:2", "twice"),
@@ -60,8 +60,8 @@ def test_resources_are_read_in_mesos_syntax(text: str, expected: Resources) -> N
         (parse_resources, "ports:[1-70000]", "1-65535"),
     ],
 )
-def test_malformed_texts_are_refused(parse: Callable[[str], object], text: str, says: str) -> None:
-    with pytest.raises(ValueError, match=says):
+def test_malformed_texts_are_refused(parse: Callable[[str], object], text: str, expected: str) -> None:
+    with pytest.raises(ValueError, match=expected):
         parse(text)
 
 

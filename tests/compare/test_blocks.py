@@ -21,5 +21,5 @@ def test_the_order_is_that_of_the_seed_and_follows_no_rhythm() -> None:
     found = orders(2, 20, seed=1)
     assert found == orders(2, 20, seed=1) != orders(2, 20, seed=2)
     assert found not in (found[:1] * 20, (found[:2] * 10))
-    # A command that goes on has the order that it was begun with.
+    # A command that continues has the order that it was begun with.
     assert orders(3, 10, seed=5)[:4] == orders(3, 4, seed=5)

@@ -51,7 +51,7 @@ def test_pairs_see_what_samples_of_their_own_do_not() -> None:
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "said"),
+    ("a", "b", "text"),
     [
         ([100, 110, 90, 105], [102, 101, 97, 99], "a difference of 5 % needs about 20 repeats (--repeat 20)"),
         ([100, 101, 99, 100], [100, 100, 99.5, 100.5], "so a difference of 5 % is improbable"),
@@ -61,20 +61,20 @@ def test_pairs_see_what_samples_of_their_own_do_not() -> None:
         ([100, 103, 98, 101], [200, 199, 204, 201], ""),
     ],
 )
-def test_where_no_difference_is_shown_the_spread_says_what_would_be(a: list[float], b: list[float], said: str) -> None:
+def test_where_no_difference_is_shown_the_spread_says_what_would_be(a: list[float], b: list[float], text: str) -> None:
     lines = list(what_would_show(compare([of("a", RX, a), of("b", RX, b)], paired=True, figure=RX)))
-    assert len(lines) == bool(said)
+    assert len(lines) == bool(text)
     assert all(
-        line.startswith(f"10 subscribers, b: by the measured spread, {len(a)} pairs show") and line.endswith(said)
+        line.startswith(f"10 subscribers, b: by the measured spread, {len(a)} pairs show") and line.endswith(text)
         for line in lines
     )
 
 
 def test_the_base_doubled_is_the_other_halved() -> None:
     a, b = [100, 103, 98, 101], [200, 199, 204, 201]
-    there, back = first(a, b), first(b, a)
-    assert (1 + (there.change or 0)) * (1 + (back.change or 0)) == pytest.approx(1)
-    assert (there.verdict, back.verdict, back.is_better) == ("faster", "slower", False)
+    present, back = first(a, b), first(b, a)
+    assert (1 + (present.change or 0)) * (1 + (back.change or 0)) == pytest.approx(1)
+    assert (present.verdict, back.verdict, back.is_better) == ("faster", "slower", False)
 
 
 def test_where_a_figure_was_0_differences_are_compared() -> None:
@@ -114,7 +114,7 @@ SLOW, FAST = [100.0 + n for n in range(10)], [130.0 + n % 3 for n in range(10)]
         (RX, FAST, {1, 2}, NO_DIFFERENCE),
         (RX, SLOW, set(range(9)), "slower"),
         (P99, [50.0 + n for n in range(10)], {1}, "lower latency"),
-        # Nobody says what is better: it speaks against any difference.
+        # Neither direction is better: any difference counts.
         ("reordered", FAST, {1}, "higher"),
         ("reordered", FAST, {1, 2}, NO_DIFFERENCE),
     ],
@@ -206,7 +206,7 @@ def scenario(**more: object) -> Scenario:
 
 
 @pytest.mark.parametrize(
-    ("asked", "first_of"),
+    ("requests", "first_of"),
     [
         (scenario(), P99),
         (scenario(vary={"rate": (100.0, "max")}), RX),
@@ -216,12 +216,12 @@ def scenario(**more: object) -> Scenario:
         (scenario(search=SearchSpec(series=("max_rate",))), "max_rate_with_drop_pps"),
     ],
 )
-def test_the_usual_figure_is_a_result_and_not_what_was_asked_for(asked: Scenario, first_of: str) -> None:
-    assert kind_of(asked).primary(asked)[0] == first_of
+def test_the_usual_figure_is_a_result_and_not_what_was_asked_for(requests: Scenario, first_of: str) -> None:
+    assert kind_of(requests).primary(requests)[0] == first_of
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("requests", "text"),
     [
         ("avg_rx_rate", "did you mean avg_rx_rate_pps"),
         ("latency_p99_us", "not known in all of these runs"),
@@ -229,9 +229,9 @@ def test_the_usual_figure_is_a_result_and_not_what_was_asked_for(asked: Scenario
         ("clients", "is no figure of these runs"),
     ],
 )
-def test_a_figure_that_is_none_is_refused(asked: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        primary([of("a", RX, [1]), of("b", RX, [2])], asked)
+def test_a_figure_that_is_none_is_refused(requests: str, text: str) -> None:
+    with pytest.raises(UsageError, match=text):
+        primary([of("a", RX, [1]), of("b", RX, [2])], requests)
     with pytest.raises(UsageError, match="no figure is known in all"):
         compare([of("a", RX, [1]), of("b", RX, [None])], paired=True)
 

@@ -56,7 +56,7 @@ def test_another_workload_is_another_row_and_the_refusal_says_which(name: str) -
 
 
 @pytest.mark.parametrize(
-    ("others", "said"),
+    ("others", "text"),
     [
         ((run("b", {**A, "rate": 5.0}, system="other"),), "rate: a 1000.0; b 5.0"),
         (
@@ -69,14 +69,14 @@ def test_another_workload_is_another_row_and_the_refusal_says_which(name: str) -
         ((run("b", {**A, "clients": 60}, {**B, "rate": 5.0, "clients": 30}),), "other combinations|rate"),
     ],
 )
-def test_runs_that_cannot_be_compared(others: tuple[ComparedRun, ...], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_runs_that_cannot_be_compared(others: tuple[ComparedRun, ...], text: str) -> None:
+    with pytest.raises(UsageError, match=text):
         match([run("a", A), *others])
 
 
 def test_rows_of_two_systems_agree_in_clients_publishers_rate_and_size() -> None:
-    mine, other = run("a", {**A, "payload": "zeros"}, B), run("b", {**B, "acks": "1"}, A, system="other")
-    assert [each.name for each in match([mine, other]).rows] == ["30 subscribers", "60 subscribers"]
+    own, other = run("a", {**A, "payload": "zeros"}, B), run("b", {**B, "acks": "1"}, A, system="other")
+    assert [each.name for each in match([own, other]).rows] == ["30 subscribers", "60 subscribers"]
 
 
 def test_what_is_compared_tells_no_rows_apart() -> None:
@@ -90,8 +90,8 @@ def test_what_is_compared_tells_no_rows_apart() -> None:
 
 def test_an_environment_differs_where_its_facts_do() -> None:
     here = {"host": {"name": "x", "cores": 2}, "agents": [{"id": 1}, {"id": 2}], "limits": [1, 2], "none": None}
-    there = {"host": {"name": "y", "cores": 2}, "agents": [{"id": 1}], "limits": [1, 3], "more": True}
-    assert [(each.what, each.values) for each in differences([here, there])] == [
+    present = {"host": {"name": "y", "cores": 2}, "agents": [{"id": 1}], "limits": [1, 3], "more": True}
+    assert [(each.what, each.values) for each in differences([here, present])] == [
         ("host.name", ("x", "y")),
         ("agents.1.id", ("2", "")),
         ("limits", ("1, 2", "1, 3")),

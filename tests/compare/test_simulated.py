@@ -1,4 +1,4 @@
-"""What a comparison tells of runs whose truth is known: it sees nothing where there is nothing, and what there is."""
+"""Comparisons of runs whose truth is known: they show a difference if there is one, and none otherwise."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def differ(found: Sequence[FigureComparison]) -> bool:
 
 
 def contradicts(each: FigureComparison) -> bool:
-    """Whether the interval says something else than the verdict."""
+    """Whether the interval contradicts the verdict."""
     return each.low is not None and each.high is not None and (each.low > 0 or each.high < 0) != each.differs
 
 

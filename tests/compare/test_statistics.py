@@ -27,9 +27,9 @@ TIMES = 20_000
 INF, NAN = math.inf, math.nan
 
 
-def assert_alike(mine: DifferenceEstimate, theirs: Any) -> None:
-    expected = [theirs.pvalue, *theirs.confidence_interval()]
-    assert [float(x) for x in (mine.p, mine.low, mine.high)] == pytest.approx(expected)
+def assert_alike(own: DifferenceEstimate, others: Any) -> None:
+    expected = [others.pvalue, *others.confidence_interval()]
+    assert [float(x) for x in (own.p, own.low, own.high)] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("n", [2, 3, 10])
@@ -65,7 +65,7 @@ def test_where_nothing_spreads_or_rounding_does_nothing_tells_what_chance_does()
 
 
 @pytest.mark.parametrize(
-    ("differences", "told"),
+    ("differences", "reported"),
     [
         ([1, 2, 3, 4, 5], (3, -INF, INF, 0.0625)),
         ([1, 2, 3, 4, 5, 6], (3.5, 1, 6, 0.03125)),
@@ -76,9 +76,9 @@ def test_where_nothing_spreads_or_rounding_does_nothing_tells_what_chance_does()
         ([INF] * 9 + [-INF], (INF, INF, INF, 11 / 512)),
     ],
 )
-def test_the_median_of_pairs_by_their_signs(differences: list[float], told: tuple[float, ...]) -> None:
+def test_the_median_of_pairs_by_their_signs(differences: list[float], reported: tuple[float, ...]) -> None:
     found = signs(differences)
-    assert [float(x) for x in (found.mean, found.low, found.high, found.p)] == pytest.approx(told, nan_ok=True)
+    assert [float(x) for x in (found.mean, found.low, found.high, found.p)] == pytest.approx(reported, nan_ok=True)
 
 
 @pytest.mark.parametrize("is_paired", [True, False])
@@ -104,7 +104,7 @@ def test_no_number_of_repeats_is_suggested_beyond_reason() -> None:
     ("ps", "each"),
     [
         ([0.001, 0.5], [0.025, 0.025]),
-        # Holm tests the second one at 5 %, because the first is gone.
+        # Holm tests the second one at 5 %, because the first is decided.
         ([0.001, 0.04], [0.025, 0.05]),
         ([0.03, 0.04], [0.025, 0.025]),
         ([], []),

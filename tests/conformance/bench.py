@@ -14,13 +14,13 @@ from hydra.wire import messages as wire
 from hydra.wire.clock import StepClock, wall_offset_ns
 from tests.conformance.group import GroupProgram
 from tests.conformance.peer import Arrival, ControlPeer
-from tests.suite.waiting import PATIENCE, SOON_S
+from tests.suite.waiting import SOON_S, TIME_FACTOR
 
 CLIENT = 3
 """Who is under test, where it is one."""
 ONE, OTHER, STRANGER = 100, 101, 666
-"""Publishers that a subscriber is told of, and one that it is not."""
-LEAD_NS = round(60_000_000 * PATIENCE)
+"""Publishers that a subscriber's settings name, and one that they do not."""
+LEAD_NS = round(60_000_000 * TIME_FACTOR)
 """How far ahead of its window a start is sent here, at least."""
 _MOST_AHEAD_NS = 1_000_000_000
 APART_NS = 100_000_000_000
@@ -39,7 +39,7 @@ class Window:
 
     @property
     def clock(self) -> wire.HostClock:
-        """What clients are told of the step's clock."""
+        """The step's clock as clients get it."""
         return wire.HostClock(at_ns=self.at_ns, step_ns=self.at_ns + self.offset_ns, rate_ppb=self.rate_ppb)
 
     def now_ns(self) -> int:
@@ -61,10 +61,10 @@ class StepSettings:
 
 def with_values(settings: StepSettings, **values: Any) -> StepSettings:
     """The settings with some changed; each value goes where it belongs."""
-    ours = {f.name for f in fields(SharedSettings)} & values.keys()
+    own = {f.name for f in fields(SharedSettings)} & values.keys()
     return StepSettings(
-        replace(settings.shared, **{name: values[name] for name in ours}),
-        {**settings.system, **{name: value for name, value in values.items() if name not in ours}},
+        replace(settings.shared, **{name: values[name] for name in own}),
+        {**settings.system, **{name: value for name, value in values.items() if name not in own}},
     )
 
 
@@ -79,7 +79,7 @@ class Bench:
     def __init__(self, *, silence_s: float = 0.0, host: str = "127.0.0.1") -> None:
         self.peer = ControlPeer(silence_s=silence_s, host=host)
         self.groups: list[GroupProgram] = []
-        self.not_told: frozenset[str] = frozenset()
+        self.unsupported: frozenset[str] = frozenset()
         """Settings of the system that the client under test has none of: ``configure`` leaves them out."""
 
     def launch(
@@ -95,9 +95,9 @@ class Bench:
         lifeline: bool = True,
         await_hello: bool = True,
     ) -> GroupProgram:
-        """Starts a group and waits until its relay has said hello, told of its clients and read their welcome.
+        """Starts a group and waits until its relay has sent ``hello``, registered its clients and read their welcome.
 
-        A client that ends before its welcome was read has a successor that is told of twice before it is meant.
+        A client that ends before its welcome was read has a successor that is registered twice before it is meant.
         """
         standard = [kind, "--group", group, "--first-id", str(first_id), "--count", str(count)]
         program = self._start(command, [*standard, *arguments], env or {}, lifeline=lifeline)
@@ -108,7 +108,7 @@ class Bench:
         return program
 
     def refused(self, command: str, arguments: Sequence[str], env: Mapping[str, str] | None = None) -> str:
-        """Starts a group that cannot be; the one line that it says of it before it ends with exit code 2."""
+        """Starts a group that cannot be; the one line that it prints before it ends with exit code 2."""
         program = self._start(command, arguments, env or {})
         assert program.process.wait(SOON_S) == 2
         (line,) = program.stderr().splitlines()
@@ -123,7 +123,7 @@ class Bench:
 
     # --- the verbs of a step ---------------------------------------------------------------------------------------
 
-    def tell_configure(
+    def send_configure(
         self,
         ids: Iterable[int],
         epoch: int,
@@ -135,21 +135,21 @@ class Bench:
         **more: Any,
     ) -> None:
         """Sends ``configure`` and waits for nothing; ``system`` is added to that of the settings."""
-        told = settings or StepSettings()
+        reported = settings or StepSettings()
         command = wire.Configure(
             epoch=epoch,
             number=1,
-            settings=told.shared,
+            settings=reported.shared,
             publishers=[wire.PublisherEndpoint(p, e) for p, e in (publishers or {}).items()],
             probe=probe,
-            system={k: v for k, v in told.system.items() if k not in self.not_told} | dict(system or {}),
+            system={k: v for k, v in reported.system.items() if k not in self.unsupported} | dict(system or {}),
             **more,
         )
-        self.peer.tell_anew(ids, command)
+        self.peer.send_new(ids, command)
 
     def configure_publisher(self, client: int, epoch: int, settings: StepSettings | None = None, **more: Any) -> str:
         """Configures a publisher; returns the data endpoint that it named."""
-        self.tell_configure([client], epoch, settings, **more)
+        self.send_configure([client], epoch, settings, **more)
         self.peer.heard(wire.Ack, [client], epoch=epoch, command="configure")
         return self.peer.heard(wire.Ready, [client], epoch=epoch).endpoint
 
@@ -157,29 +157,29 @@ class Bench:
         self, ids: Sequence[int], epoch: int, settings: StepSettings | None = None, **more: Any
     ) -> None:
         """Configures subscribers and waits for their ack, not for their readiness."""
-        self.tell_configure(ids, epoch, settings, **more)
+        self.send_configure(ids, epoch, settings, **more)
         self.peer.heard(wire.Ack, ids, epoch=epoch, command="configure")
 
     def start(self, ids: Sequence[int], epoch: int, duration_s: float, *, rate_ppb: int = 0) -> Window:
-        """Sends ``start`` for a window a little ahead and waits until everybody has it.
+        """Sends ``start`` for a window a little ahead and waits until all clients have it.
 
         It is further ahead where a ping takes long, so that clients of a busy machine have the start in time, too.
         ``rate_ppb`` is how much faster than this host's the step's clock has been running for a while.
         """
-        asked_ns = monotonic_ns()
+        request_ns = monotonic_ns()
         self.peer.relays_in_sync(ids)
-        lead_ns = max(LEAD_NS, min(10 * (monotonic_ns() - asked_ns), _MOST_AHEAD_NS))
+        lead_ns = max(LEAD_NS, min(10 * (monotonic_ns() - request_ns), _MOST_AHEAD_NS))
         at_ns = monotonic_ns() - (APART_NS if rate_ppb else 0)
         clock = Window(0, 0, wall_offset_ns(), at_ns, rate_ppb)
         start_ns = clock.now_ns() + lead_ns
         window = replace(clock, start_ns=start_ns, stop_ns=start_ns + round(duration_s * 1e9))
-        self.tell_start(ids, epoch, window)
+        self.send_start(ids, epoch, window)
         self.peer.heard(wire.Ack, ids, epoch=epoch, command="start")
         return window
 
-    def tell_start(self, ids: Iterable[int], epoch: int, window: Window) -> None:
+    def send_start(self, ids: Iterable[int], epoch: int, window: Window) -> None:
         """Sends ``start`` and waits for nothing."""
-        self.peer.tell_anew(
+        self.peer.send_new(
             ids,
             wire.Start(
                 epoch=epoch, number=2, start_at_ns=window.start_ns, stop_at_ns=window.stop_ns, clock=window.clock
@@ -197,7 +197,7 @@ class Bench:
 
     def stop(self, ids: Iterable[int], epoch: int, window: Window) -> None:
         """Sends ``stop``."""
-        self.peer.tell_anew(ids, wire.Stop(epoch=epoch, number=3, stop_at_ns=window.stop_ns))
+        self.peer.send_new(ids, wire.Stop(epoch=epoch, number=3, stop_at_ns=window.stop_ns))
 
     def publish(
         self, client: int, epoch: int, duration_s: float, *, after_s: float = 0.0
@@ -214,7 +214,7 @@ class Bench:
         assert report is not None
         return report
 
-    def tell_finish(
+    def send_finish(
         self,
         ids: Iterable[int],
         epoch: int,
@@ -227,7 +227,7 @@ class Bench:
     ) -> None:
         """Sends ``finish``: how much each publisher sent."""
         missing = unacknowledged or {}
-        self.peer.tell_anew(
+        self.peer.send_new(
             ids,
             wire.Finish(
                 epoch=epoch,
@@ -251,23 +251,23 @@ class Bench:
         self, ids: Sequence[int], epoch: int, sent: Mapping[int, int], *, timeout_s: float = SOON_S, **more: Any
     ) -> dict[int, SubscriberReport]:
         """The same of several."""
-        self.tell_finish(ids, epoch, sent, **more)
+        self.send_finish(ids, epoch, sent, **more)
         return {client: self.reported(client, epoch, timeout_s) for client in ids}
 
     def reports_again(self, client: int, epoch: int) -> None:
         """Waits until a client has reported once more, and holds that against its first report."""
         self.peer.heard(wire.Report, [client], epoch=epoch, times=2)
-        assert same_answer(*self.peer.said(wire.Report, client, epoch=epoch))
+        assert same_answer(*self.peer.messages_of(wire.Report, client, epoch=epoch))
 
     def hears_why_not(self, client: int, epoch: int, named: str = "") -> None:
-        """Waits until a client says that it cannot do what it was told, for a reason with this in it, and goes on."""
+        """Waits until a client reports that it cannot obey, for a reason with this text, and continues to run."""
         error = self.peer.heard(wire.Error, [client], epoch=epoch)
         assert error.message
         assert named in error.message
         assert not error.fatal
 
     def reported(self, client: int, epoch: int, timeout_s: float = SOON_S) -> SubscriberReport:
-        """Waits for the report of a subscriber that has been told to finish."""
+        """Waits for the report of a subscriber that has been instructed to finish."""
         report = self.peer.heard(wire.Report, [client], epoch=epoch, timeout_s=timeout_s).subscriber
         assert report is not None
         return report
@@ -276,14 +276,14 @@ class Bench:
         """Sends this client the commands of steps that it does not have; fails if it answers, or dies of them."""
         before = len(self._answers())
         for epoch in epochs:
-            self.tell_start([client], epoch, window)
+            self.send_start([client], epoch, window)
             self.stop([client], epoch, window)
-            self.tell_finish([client], epoch, {}, drain_max_s=0.1)
+            self.send_finish([client], epoch, {}, drain_max_s=0.1)
         self.peer.sync([client])
         self.peer.stays(lambda: len(self._answers()) == before, "an answer, or its end", 0.3)
 
     def _answers(self) -> list[wire.FromClient | Arrival]:
-        """What has been said beside answers to ``configure`` and pings."""
+        """The messages except answers to ``configure`` and pings."""
         return [
             m
             for m in self.peer.log
@@ -293,26 +293,26 @@ class Bench:
     # --- ends ------------------------------------------------------------------------------------------------------
 
     def quit(self) -> None:
-        """Dismisses everybody."""
-        self.peer.tell_everyone(wire.Quit())
+        """Dismisses every client."""
+        self.peer.broadcast(wire.Quit())
 
     def rest(self, epoch: int) -> None:
-        """Ends whatever everybody does, by the configuration of an epoch in which there is nothing to do."""
-        ids = [client for hello in self.peer.said(wire.Hello) for client in hello.ids]
-        self.peer.tell(
+        """Ends what the clients do, by the configuration of an epoch in which there is nothing to do."""
+        ids = [client for hello in self.peer.messages_of(wire.Hello) for client in hello.ids]
+        self.peer.send_to(
             ids, wire.Configure(epoch=epoch, number=1, settings=StepSettings().shared, publishers=[], probe=False)
         )
-        # Without a topic, say, it is an error, and as good. Who has ended says nothing.
-        said = self.peer.said
+        # Without a topic, for example, it is an error, and as good. An ended client sends nothing.
+        text = self.peer.messages_of
         self.peer.wait(
             lambda: (
-                bool(said(wire.ChildExit))
-                or all(said(wire.Ack, c, epoch=epoch) or said(wire.Error, c, epoch=epoch) for c in ids)
+                bool(text(wire.ChildExit))
+                or all(text(wire.Ack, c, epoch=epoch) or text(wire.Error, c, epoch=epoch) for c in ids)
             ),
             "everybody's rest",
         )
 
-    def await_gone(self, program: GroupProgram, within_s: float = SOON_S) -> int:
+    def await_exit(self, program: GroupProgram, within_s: float = SOON_S) -> int:
         """Waits until no process of the group is left; the parent's exit code."""
         self.peer.wait(lambda: program.exit_code() is not None, "the group's parent ends", within_s)
         self.peer.wait(lambda: not program.members(), "every process of the group ends", within_s)

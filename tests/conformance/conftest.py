@@ -49,8 +49,8 @@ def _programs(config: pytest.Config) -> dict[str, list[Any]]:
 def _speaks_zmtp(command: str) -> bool:
     if command.startswith(PYTHON):
         return False
-    told = subprocess.run([*shlex.split(command), "--help"], capture_output=True, text=True, check=True)
-    return "zmtp-sub" in told.stdout
+    reported = subprocess.run([*shlex.split(command), "--help"], capture_output=True, text=True, check=True)
+    return "zmtp-sub" in reported.stdout
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -94,7 +94,7 @@ def bench(bench: Bench, first_epoch: int) -> Bench:
 def share(request: pytest.FixtureRequest, first_epoch: int) -> Iterator[Share]:
     """Gives a program that tests before this one may have used: to start one takes longer than most of them do.
 
-    Whoever harms it, or needs one that has done nothing yet, asks for ``bench`` and launches its own.
+    A test that harms it, or needs a new one, takes ``bench`` and launches its own.
     """
     failed, used = request.session.testsfailed, list[Bench]()
 
@@ -104,7 +104,7 @@ def share(request: pytest.FixtureRequest, first_epoch: int) -> Iterator[Share]:
             _shared[key] = Bench()
             _shared[key].launch(command, kind, first_id=first_id, count=count, arguments=["--respawns", "1000"])
         used.append(_shared[key])
-        used[-1].peer.begin_anew(first_epoch)
+        used[-1].peer.restart_epochs(first_epoch)
         return used[-1]
 
     yield give
@@ -113,7 +113,7 @@ def share(request: pytest.FixtureRequest, first_epoch: int) -> Iterator[Share]:
         try:
             if request.session.testsfailed == failed:
                 bench.rest(EPOCHS)
-                rested = not bench.peer.said(ChildExit)
+                rested = not bench.peer.messages_of(ChildExit)
         finally:
             if not rested:
                 _forget(bench)
@@ -156,7 +156,7 @@ def own_log(own_broker: EmbeddedBroker, first_epoch: int) -> Iterator[Log]:
 def subscriber(share: Share, zmq_subscriber: tuple[str, str]) -> Bench:
     """A program with one ZMQ subscriber, of any kind."""
     bench = share(*zmq_subscriber)
-    bench.not_told = frozenset({"rcvhwm"} if zmq_subscriber[1] == "zmtp-sub" else ())
+    bench.unsupported = frozenset({"rcvhwm"} if zmq_subscriber[1] == "zmtp-sub" else ())
     return bench
 
 

@@ -36,7 +36,7 @@ class GroupProgram:
         self, command: str, arguments: Sequence[str], env: Mapping[str, str], *, lifeline: bool = True
     ) -> None:
         self._read, self._write = os.pipe() if lifeline else (-1, -1)
-        ours = {key: value for key, value in os.environ.items() if not key.startswith("HYDRA_")}
+        own = {key: value for key, value in os.environ.items() if not key.startswith("HYDRA_")}
         given = {LIFELINE: str(self._read)} if lifeline else {}
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  # closed in close()
         self.process = subprocess.Popen(
@@ -44,7 +44,7 @@ class GroupProgram:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=self._stderr,
-            env={**ours, **given, **env},
+            env={**own, **given, **env},
             pass_fds=(self._read,) if lifeline else (),
             start_new_session=True,
         )
@@ -53,7 +53,7 @@ class GroupProgram:
         self.pid = self.process.pid
 
     def members(self) -> list[psutil.Process]:
-        """Every living process of the group: the program is a session leader, and nobody leaves its session."""
+        """Every living process of the group: the program is a session leader, and no process leaves its session."""
         found = []
         for pid in psutil.pids():
             with contextlib.suppress(psutil.Error, ProcessLookupError):
@@ -66,7 +66,7 @@ class GroupProgram:
         return [process for process in self.members() if process.pid != self.pid]
 
     def cut_lifeline(self) -> None:
-        """What happens when whoever launched the group dies."""
+        """What happens when the process that launched the group dies."""
         if self._write >= 0:
             os.close(self._write)
             self._write = -1
@@ -76,7 +76,7 @@ class GroupProgram:
         return self.process.poll()
 
     def stderr(self) -> str:
-        """What the group has said on stderr so far."""
+        """The group's stderr so far."""
         self._stderr.seek(0)
         return self._stderr.read().decode(errors="replace")
 

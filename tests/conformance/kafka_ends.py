@@ -66,7 +66,7 @@ class Log:
         return {"end_offsets": self.end()}
 
     def stored_bytes(self) -> int:
-        """Of all records as the broker keeps them."""
+        """The size of all records as the broker keeps them."""
         return sum(file.stat().st_size for file in self._broker.folder.rglob(f"{self.topic}-*/*.log"))
 
     def write(

@@ -1,4 +1,4 @@
-"""Which shared library a process has really loaded, and what that says of its version."""
+"""Which shared library a process has really loaded, and its version."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 It is not :class:`hydra.control.controller.Controller`, whose idempotence would hide an answer that came twice.
 
 What relays gather is taken apart again: a ``joined`` becomes an :class:`Arrival` for each client, and a ``batch`` a
-``report`` for each, so that a test can ask what one client said.
+``report`` for each, so a test can read the messages of one client.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """What a ``joined`` tells of one client."""
+    """One client of a ``joined``."""
 
     ids: Sequence[int]
     seq: int
@@ -45,7 +45,7 @@ class ControlPeer:
 
     Data sockets take part in the same loop: :meth:`watch` gives a socket a callback for when it is readable.
 
-    Tests that share a program count their epochs from 1, each of them: :meth:`begin_anew` says what is added to them on
+    Tests that share a program count their epochs from 1: :meth:`restart_epochs` decides what is added to them on
     the wire, on both channels, so that the program sees them rise.
     """
 
@@ -74,19 +74,19 @@ class ControlPeer:
         self._welcomed: set[bytes] = set()
         self._named: dict[tuple[bytes, int], int] = {}
         self._read: dict[tuple[bytes, int], dict[tuple[bytes, int], int]] = {}
-        """By relay and ping: the clients that it was told are welcome before."""
+        """By relay and ping: the clients that were welcomed before the ping."""
         self._settled: dict[tuple[bytes, int], int] = {}
         self._configured: dict[int, wire.Configure] = {}
-        self._told: list[Command] = []
+        self._sent: list[Command] = []
         self._data: list[zmq.Socket[bytes]] = []
         self.first_epoch = 0
         """What is added to a test's epochs."""
 
-    def begin_anew(self, first_epoch: int) -> None:
-        """Forgets what tests so far have said and heard, but for who is there, and closes their data sockets."""
+    def restart_epochs(self, first_epoch: int) -> None:
+        """Forgets all messages so far, keeps the connections, and closes the tests' data sockets."""
         self.first_epoch = first_epoch
         self.log[:] = [message for message in self.log if isinstance(message, wire.Hello | Arrival)]
-        for forgotten in (self.payloads, self._configured, self._told):
+        for forgotten in (self.payloads, self._configured, self._sent):
             forgotten.clear()
         for socket in self._data:
             if socket in self._watched:
@@ -135,9 +135,9 @@ class ControlPeer:
         self._poller.unregister(socket)
         del self._watched[socket]
 
-    # --- what clients said -----------------------------------------------------------------------------------------
+    # --- messages of clients -----------------------------------------------------------------------------------------
 
-    def said(self, kind: type[M], client: int | None = None, **required: object) -> list[M]:
+    def messages_of(self, kind: type[M], client: int | None = None, **required: object) -> list[M]:
         """The messages of this type so far, of this client and with these field values, oldest first."""
         return [
             m
@@ -150,61 +150,61 @@ class ControlPeer:
     def heard(
         self, kind: type[M], ids: Iterable[int], *, times: int = 1, timeout_s: float = SOON_S, **required: object
     ) -> M:
-        """Waits until each client has said this ``times`` times; returns the last one of the last client."""
+        """Waits until each client has reported this ``times`` times; returns the last one of the last client."""
         clients = list(ids)
         self.wait(
-            lambda: all(len(self.said(kind, c, **required)) >= times for c in clients),
+            lambda: all(len(self.messages_of(kind, c, **required)) >= times for c in clients),
             f"{kind.__name__} {required} x{times} of clients {clients}",
             timeout_s,
         )
-        return self.said(kind, clients[-1], **required)[times - 1]
+        return self.messages_of(kind, clients[-1], **required)[times - 1]
 
     def process(self, client: int) -> Arrival:
         """The latest process of this client."""
-        return self.said(Arrival, client)[-1]
+        return self.messages_of(Arrival, client)[-1]
 
     def relay(self, group: str = "g") -> wire.Hello:
-        """What the latest relay of a group says of it."""
-        return self.said(wire.Hello, group=group)[-1]
+        """The latest ``hello`` of a group's relay."""
+        return self.messages_of(wire.Hello, group=group)[-1]
 
     def present(self, ids: Iterable[int]) -> None:
         """Waits until these clients are there."""
         self.heard(Arrival, ids, timeout_s=LONG_S)
 
-    # --- what they are told ----------------------------------------------------------------------------------------
+    # --- messages to clients ----------------------------------------------------------------------------------------
 
-    def tell(self, ids: Iterable[int], message: wire.FromController) -> None:
+    def send_to(self, ids: Iterable[int], message: wire.FromController) -> None:
         """Sends a command to these clients, through the latest relays of their groups."""
         if isinstance(message, Command):
-            self._told.append(message)
-        for identity, carried, everybody in self._connections(ids):
+            self._sent.append(message)
+        for identity, carried, all_clients in self._connections(ids):
             if isinstance(message, wire.Configure):
                 for client in carried:
                     if message.epoch >= (self._configured[client].epoch if client in self._configured else 0):
                         self._configured[client] = message
-            self._send(identity, message if everybody else msgspec.structs.replace(message, ids=carried))
+            self._send(identity, message if all_clients else msgspec.structs.replace(message, ids=carried))
 
-    def tell_anew(self, ids: Iterable[int], message: Command) -> None:
+    def send_new(self, ids: Iterable[int], message: Command) -> None:
         """Sends a command; one that was sent before becomes another one, with the next number that is free.
 
-        A relay answers what is said again by itself, and its clients are asked here.
+        A relay answers a repeated command by itself, so this one reaches its clients.
         """
-        if message in self._told:
-            numbers = [told.number for told in self._told if told.epoch == message.epoch]
+        if message in self._sent:
+            numbers = [reported.number for reported in self._sent if reported.epoch == message.epoch]
             message = msgspec.structs.replace(message, number=max(_LAST_OF_ITS_KIND, *numbers) + 1)
-        self.tell(ids, message)
+        self.send_to(ids, message)
 
-    def tell_raw(self, ids: Iterable[int], *frames: bytes) -> None:
+    def send_raw(self, ids: Iterable[int], *frames: bytes) -> None:
         """Sends exactly these frames as one ZeroMQ message to the relays of these clients."""
         for identity, _, _ in self._connections(ids):
             self._socket.send_multipart((identity, *frames))
 
-    def tell_everyone(self, message: wire.FromController) -> None:
+    def broadcast(self, message: wire.FromController) -> None:
         """Sends a command to every connection."""
         for identity in self._hellos:
             self._send(identity, message)
 
-    def tell_relay(self, group: str, message: wire.FromController) -> None:
+    def send_to_relay(self, group: str, message: wire.FromController) -> None:
         """Sends a command to a group's relay."""
         for identity, hello in self._hellos.items():
             if hello.group == group:
@@ -216,7 +216,7 @@ class ControlPeer:
         self._socket.send_multipart((identity, wire.encode(message)))
 
     def relays_in_sync(self, ids: Iterable[int]) -> None:
-        """A ping and its echo: the relays of these clients have read everything that was told before."""
+        """A ping and its echo: the relays of these clients have read everything that was sent before."""
         token = time.monotonic_ns()
         clients = list(ids)
         for identity, _, _ in self._connections(clients):
@@ -225,11 +225,11 @@ class ControlPeer:
         self.heard(wire.Ack, clients, command="ping", echo=token)
 
     def sync(self, ids: Iterable[int]) -> float:
-        """Everything told before has been obeyed; the slowest round trip in seconds.
+        """All earlier commands have been obeyed; the slowest round trip in seconds.
 
         Relays answer pings for themselves. So clients are given what they are configured for once more, a little
-        different: a relay passes that on, and a client that has this epoch only says so again. (Those that could not be
-        configured try again and say that. Of those that have not been told yet, only the relay is asked.)
+        different: a relay passes that on, and a client in this epoch only answers again. (Those that could not be
+        configured try again and answer. For clients without a command yet, only the relay is asked.)
         """
         clients = list(ids)
         self.relays_in_sync(clients)
@@ -237,7 +237,7 @@ class ControlPeer:
         configured = [client for client in clients if client in self._configured]
         before = {client: self._answers(client) for client in configured}
         for client in configured:
-            self.tell_anew([client], self._configured[client])
+            self.send_new([client], self._configured[client])
         self.wait(
             lambda: all(self._answers(client) > before[client] for client in configured),
             f"answers of {configured} to another configure of their epoch",
@@ -246,11 +246,11 @@ class ControlPeer:
 
     def _answers(self, client: int) -> int:
         epoch = self._configured[client].epoch
-        acknowledged = self.said(wire.Ack, client, epoch=epoch, command="configure")
-        return len(acknowledged) + len(self.said(wire.Error, client, epoch=epoch))
+        acknowledged = self.messages_of(wire.Ack, client, epoch=epoch, command="configure")
+        return len(acknowledged) + len(self.messages_of(wire.Error, client, epoch=epoch))
 
     def vanish(self) -> None:
-        """Is gone from one moment to the next, without a word; nothing is heard any more."""
+        """Ends at once, without a message; nothing is received any more."""
         self._poller.unregister(self._socket)
         self._socket.close()
 
@@ -316,7 +316,7 @@ class ControlPeer:
             settled = self._settled.get((identity, client), -1)
             assert incarnation > settled, "a client that is told of after its welcome"
             arrival = Arrival([client], message.seq, incarnation, pid)
-            if not [a for a in self.said(Arrival, client) if replace(a, seq=0) == replace(arrival, seq=0)]:
+            if not [a for a in self.messages_of(Arrival, client) if replace(a, seq=0) == replace(arrival, seq=0)]:
                 self.log.append(arrival)
             if self.knowing:
                 self._named[identity, client] = max(incarnation, self._named.get((identity, client), -1))

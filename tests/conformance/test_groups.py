@@ -78,7 +78,7 @@ def test_the_parent_has_one_thread_and_no_socket(three: Bench) -> None:
 
 
 def test_idle_clients_sleep(three: Bench) -> None:
-    """Whoever never sleeps is never seen asleep; whoever wakes up all the time is switched to as often."""
+    """A process that never sleeps is never seen asleep; one that wakes up all the time is switched to as often."""
     (program,) = three.groups
     members = {process.pid: process for process in program.members()}
 
@@ -113,7 +113,7 @@ def test_a_relay_that_is_not_welcomed_says_hello_again(bench: Bench, zmq_client:
     bench.peer.heard(Hello, [1, 2])
     bench.peer.welcoming = True
     bench.peer.heard(Hello, [1, 2], times=2)
-    first, second = bench.peer.said(Hello)
+    first, second = bench.peer.messages_of(Hello)
     assert without_seq(first) == without_seq(second)
     bench.peer.present([1, 2])
 
@@ -121,13 +121,13 @@ def test_a_relay_that_is_not_welcomed_says_hello_again(bench: Bench, zmq_client:
 def test_a_relay_answers_pings_with_its_clock(three: Bench) -> None:
     for echo in (5, 2**63 - 1):
         before_ns = time.monotonic_ns()
-        three.peer.tell_relay("g", Ping(time_ns=echo, reply=True))
+        three.peer.send_to_relay("g", Ping(time_ns=echo, reply=True))
         ack = three.peer.heard(Ack, [1, 2, 3], command="ping", echo=echo)
         assert before_ns <= ack.time_ns <= time.monotonic_ns()
         assert (ack.epoch, ack.ids) == (0, [1, 2, 3])
-    three.peer.tell_relay("g", Ping(time_ns=7))
+    three.peer.send_to_relay("g", Ping(time_ns=7))
     three.peer.relays_in_sync([1])
-    assert not three.peer.said(Ack, command="ping", echo=7)
+    assert not three.peer.messages_of(Ack, command="ping", echo=7)
 
 
 @pytest.mark.parametrize("kind", [pytest.param("zmq-pub", marks=pytest.mark.tier("all")), "zmq-sub"])
@@ -139,12 +139,12 @@ def test_a_relay_that_is_told_to_watch_reads_its_host_its_threads_and_its_connec
     assert bench.peer.relay().network_namespace == str(Path("/proc/self/ns/net").readlink())
     earlier = HostSampler().read()
     begin_ns = time.monotonic_ns()
-    bench.peer.tell_relay("g", Watch(epoch=3, every_s=0.05, host=True))
+    bench.peer.send_to_relay("g", Watch(epoch=3, every_s=0.05, host=True))
     bench.peer.heard(HostReadings, [1, 2], epoch=3, times=2)
-    bench.peer.tell_relay("g", Watch(epoch=3, every_s=0.0, host=False))
-    before = len(bench.peer.said(HostReadings))
-    bench.peer.wait(lambda: len(bench.peer.said(HostReadings)) > before, "an answer to the end")
-    messages = bench.peer.said(HostReadings)
+    bench.peer.send_to_relay("g", Watch(epoch=3, every_s=0.0, host=False))
+    before = len(bench.peer.messages_of(HostReadings))
+    bench.peer.wait(lambda: len(bench.peer.messages_of(HostReadings)) > before, "an answer to the end")
+    messages = bench.peer.messages_of(HostReadings)
     assert all((m.epoch, m.ids) == (3, [1, 2]) for m in messages)
     samples = [sample for message in messages for sample in message.samples]
     times = [sample.time_ns for sample in samples]
@@ -156,7 +156,7 @@ def test_a_relay_that_is_told_to_watch_reads_its_host_its_threads_and_its_connec
     assert all(sample.host is not None for sample in samples)
     pids = {process.pid for process in program.members()}
     assert {thread.pid for sample in samples for thread in sample.threads} <= pids
-    # What is said is since the reading before: not yet in the first one.
+    # The figures are since the previous reading: the first one has none.
     assert [sample.connections is None for sample in samples] == [True] + [False] * (len(samples) - 1)
     assert not samples[0].threads
 
@@ -165,7 +165,7 @@ def test_a_relay_that_is_told_to_look_sends_the_beginnings_of_the_kernels_files_
     kernel, number = "/proc/sys/kernel/osrelease", 41
     patterns = [kernel, "/proc/self/com*", "/proc/no/such/file", "/etc/hostname", "/proc/../etc/hostname"]
     begin_ns = time.monotonic_ns()
-    three.peer.tell_relay("g", Look(number=number, patterns=patterns, most_bytes=4))
+    three.peer.send_to_relay("g", Look(number=number, patterns=patterns, most_bytes=4))
     texts = three.peer.heard(KernelTexts, [1, 2, 3], number=number)
     assert begin_ns <= texts.time_ns <= time.monotonic_ns()
     assert texts.complete
@@ -184,7 +184,7 @@ def check_counters_of_this_host(earlier: HostCounters, samples: list[HostCounter
     now = HostSampler().read()
     assert last.memory_total == now.memory_total
     assert last.pressure_us.keys() == now.pressure_us.keys()
-    # Those of others' containers come and go meanwhile.
+    # Meanwhile interfaces of other containers appear and disappear.
     lasting = earlier.interfaces.keys() & now.interfaces.keys()
     assert last.interfaces.keys() >= lasting
     for old, its, new in ((of.interfaces[n] for of in (earlier, last, now)) for n in lasting):
@@ -199,12 +199,12 @@ def check_counters_of_this_host(earlier: HostCounters, samples: list[HostCounter
 def test_a_publisher_that_is_busy_is_named_with_its_cpu(share: Share, zmq_client: str) -> None:
     bench = share(zmq_client, "zmq-pub", first_id=1)
     pid = bench.peer.process(1).pid
-    bench.peer.tell_relay("g", Watch(epoch=1, every_s=0.25, host=False))
+    bench.peer.send_to_relay("g", Watch(epoch=1, every_s=0.25, host=False))
     bench.configure_publisher(1, 1, step_settings(rate="max"))
     bench.start([1], 1, LONG_S)
 
     def busiest() -> list[BusyThread]:
-        samples = [sample for message in bench.peer.said(HostReadings, epoch=1) for sample in message.samples]
+        samples = [sample for message in bench.peer.messages_of(HostReadings, epoch=1) for sample in message.samples]
         assert all(sample.host is None for sample in samples)
         return [sample.threads[0] for sample in samples if sample.threads]
 
@@ -219,11 +219,11 @@ def test_a_publisher_that_is_busy_is_named_with_its_cpu(share: Share, zmq_client
 
 def test_a_watch_that_is_said_again_and_its_end_change_nothing(three: Bench) -> None:
     for epoch, every_s in ((5, 0.0), (4, 0.1), (5, 0.1), (5, 0.0)):
-        three.peer.tell_relay("g", Watch(epoch=epoch, every_s=every_s, host=True))
+        three.peer.send_to_relay("g", Watch(epoch=epoch, every_s=every_s, host=True))
     # The end of a watch is always answered; what has ended, or is of a lower epoch, is not begun.
     three.peer.heard(HostReadings, [1, 2], epoch=5, times=2)
-    three.peer.stays(lambda: len(three.peer.said(HostReadings)) == 2, "a sample of a watch that has ended", 0.5)
-    assert not any(message.samples for message in three.peer.said(HostReadings))
+    three.peer.stays(lambda: len(three.peer.messages_of(HostReadings)) == 2, "a sample of a watch that has ended", 0.5)
+    assert not any(message.samples for message in three.peer.messages_of(HostReadings))
 
 
 # --- dismissal -------------------------------------------------------------------------------------------------------
@@ -233,10 +233,10 @@ def test_a_watch_that_is_said_again_and_its_end_change_nothing(three: Bench) -> 
 def test_quit_ends_the_group_with_exit_code_0(bench: Bench, zmq_client: str, kind: str) -> None:
     program = bench.launch(zmq_client, kind, count=3)
     bench.quit()
-    assert bench.await_gone(program) == 0
+    assert bench.await_exit(program) == 0
     bench.peer.heard(ChildExit, [1, 2, 3])
     pids = {client: bench.peer.process(client).pid for client in (1, 2, 3)}
-    exits = bench.peer.said(ChildExit)
+    exits = bench.peer.messages_of(ChildExit)
     assert {(e.ids[0], e.pid) for e in exits} == set(pids.items())
     assert [(e.incarnation, e.status, e.replaced) for e in exits] == [(0, 0, False)] * 3
 
@@ -249,17 +249,17 @@ def test_quit_in_the_middle_of_a_step(bench: Bench, zmq_client: str) -> None:
     bench.peer.heard(Ready, [2], epoch=1)
     bench.await_moment(bench.start([1, 2], 1, 30), 0.1)
     bench.quit()
-    assert bench.await_gone(publisher) == 0
-    assert bench.await_gone(subscriber) == 0
+    assert bench.await_exit(publisher) == 0
+    assert bench.await_exit(subscriber) == 0
 
 
-# --- the controller is gone, or wrong --------------------------------------------------------------------------------
+# --- the controller has ended, or is another one ----------------------------------------------------------------------
 
 
 def test_a_cut_lifeline_ends_everything(bench: Bench, zmq_client: str) -> None:
     program = bench.launch(zmq_client, "zmq-sub", count=5)
     program.cut_lifeline()
-    bench.await_gone(program)
+    bench.await_exit(program)
 
 
 def test_a_cut_lifeline_ends_a_group_in_the_middle_of_a_step(bench: Bench, zmq_client: str) -> None:
@@ -267,39 +267,39 @@ def test_a_cut_lifeline_ends_a_group_in_the_middle_of_a_step(bench: Bench, zmq_c
     Listener(bench.peer, bench.configure_publisher(1, 1, step_settings(rate="max"))).await_probe(1)
     bench.start([1], 1, 30)
     program.cut_lifeline()
-    bench.await_gone(program)
+    bench.await_exit(program)
 
 
 @pytest.fixture
 def silent_bench() -> Iterator[Bench]:
     """Its clients give it up after two seconds without a word."""
-    it = Bench(silence_s=2.0)
-    yield it
-    it.close()
+    bench = Bench(silence_s=2.0)
+    yield bench
+    bench.close()
 
 
 def test_without_a_lifeline_silence_ends_the_group(silent_bench: Bench, zmq_client: str) -> None:
     program = silent_bench.launch(zmq_client, "zmq-sub", count=2, lifeline=False)
     # Pings keep them alive for longer than the silence …
     for _ in range(10):
-        silent_bench.peer.tell_everyone(Ping(time_ns=1))
+        silent_bench.peer.broadcast(Ping(time_ns=1))
         silent_bench.peer.stays(lambda: program.exit_code() is None, "nobody exits while there are pings")
     assert len(program.children()) == 3
-    # … and then nobody speaks any more.
-    assert silent_bench.await_gone(program) == 4
+    # … and then it sends nothing any more.
+    assert silent_bench.await_exit(program) == 4
     assert "silent" in program.stderr()
 
 
 @pytest.mark.tier("all")
 def test_a_controller_that_vanished_holds_nobody_up(silent_bench: Bench, zmq_client: str) -> None:
     program = silent_bench.launch(zmq_client, "zmq-sub", lifeline=False)
-    # Far more to say within the silence than a queue of libzmq's holds by default.
-    silent_bench.tell_configure([1], 1, step_settings(rate=1.0), probe=False, progress_s=0.0001)
+    # Far more messages within the silence than a queue of libzmq's holds by default.
+    silent_bench.send_configure([1], 1, step_settings(rate=1.0), probe=False, progress_s=0.0001)
     silent_bench.peer.heard(Ack, [1], command="configure")
     silent_bench.start([1], 1, 60)
     silent_bench.peer.heard(Progress, [1], times=5)
     silent_bench.peer.vanish()
-    assert silent_bench.await_gone(program) == 4
+    assert silent_bench.await_exit(program) == 4
 
 
 @pytest.mark.tier("all")
@@ -307,7 +307,7 @@ def test_a_controller_that_refuses_to_be_dialled_again_has_ended(bench: Bench, z
     program = bench.launch(zmq_client, "zmq-sub", count=2, lifeline=False)
     bench.peer.vanish()
     # It might have been silent for ever.
-    assert bench.await_gone(program) == 4
+    assert bench.await_exit(program) == 4
     assert "ended" in program.stderr()
 
 
@@ -320,7 +320,7 @@ def test_without_a_welcome_the_group_ends(bench: Bench, zmq_client: str, what: s
             wrong = {"HYDRA_CONTROL": f"tcp://127.0.0.1:{free.bind_to_random_port('tcp://127.0.0.1')}"}
     env = {**wrong, "HYDRA_WELCOME_S": "0.3"}
     program = bench.launch(zmq_client, "zmq-sub", count=2, env=env, lifeline=False, await_hello=False)
-    assert bench.await_gone(program) == 4
+    assert bench.await_exit(program) == 4
     assert "welcome" in program.stderr()
     assert not bench.peer.log
 
@@ -339,15 +339,15 @@ def test_what_is_no_command_is_ignored(bench: Bench, zmq_client: str) -> None:
         b'{"type":"ack","ids":[1],"seq":1,"epoch":1,"command":"start"}',
         b'{"type":"configure","epoch":1,"number":1,"settings":{"rate":-5,"burst":1},"publishers":[],"probe":true}',
     ):
-        bench.peer.tell_raw([1, 2], frame)
+        bench.peer.send_raw([1, 2], frame)
     bench.peer.relays_in_sync([1, 2])
-    assert not bench.peer.said(Error)
-    assert not [a for a in bench.peer.said(Ack) if a.command != "ping"]
+    assert not bench.peer.messages_of(Error)
+    assert not [a for a in bench.peer.messages_of(Ack) if a.command != "ping"]
     Listener(bench.peer, bench.configure_publisher(1, 1)).await_probe(1)
 
 
 def test_a_command_that_names_somebody_else_is_ignored(three: Bench) -> None:
-    three.peer.tell_relay("g", Quit(ids=[77]))
+    three.peer.send_to_relay("g", Quit(ids=[77]))
     three.peer.relays_in_sync([2])
     three.peer.stays(lambda: len(three.groups[0].children()) == 4, "the end of somebody else")
 
@@ -373,35 +373,35 @@ def test_the_replacement_serves_the_next_step(bench: Bench, zmq_client: str) -> 
     bench.peer.heard(Arrival, [1], incarnation=1)
     Listener(bench.peer, bench.configure_publisher(1, 2)).await_probe(2)
     assert bench.publish(1, 2, 0.3)[1].sent > 0
-    assert not bench.peer.said(Report, epoch=1)
+    assert not bench.peer.messages_of(Report, epoch=1)
 
 
 def test_the_relay_has_a_client_killed_that_hangs(three: Bench) -> None:
     before = {c: three.peer.process(c).pid for c in (1, 2, 3)}
     os.kill(before[2], signal.SIGSTOP)
     os.kill(before[3], signal.SIGSTOP)
-    three.peer.tell_relay("g", Evict(ids=[2, 3]))
+    three.peer.send_to_relay("g", Evict(ids=[2, 3]))
     for client in (2, 3):
         exit_ = three.peer.heard(ChildExit, [client])
         assert (exit_.pid, exit_.status, exit_.replaced) == (before[client], -9, True)
         three.peer.heard(Arrival, [client], incarnation=exit_.incarnation + 1)
     assert three.peer.process(1).pid == before[1]
-    assert not three.peer.said(ChildExit, 1)
+    assert not three.peer.messages_of(ChildExit, 1)
 
 
 def test_an_evict_of_an_earlier_incarnation_is_not_its_successors(bench: Bench, zmq_client: str) -> None:
-    """It is said again as long as nobody has told of the end, and may come after the replacement."""
+    """It is repeated until its end is known, and may arrive after the replacement's."""
     bench.launch(zmq_client, "zmq-sub", first_id=1, count=2)
     before = bench.peer.process(2).pid
     again = Evict(ids=[2], incarnation=0)
-    bench.peer.tell_relay("g", again)
+    bench.peer.send_to_relay("g", again)
     exit_ = bench.peer.heard(ChildExit, [2])
     assert (exit_.pid, exit_.incarnation, exit_.replaced) == (before, 0, True)
     after = bench.peer.heard(Arrival, [2], incarnation=1).pid
-    bench.peer.tell_relay("g", again)
-    bench.peer.stays(lambda: len(bench.peer.said(ChildExit)) == 1, "the end of the replacement")
+    bench.peer.send_to_relay("g", again)
+    bench.peer.stays(lambda: len(bench.peer.messages_of(ChildExit)) == 1, "the end of the replacement")
     assert bench.peer.process(2).pid == after
-    bench.peer.tell_relay("g", Evict(ids=[2], incarnation=1))
+    bench.peer.send_to_relay("g", Evict(ids=[2], incarnation=1))
     exit_ = bench.peer.heard(ChildExit, [2], times=2)
     assert (exit_.pid, exit_.incarnation) == (after, 1)
     bench.peer.heard(Arrival, [2], incarnation=2)
@@ -409,7 +409,7 @@ def test_an_evict_of_an_earlier_incarnation_is_not_its_successors(bench: Bench, 
 
 def test_who_was_dismissed_is_not_replaced(bench: Bench, zmq_client: str) -> None:
     program = bench.launch(zmq_client, "zmq-sub", first_id=1, count=2)
-    bench.peer.tell_relay("g", Quit(ids=[2]))
+    bench.peer.send_to_relay("g", Quit(ids=[2]))
     exit_ = bench.peer.heard(ChildExit, [2])
     assert (exit_.status, exit_.replaced) == (0, False)
     bench.peer.stays(lambda: len(program.children()) == 2, "a replacement of who was dismissed, or another end")
@@ -420,10 +420,10 @@ def test_replacements_run_out(bench: Bench, zmq_client: str) -> None:
     os.kill(bench.peer.process(1).pid, signal.SIGKILL)
     os.kill(bench.peer.heard(Arrival, [1], incarnation=1).pid, signal.SIGTERM)
     bench.peer.heard(ChildExit, [1], times=2)
-    first, second = bench.peer.said(ChildExit, 1)
+    first, second = bench.peer.messages_of(ChildExit, 1)
     assert (first.status, first.incarnation, first.replaced) == (-9, 0, True)
     assert (second.status, second.incarnation, second.replaced) == (-15, 1, False)
-    bench.await_gone(program)
+    bench.await_exit(program)
 
 
 def test_the_others_live_on_when_one_is_not_replaced(bench: Bench, zmq_client: str) -> None:
@@ -432,24 +432,24 @@ def test_the_others_live_on_when_one_is_not_replaced(bench: Bench, zmq_client: s
     exit_ = bench.peer.heard(ChildExit, [1])
     assert not exit_.replaced
     # A controller that asks for its end has not heard of it.
-    bench.peer.tell_relay("g", Evict(ids=[1]))
+    bench.peer.send_to_relay("g", Evict(ids=[1]))
     assert without_seq(bench.peer.heard(ChildExit, [1], times=2)) == without_seq(exit_)
-    assert not bench.peer.said(ChildExit, 2)
-    bench.peer.tell([2], Quit())
-    assert bench.await_gone(program) == 0
+    assert not bench.peer.messages_of(ChildExit, 2)
+    bench.peer.send_to([2], Quit())
+    assert bench.await_exit(program) == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_the_parent_takes_everybody_along(bench: Bench, zmq_client: str, number: signal.Signals) -> None:
     program = bench.launch(zmq_client, "zmq-sub", count=4)
     os.kill(program.pid, number)
-    assert bench.await_gone(program) == (0 if number == signal.SIGTERM else -9)
+    assert bench.await_exit(program) == (0 if number == signal.SIGTERM else -9)
 
 
 def test_no_group_without_its_relay(bench: Bench, zmq_client: str) -> None:
     program = bench.launch(zmq_client, "zmq-sub", count=2)
     os.kill(bench.peer.relay().pid, signal.SIGKILL)
-    assert bench.await_gone(program) == 5
+    assert bench.await_exit(program) == 5
 
 
 def test_ctrl_c_is_the_controllers_business(bench: Bench, zmq_client: str) -> None:

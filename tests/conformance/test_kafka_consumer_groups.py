@@ -40,16 +40,16 @@ def three(bench: Bench, kafka_client: str) -> Bench:
 
 
 def joined(bench: Bench, epoch: int, log: Log, ids: Sequence[int], begin: dict[int, int] | None = None) -> None:
-    """Begins a step in which these are one group, and read from the log's end on unless told otherwise."""
+    """Begins a step in which these are one group, and read from the log's end on by default."""
     system = {**(log.from_here() if begin is None else log.at(begin)), "group": f"{log.topic}-all"}
-    theirs: dict[str, Any] = {"group": "all", "probe": begin is None, "progress_s": 0.05}
-    bench.configure_subscribers(ids, epoch, MEMBER, publishers={PUBLISHER: ""}, system=system, **theirs)
+    others: dict[str, Any] = {"group": "all", "probe": begin is None, "progress_s": 0.05}
+    bench.configure_subscribers(ids, epoch, MEMBER, publishers={PUBLISHER: ""}, system=system, **others)
 
     def ready() -> bool:
-        # Whoever had a partition a moment ago may have read its probe: they go on, as a publisher's do.
+        # The last member with a partition may have read its probe: probes continue, as a publisher's do.
         for partition in range(log.partitions):
             log.write(PROBE_EPOCH, [epoch], publisher=PUBLISHER, partition=partition)
-        return all(bench.peer.said(Ready, client, epoch=epoch) for client in ids)
+        return all(bench.peer.messages_of(Ready, client, epoch=epoch) for client in ids)
 
     if begin is None:
         bench.peer.wait(ready, f"readiness of {ids}", LONG_S)
@@ -70,11 +70,11 @@ def received(report: SubscriberReport) -> set[int]:
 
 
 def read(bench: Bench, epoch: int, ids: Sequence[int], messages: int) -> None:
-    """Waits until these members together have told of so many messages."""
+    """Waits until these members together have reported this many messages."""
 
     def so_many() -> bool:
-        told = (bench.peer.said(Progress, client, epoch=epoch) for client in ids)
-        return sum(progress[-1].messages for progress in told if progress) >= messages
+        reported = (bench.peer.messages_of(Progress, client, epoch=epoch) for client in ids)
+        return sum(progress[-1].messages for progress in reported if progress) >= messages
 
     bench.peer.wait(so_many, f"{messages} messages", LONG_S)
 
@@ -83,26 +83,26 @@ def test_members_share_the_partitions_and_each_step_begins_at_its_offsets(member
     for epoch in (1, 2):
         joined(members, epoch, wide_log, [FIRST, SECOND])
         wide_log.write(epoch, range(400), publisher=PUBLISHER)
-        told = reports(members, epoch, wide_log, [FIRST, SECOND], 400)
-        parts = [received(report) for report in told]
+        reported = reports(members, epoch, wide_log, [FIRST, SECOND], 400)
+        parts = [received(report) for report in reported]
         assert parts[0] | parts[1] == set(range(400))
         assert len(parts[0]) == len(parts[1]) == 200
-        assert [(r.drain, r.undrained, r.stale, r.ledgers[0].duplicates) for r in told] == [("quiet", 0, 0, 0)] * 2
-        assert told[0].system is not None
-        assert told[0].system.keys() == {"rebalance_ms", "rebalances"}
-        # The group of the first step goes on in the second.
-        joining = told[1].system if epoch == 1 else None
+        assert [(r.drain, r.undrained, r.stale, r.ledgers[0].duplicates) for r in reported] == [("quiet", 0, 0, 0)] * 2
+        assert reported[0].system is not None
+        assert reported[0].system.keys() == {"rebalance_ms", "rebalances"}
+        # The group of the first step continues in the second.
+        joining = reported[1].system if epoch == 1 else None
         assert joining is None or (joining["rebalances"] >= 1 and joining["rebalance_ms"] > 0)
-        # What nobody is to count comes in between; the next step begins behind it.
+        # Records that must not count come in between; the next step begins behind it.
         wide_log.write(epoch, range(400, 450), publisher=PUBLISHER)
 
 
 def test_a_member_without_partitions_is_ready_and_waits_for_the_others(members: Bench, log: Log) -> None:
     joined(members, 1, log, [FIRST, SECOND])
     log.write(1, range(100), publisher=PUBLISHER)
-    told = reports(members, 1, log, [FIRST, SECOND], 100)
-    assert sorted(len(received(report)) for report in told) == [0, 100]
-    assert [(r.drain, r.undrained) for r in told] == [("quiet", 0)] * 2
+    reported = reports(members, 1, log, [FIRST, SECOND], 100)
+    assert sorted(len(received(report)) for report in reported) == [0, 100]
+    assert [(r.drain, r.undrained) for r in reported] == [("quiet", 0)] * 2
 
 
 def test_what_is_there_already_is_read_from_the_steps_beginning(members: Bench, wide_log: Log) -> None:
@@ -110,40 +110,40 @@ def test_what_is_there_already_is_read_from_the_steps_beginning(members: Bench, 
     begin = wide_log.end()
     wide_log.write(1, range(1000), publisher=PUBLISHER)
     joined(members, 1, wide_log, [FIRST, SECOND], begin)
-    told = reports(members, 1, wide_log, [FIRST, SECOND], 1000)
-    assert received(told[0]) | received(told[1]) == set(range(1000))
-    assert sum(report.stale for report in told) == 0
+    reported = reports(members, 1, wide_log, [FIRST, SECOND], 1000)
+    assert received(reported[0]) | received(reported[1]) == set(range(1000))
+    assert sum(report.stale for report in reported) == 0
 
 
 @pytest.mark.tier("all")
 def test_the_others_take_over_from_a_member_that_is_killed(three: Bench, wide_log: Log) -> None:
-    everybody = [FIRST, SECOND, THIRD]
-    joined(three, 1, wide_log, everybody)
+    all_clients = [FIRST, SECOND, THIRD]
+    joined(three, 1, wide_log, all_clients)
     wide_log.write(1, range(400), publisher=PUBLISHER)
-    read(three, 1, everybody, 400)
+    read(three, 1, all_clients, 400)
     os.kill(three.peer.process(THIRD).pid, signal.SIGKILL)
     wide_log.write(1, range(400, 800), publisher=PUBLISHER)
-    told = reports(three, 1, wide_log, [FIRST, SECOND], 800)
+    reported = reports(three, 1, wide_log, [FIRST, SECOND], 800)
     # It had not committed what it had read by then: it is read again, and nothing is missing.
-    assert received(told[0]) | received(told[1]) == set(range(800))
-    assert [report.undrained for report in told] == [0, 0]
+    assert received(reported[0]) | received(reported[1]) == set(range(800))
+    assert [report.undrained for report in reported] == [0, 0]
 
 
 @pytest.mark.tier("all")
 def test_a_member_that_leaves_hands_over_what_it_has_read(three: Bench, wide_log: Log) -> None:
-    everybody = [FIRST, SECOND, THIRD]
-    joined(three, 1, wide_log, everybody)
+    all_clients = [FIRST, SECOND, THIRD]
+    joined(three, 1, wide_log, all_clients)
     wide_log.write(1, range(400), publisher=PUBLISHER)
-    read(three, 1, everybody, 400)
-    three.peer.tell([THIRD], Quit())
-    assert three.await_gone(three.groups[-1]) == 0
+    read(three, 1, all_clients, 400)
+    three.peer.send_to([THIRD], Quit())
+    assert three.await_exit(three.groups[-1]) == 0
     wide_log.write(1, range(400, 800), publisher=PUBLISHER)
-    told = reports(three, 1, wide_log, [FIRST, SECOND], 800)
-    ours = received(told[0]) | received(told[1])
-    assert ours > set(range(400, 800))
+    reported = reports(three, 1, wide_log, [FIRST, SECOND], 800)
+    own = received(reported[0]) | received(reported[1])
+    assert own > set(range(400, 800))
     # Not what the third had read.
-    assert len(ours) < 800
-    assert sum(report.ledgers[0].duplicates for report in told) == 0
+    assert len(own) < 800
+    assert sum(report.ledgers[0].duplicates for report in reported) == 0
 
 
 @pytest.mark.tier("all")
@@ -157,5 +157,5 @@ def test_a_member_whose_coordinator_died_joins_the_next_steps_group_in_time(
     kill(own_broker)
     joined(bench, 2, log, [FIRST, SECOND])
     log.write(2, range(100), publisher=PUBLISHER)
-    told = reports(bench, 2, log, [FIRST, SECOND], 100)
-    assert received(told[0]) | received(told[1]) == set(range(100))
+    reported = reports(bench, 2, log, [FIRST, SECOND], 100)
+    assert received(reported[0]) | received(reported[1]) == set(range(100))

@@ -39,4 +39,4 @@ def test_nothing_is_left(bench: Bench, kafka_client: str, log: Log, end: str) ->
     if end == "quit":
         bench.quit()
     for program in bench.groups:
-        assert bench.await_gone(program) == (-9 if end == "SIGKILL" else 0)
+        assert bench.await_exit(program) == (-9 if end == "SIGKILL" else 0)

@@ -23,7 +23,7 @@ from tests.conformance.bench import CLIENT, Bench, StepSettings, Window, step_se
 from tests.conformance.conftest import Share
 from tests.conformance.kafka_ends import IMPOSSIBLE, Log, kill
 from tests.conformance.libraries import librdkafka_version
-from tests.suite.waiting import LONG_S, PATIENCE
+from tests.suite.waiting import LONG_S, TIME_FACTOR
 
 STEADY = step_settings(rate=500.0, message_size=100, burst=50, msg_batch=50)
 
@@ -52,7 +52,7 @@ def test_it_names_the_library_that_it_has_loaded(share: Share, kafka_client: str
 def test_configure_sent_twice_changes_nothing(publisher: Bench, log: Log) -> None:
     topic = log.from_here()
     configured(publisher, 1, topic)
-    publisher.tell_configure([CLIENT], 1, STEADY, system=topic)
+    publisher.send_configure([CLIENT], 1, STEADY, system=topic)
     publisher.peer.heard(Ready, [CLIENT], epoch=1, times=2)
     publisher.peer.heard(Ack, [CLIENT], epoch=1, command="configure", times=2)
 
@@ -74,11 +74,11 @@ def test_probes_reach_every_partition_until_the_start(publisher: Bench, wide_log
 
 @pytest.mark.parametrize("acks", ["0", "1"])
 def test_a_configure_without_probe_ends_the_probes(publisher: Bench, wide_log: Log, acks: str) -> None:
-    """Nobody acknowledges with acks 0: what the log grows by from here on is what was sent."""
+    """With acks 0 there are no acknowledgements: what the log grows by from here on is what was sent."""
     topic, settings = wide_log.from_here(), with_values(STEADY, acks=acks)
     configured(publisher, 5, topic, settings)
     publisher.peer.wait(lambda: sum(wide_log.end().values()) > 0, "a probe")
-    publisher.tell_configure([CLIENT], 5, settings, system=topic, probe=False)
+    publisher.send_configure([CLIENT], 5, settings, system=topic, probe=False)
     publisher.peer.heard(Ready, [CLIENT], epoch=5, times=2)
     publisher.peer.heard(Ack, [CLIENT], epoch=5, command="configure", times=2)
     # Written when it was answered; with acks 0 the broker may still be at it.
@@ -129,7 +129,7 @@ def test_rate_max(publisher: Bench, log: Log) -> None:
     _, report = publisher.publish(CLIENT, 1, 0.2)
     assert report.sent == report.acknowledged > 100
     assert report.lag == Histogram()
-    assert publisher.peer.said(Progress, CLIENT, epoch=1)
+    assert publisher.peer.messages_of(Progress, CLIENT, epoch=1)
     assert [r.sequence for r in log.read()] == list(range(report.sent))
 
 
@@ -180,7 +180,7 @@ def test_a_full_batch_has_the_messages_that_were_asked_for(publisher: Bench, log
 def test_a_topic_that_does_not_exist_is_an_error_and_not_the_end(publisher: Bench, log: Log) -> None:
     topic = log.from_here()
     nowhere = {**topic, "topic": f"{topic['topic']}-not", "offsets": {0: 0}}
-    publisher.tell_configure([CLIENT], 1, STEADY, system=nowhere)
+    publisher.send_configure([CLIENT], 1, STEADY, system=nowhere)
     publisher.hears_why_not(CLIENT, 1)
     configured(publisher, 2, topic)
 
@@ -189,7 +189,7 @@ def test_a_topic_that_does_not_exist_is_an_error_and_not_the_end(publisher: Benc
 def test_a_property_that_cannot_be_is_an_error_that_names_it(
     publisher: Bench, log: Log, properties: dict[str, str]
 ) -> None:
-    publisher.tell_configure([CLIENT], 1, STEADY, system={**log.from_here(), "properties": properties})
+    publisher.send_configure([CLIENT], 1, STEADY, system={**log.from_here(), "properties": properties})
     publisher.hears_why_not(CLIENT, 1, next(iter(properties)))
 
 
@@ -205,9 +205,9 @@ def test_a_configure_that_fails_in_the_middle_is_an_error_and_not_the_end(
     if doing == "sending":
         window = publisher.start([CLIENT], 1, 30)
         publisher.await_moment(window, 0.1)
-    publisher.tell_configure([CLIENT], 2, STEADY, system={**topic, "properties": IMPOSSIBLE})
+    publisher.send_configure([CLIENT], 2, STEADY, system={**topic, "properties": IMPOSSIBLE})
     publisher.hears_why_not(CLIENT, 2)
-    publisher.tell_configure([CLIENT], 1, STEADY, system=topic)
+    publisher.send_configure([CLIENT], 1, STEADY, system=topic)
     publisher.ignores_commands(CLIENT, (1, 2), window)
     configured(publisher, 2, topic)
 
@@ -231,7 +231,7 @@ def test_payloads_are_compressed_as_they_are_to_be(publisher: Bench, log: Log) -
 
 
 def test_no_topic_at_all_is_an_error(publisher: Bench) -> None:
-    publisher.tell_configure([CLIENT], 1, STEADY)
+    publisher.send_configure([CLIENT], 1, STEADY)
     publisher.hears_why_not(CLIENT, 1)
 
 
@@ -241,7 +241,7 @@ def test_a_broker_that_dies_leaves_an_honest_report(
 ) -> None:
     bench.launch(kafka_client, "kafka-pub", first_id=CLIENT)
     configured(bench, 1, own_log.from_here(), probe=False)
-    window = bench.start([CLIENT], 1, 60 * PATIENCE)
+    window = bench.start([CLIENT], 1, 60 * TIME_FACTOR)
     bench.await_moment(window, 1.0)
     kill(own_broker)
     bench.await_moment(window, 2.0)
@@ -298,8 +298,8 @@ def test_a_message_above_the_topics_limit_is_rejected_with_the_reason(
     configured(publisher, 1, limited_topic, large, probe=False)
     _, report = publisher.publish(CLIENT, 1, 0.2, after_s=0.1)
     assert report.system is not None
-    told = report.system["acceptance"]
-    assert (told["reason"], told["messages"], report.acknowledged) == ("message_too_large", report.sent, 0)
+    reported = report.system["acceptance"]
+    assert (reported["reason"], reported["messages"], report.acknowledged) == ("message_too_large", report.sent, 0)
 
 
 def test_messages_that_a_quota_keeps_back_are_not_accepted_and_the_quota_is_the_reason(

@@ -1,4 +1,4 @@
-"""What a Kafka subscriber must do: every message from the start offset on, exactly, and say what it left waiting."""
+"""What a Kafka subscriber must do: every message from the start offset on, exactly, and report what it left waiting."""
 
 from __future__ import annotations
 
@@ -109,13 +109,13 @@ def test_steps_follow_each_other(subscriber: Bench, wide_log: Log) -> None:
     begun(subscriber, 1, wide_log, ONE)
     wide_log.write(1, range(100), publisher=ONE)
     assert subscriber.subscriber_report(CLIENT, 1, {ONE: 100}, system=wide_log.end_of_data()).ledgers[0].missing == 0
-    # What nobody is to count comes in between; the next start offset lies behind it.
+    # Records that must not count come in between; the next start offset lies behind it.
     wide_log.write(1, range(100, 150), publisher=ONE)
     begun(subscriber, 2, wide_log, ONE)
     wide_log.write(2, range(80), publisher=ONE)
     report = subscriber.subscriber_report(CLIENT, 2, {ONE: 80}, system=wide_log.end_of_data())
     assert [(x.received, x.missing, x.duplicates, x.extra) for x in report.ledgers] == [(80, 0, 0, 0)]
-    subscriber.tell_finish([CLIENT], 2, {ONE: 80}, system=wide_log.end_of_data())
+    subscriber.send_finish([CLIENT], 2, {ONE: 80}, system=wide_log.end_of_data())
     subscriber.reports_again(CLIENT, 2)
 
 
@@ -167,7 +167,7 @@ def test_a_reconnect_goes_on_where_it_stood(subscriber: Bench, wide_log: Log) ->
 def test_an_offset_that_does_not_exist_is_an_error(bench: Bench, kafka_client: str, log: Log) -> None:
     bench.launch(kafka_client, "kafka-sub", first_id=CLIENT)
     log.write(1, range(10), publisher=ONE)
-    bench.tell_configure([CLIENT], 1, publishers={ONE: ""}, system=log.at({0: 10**6}))
+    bench.send_configure([CLIENT], 1, publishers={ONE: ""}, system=log.at({0: 10**6}))
     assert bench.peer.heard(Error, [CLIENT]).message
 
 
@@ -177,16 +177,16 @@ def test_a_configure_that_fails_in_the_middle_is_an_error_and_not_the_end(subscr
     log.write(1, range(5), publisher=ONE)
     got(subscriber, 1, 5)
     bad = {**log.from_here(), "properties": IMPOSSIBLE}
-    subscriber.tell_configure([CLIENT], 2, PLAIN, publishers={ONE: ""}, system=bad)
+    subscriber.send_configure([CLIENT], 2, PLAIN, publishers={ONE: ""}, system=bad)
     subscriber.hears_why_not(CLIENT, 2)
     subscriber.ignores_commands(CLIENT, (1, 2), window)
     connected(subscriber, 2, log, ONE)
 
 
 def test_no_topic_at_all_is_an_error(subscriber: Bench) -> None:
-    subscriber.tell_configure([CLIENT], 1, publishers={ONE: ""})
+    subscriber.send_configure([CLIENT], 1, publishers={ONE: ""})
     subscriber.hears_why_not(CLIENT, 1)
-    assert not subscriber.peer.said(Ack, command="configure")
+    assert not subscriber.peer.messages_of(Ack, command="configure")
 
 
 @pytest.mark.parametrize(
@@ -197,14 +197,14 @@ def test_no_topic_at_all_is_an_error(subscriber: Bench) -> None:
     ],
 )
 def test_what_the_system_does_not_know_is_refused_by_name(subscriber: Bench, log: Log, more: dict[str, object]) -> None:
-    subscriber.tell_configure([CLIENT], 1, publishers={ONE: ""}, system={**log.from_here(), **more})
+    subscriber.send_configure([CLIENT], 1, publishers={ONE: ""}, system={**log.from_here(), **more})
     subscriber.hears_why_not(CLIENT, 1, next(iter(more)))
 
 
 def test_a_finish_that_cannot_be_read_is_an_error_and_not_the_end(subscriber: Bench, log: Log) -> None:
     begun(subscriber, 1, log, ONE)
     log.write(1, range(5), publisher=ONE)
-    subscriber.tell_finish([CLIENT], 1, {ONE: 5}, system={"end_offset": {}})
+    subscriber.send_finish([CLIENT], 1, {ONE: 5}, system={"end_offset": {}})
     subscriber.hears_why_not(CLIENT, 1, "end_offset")
     report = subscriber.subscriber_report(CLIENT, 1, {ONE: 5}, system=log.end_of_data())
     assert [x.received for x in report.ledgers] == [5]

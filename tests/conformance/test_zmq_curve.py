@@ -36,5 +36,5 @@ def test_only_subscribers_with_the_key_of_the_run_receive_messages(bench: Bench,
     (right,) = bench.subscriber_reports([RIGHT], 1, {1: report.sent}).values()
     assert (right.ledgers[0].received, right.drain) == (report.sent, "complete")
     assert not listener.arrivals
-    assert not bench.peer.said(Ready, WRONG)
-    assert not bench.peer.said(Ready, STRANGER)
+    assert not bench.peer.messages_of(Ready, WRONG)
+    assert not bench.peer.messages_of(Ready, STRANGER)

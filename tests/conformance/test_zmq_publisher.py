@@ -21,7 +21,7 @@ from tests.conformance.conftest import Share
 from tests.conformance.group import no_more_files
 from tests.conformance.libraries import libzmq_version
 from tests.conformance.zmq_ends import Listener
-from tests.suite.waiting import LONG_S, PATIENCE
+from tests.suite.waiting import LONG_S, TIME_FACTOR
 
 DEEP = step_settings(sndhwm=0, message_size=64)
 """Nothing is dropped at an unbounded high-water mark, so every figure is exact."""
@@ -58,19 +58,19 @@ def test_it_names_the_libzmq_that_it_has_loaded(share: Share, zmq_client: str, k
 
 def test_configure_sent_twice_changes_nothing(publisher: Bench) -> None:
     endpoint = publisher.configure_publisher(CLIENT, 1, DEEP)
-    publisher.tell_configure([CLIENT], 1, DEEP)
+    publisher.send_configure([CLIENT], 1, DEEP)
     again = publisher.peer.heard(Ready, [CLIENT], epoch=1, times=2)
     assert again.endpoint == endpoint
-    publisher.peer.stays(lambda: len(publisher.peer.said(Ready)) == 2, "a third answer", 0.1)
-    assert len(publisher.peer.said(Ack, CLIENT, epoch=1, command="configure")) == 2
+    publisher.peer.stays(lambda: len(publisher.peer.messages_of(Ready)) == 2, "a third answer", 0.1)
+    assert len(publisher.peer.messages_of(Ack, CLIENT, epoch=1, command="configure")) == 2
     Listener(publisher.peer, endpoint).await_probe(1)
 
 
 def test_an_older_epoch_is_ignored(publisher: Bench) -> None:
     endpoint = publisher.configure_publisher(CLIENT, 5, DEEP)
-    publisher.tell_configure([CLIENT], 4, with_values(DEEP, sndhwm=5))
-    publisher.tell_start([CLIENT], 4, Window(time.time_ns(), time.time_ns() + 10**9, 0))
-    publisher.peer.tell([CLIENT], Stop(epoch=4, number=3, stop_at_ns=1))
+    publisher.send_configure([CLIENT], 4, with_values(DEEP, sndhwm=5))
+    publisher.send_start([CLIENT], 4, Window(time.time_ns(), time.time_ns() + 10**9, 0))
+    publisher.peer.send_to([CLIENT], Stop(epoch=4, number=3, stop_at_ns=1))
     publisher.peer.sync([CLIENT])
     assert not [m for m in publisher.peer.log if getattr(m, "epoch", None) == 4]
     Listener(publisher.peer, endpoint).await_probe(5)
@@ -78,14 +78,14 @@ def test_an_older_epoch_is_ignored(publisher: Bench) -> None:
 
 def test_commands_before_their_configure_are_ignored(bench: Bench, zmq_client: str) -> None:
     bench.launch(zmq_client, "zmq-pub", first_id=CLIENT)
-    bench.tell_start([CLIENT], 1, Window(time.time_ns(), time.time_ns() + 10**9, 0))
-    bench.peer.tell([CLIENT], Stop(epoch=1, number=3, stop_at_ns=1))
+    bench.send_start([CLIENT], 1, Window(time.time_ns(), time.time_ns() + 10**9, 0))
+    bench.peer.send_to([CLIENT], Stop(epoch=1, number=3, stop_at_ns=1))
     bench.peer.sync([CLIENT])
-    assert not bench.peer.said(Error)
+    assert not bench.peer.messages_of(Error)
     bench.configure_publisher(CLIENT, 1, DEEP)
-    bench.peer.tell([CLIENT], Stop(epoch=1, number=3, stop_at_ns=1))
+    bench.peer.send_to([CLIENT], Stop(epoch=1, number=3, stop_at_ns=1))
     bench.peer.sync([CLIENT])
-    assert not bench.peer.said(Report)
+    assert not bench.peer.messages_of(Report)
 
 
 def test_probes_name_the_epoch_until_the_start(publisher: Bench) -> None:
@@ -125,9 +125,9 @@ def test_the_schedule_is_kept_exactly(publisher: Bench, rate: float, seconds: fl
     window = publisher.start([CLIENT], 2, seconds)
     listener.clock = window.now_ns
     publisher.await_end(window, 0.1)
-    # It stops by itself, and says nothing that nobody asked for.
-    assert not publisher.peer.said(Report, epoch=2)
-    assert not publisher.peer.said(Progress)
+    # It stops by itself, and sends nothing unasked.
+    assert not publisher.peer.messages_of(Report, epoch=2)
+    assert not publisher.peer.messages_of(Progress)
     report = publisher.publisher_report(CLIENT, 2, window)
     count = report.sent
     publisher.peer.wait(lambda: len(listener.data(2)) == count, f"{count} messages")
@@ -175,7 +175,7 @@ def all_here(listener: Listener, epoch: int, sent: int) -> bool:
 def test_a_file_without_lines_is_said(publisher: Bench, tmp_path: Path) -> None:
     missing = tmp_path / "lines.txt"
     settings = with_values(DEEP, message_size=90, payload="lines", payload_file=str(missing))
-    publisher.tell_configure([CLIENT], 1, settings)
+    publisher.send_configure([CLIENT], 1, settings)
     publisher.hears_why_not(CLIENT, 1, f"cannot read payload_file {missing}: No such file or directory")
 
 
@@ -198,22 +198,22 @@ def test_the_steps_clock_is_the_one_that_it_was_told(publisher: Bench, rate_ppb:
 def test_what_the_system_does_not_know_is_refused_by_name(
     publisher: Bench, system: dict[str, object], named: str
 ) -> None:
-    publisher.tell_configure([CLIENT], 1, DEEP, system=system)
+    publisher.send_configure([CLIENT], 1, DEEP, system=system)
     publisher.hears_why_not(CLIENT, 1, named)
     prepared(publisher, 1, DEEP)
 
 
 def test_why_it_stopped_early_is_told_until_the_stop(bench: Bench, zmq_client: str) -> None:
-    """Nobody else knows that the window is over, and any message may be lost."""
+    """Only it knows that the window is over, and any message may be lost."""
     # Every process is beyond this limit from the start.
     bench.launch(zmq_client, "zmq-pub", first_id=CLIENT, env={"HYDRA_MEMORY_LIMIT_BYTES": "1000000"})
     bench.configure_publisher(CLIENT, 1, DEEP, probe=False)
     window = bench.start([CLIENT], 1, 30)
     bench.peer.heard(Error, [CLIENT], epoch=1, times=3)
     report = bench.publisher_report(CLIENT, 1, window)
-    told = bench.peer.said(Error, CLIENT, epoch=1)
-    assert {(m.message, m.fatal) for m in told} == {(report.stopped_early, False)}
-    bench.peer.stays(lambda: len(bench.peer.said(Error)) == len(told), "an error after the report", 0.5)
+    errors = bench.peer.messages_of(Error, CLIENT, epoch=1)
+    assert {(m.message, m.fatal) for m in errors} == {(report.stopped_early, False)}
+    bench.peer.stays(lambda: len(bench.peer.messages_of(Error)) == len(errors), "an error after the report", 0.5)
 
 
 def test_stop_is_answered_with_one_report_again_and_again(publisher: Bench) -> None:
@@ -222,7 +222,7 @@ def test_stop_is_answered_with_one_report_again_and_again(publisher: Bench) -> N
     publisher.peer.sync([CLIENT])
     publisher.stop([CLIENT], 1, window)
     publisher.reports_again(CLIENT, 1)
-    first, second = (report.number for report in publisher.peer.said(Report, CLIENT))
+    first, second = (report.number for report in publisher.peer.messages_of(Report, CLIENT))
     assert first != second, "each answers its own stop"
 
 
@@ -235,7 +235,7 @@ def test_the_end_of_a_step_is_marked_at_doubling_distances_until_the_next_config
     report = publisher.publisher_report(CLIENT, 3, window)
     publisher.peer.wait(lambda: len(listener.end_markers(3)) == 5, "five end markers")
     markers = listener.end_markers()
-    # Behind everything that was sent, and told by the clock.
+    # After everything that was sent, by the clock.
     assert listener.arrivals.index(markers[0]) > listener.arrivals.index(listener.data(3)[report.sent - 1])
     assert {(m.publisher, m.size, m.sequence) for m in markers} == {(CLIENT, 24, 2**63 | 3)}
     assert all(window.stop_ns < m.time_ns <= m.arrived_ns for m in markers)
@@ -252,12 +252,12 @@ def test_the_end_of_a_step_is_marked_at_doubling_distances_until_the_next_config
 
 def test_a_configure_without_probe_ends_the_probes(publisher: Bench) -> None:
     listener = prepared(publisher, 3, DEEP)
-    endpoint = publisher.peer.said(Ready, CLIENT)[-1].endpoint
-    publisher.tell_configure([CLIENT], 3, DEEP, probe=False)
+    endpoint = publisher.peer.messages_of(Ready, CLIENT)[-1].endpoint
+    publisher.send_configure([CLIENT], 3, DEEP, probe=False)
     assert publisher.peer.heard(Ready, [CLIENT], epoch=3, times=2).endpoint == endpoint
     count = len(listener.probes())
-    # One may have been on its way; another configure with probe, once they have ended, does not begin them anew.
-    publisher.tell_configure([CLIENT], 3, DEEP, probe=True)
+    # One may have been on its way; another configure with probe, once they have ended, does not begin them again.
+    publisher.send_configure([CLIENT], 3, DEEP, probe=True)
     publisher.peer.heard(Ack, [CLIENT], epoch=3, command="configure", times=3)
     publisher.peer.stays(lambda: len(listener.probes()) <= count + 1, "a probe after their end", 0.7)
     assert publisher.publish(CLIENT, 3, 0.1)[1].sent > 0
@@ -267,7 +267,7 @@ def test_start_sent_twice_does_not_start_twice(publisher: Bench) -> None:
     listener = prepared(publisher, 1, STEADY)
     window = publisher.start([CLIENT], 1, 0.2)
     publisher.peer.sync([CLIENT])
-    publisher.tell_start([CLIENT], 1, window)
+    publisher.send_start([CLIENT], 1, window)
     publisher.peer.heard(Ack, [CLIENT], epoch=1, command="start", times=2)
     publisher.await_end(window, 0.1)
     report = publisher.publisher_report(CLIENT, 1, window)
@@ -318,10 +318,10 @@ def test_a_port_that_was_given_is_kept(bench: Bench, zmq_client: str) -> None:
 
 def test_an_address_that_cannot_be_bound_is_an_error_and_not_the_end(bench: Bench, zmq_client: str) -> None:
     bench.launch(zmq_client, "zmq-pub", first_id=CLIENT, env={"HYDRA_DATA_HOST": "203.0.113.9"})
-    bench.tell_configure([CLIENT], 1, step_settings())
+    bench.send_configure([CLIENT], 1, step_settings())
     bench.hears_why_not(CLIENT, 1, "203.0.113.9")
     bench.peer.sync([CLIENT])
-    assert not bench.peer.said(Ack, CLIENT, command="configure")
+    assert not bench.peer.messages_of(Ack, CLIENT, command="configure")
 
 
 @pytest.mark.parametrize("doing", ["probing", "sending"])
@@ -333,9 +333,9 @@ def test_a_configure_that_fails_in_the_middle_is_an_error_and_not_the_end(publis
         window = publisher.start([CLIENT], 1, 30.0)
         publisher.peer.wait(lambda: len(listener.data(1)) > 0, "a message")
     with no_more_files(publisher.peer.process(CLIENT).pid):
-        publisher.tell_configure([CLIENT], 2, with_values(STEADY, sndhwm=77))
+        publisher.send_configure([CLIENT], 2, with_values(STEADY, sndhwm=77))
         publisher.hears_why_not(CLIENT, 2)
-        publisher.tell_configure([CLIENT], 1, STEADY)
+        publisher.send_configure([CLIENT], 1, STEADY)
         publisher.ignores_commands(CLIENT, (1, 2), window)
     # The same epoch, now that it can be.
     prepared(publisher, 2, with_values(STEADY, sndhwm=77))
@@ -347,7 +347,7 @@ def test_nodrop_waits_and_still_listens_to_the_controller(publisher: Bench) -> N
     listener = Listener(publisher.peer, publisher.configure_publisher(CLIENT, 1, settings), rcvhwm=1)
     listener.await_probe(1)
     listener.read_no_more()
-    window = publisher.start([CLIENT], 1, 60 * PATIENCE)
+    window = publisher.start([CLIENT], 1, 60 * TIME_FACTOR)
     publisher.await_moment(window, 0.3)
     publisher.peer.sync([CLIENT])
     assert not window.expired()
@@ -368,9 +368,9 @@ def test_progress_is_told_as_often_as_asked(publisher: Bench) -> None:
     prepared(publisher, 1, STEADY, progress_s=0.1)
     window = publisher.start([CLIENT], 1, 0.4)
     publisher.await_end(window, 0.1)
-    told = publisher.peer.said(Progress, CLIENT, epoch=1)
-    assert 2 <= len(told) <= 5
-    counts = [p.messages for p in told]
+    progress = publisher.peer.messages_of(Progress, CLIENT, epoch=1)
+    assert 2 <= len(progress) <= 5
+    counts = [p.messages for p in progress]
     assert counts == sorted(counts)
     assert 0 < counts[0] <= counts[-1] <= 200
-    assert all(window.start_ns < p.time_ns <= window.now_ns() for p in told)
+    assert all(window.start_ns < p.time_ns <= window.now_ns() for p in progress)

@@ -1,4 +1,4 @@
-"""What a ZMQ subscriber must do: obey, and prove that it hears everyone."""
+"""What a ZMQ subscriber must do: obey, and prove that it receives from every publisher."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_steps_clock_is_the_one_that_it_was_told(subscriber: Bench, rate_ppb
 def test_what_came_before_the_start_is_counted_without_a_latency(subscriber: Bench) -> None:
     one = listening(subscriber)
     one.send(1, range(10))
-    subscriber.peer.stays(lambda: not subscriber.peer.said(Error), "an error")
+    subscriber.peer.stays(lambda: not subscriber.peer.messages_of(Error), "an error")
     window = running(subscriber, 1)
     one.send(1, range(10, 30))
     report = subscriber.subscriber_report(CLIENT, 1, {ONE: 30})
@@ -64,7 +64,7 @@ def test_what_came_before_the_start_is_counted_without_a_latency(subscriber: Ben
 
 def test_what_the_system_does_not_know_is_refused_by_name(subscriber: Bench) -> None:
     (one,) = speakers(subscriber, ONE)
-    subscriber.tell_configure([CLIENT], 1, DEEP, publishers=endpoints(one), system={"rcvhmw": 5})
+    subscriber.send_configure([CLIENT], 1, DEEP, publishers=endpoints(one), system={"rcvhmw": 5})
     subscriber.hears_why_not(CLIENT, 1, "rcvhmw")
     connected(subscriber, 1, one)
 
@@ -82,18 +82,20 @@ def test_it_is_ready_when_every_publisher_was_heard_in_this_epoch(subscriber: Be
     other.probe(4, publisher=STRANGER)
     other.send(4, range(5))
     other.send_raw(b"short")
-    subscriber.peer.stays(lambda: not subscriber.peer.said(Ready), "ready without a probe of the other publisher")
+    subscriber.peer.stays(
+        lambda: not subscriber.peer.messages_of(Ready), "ready without a probe of the other publisher"
+    )
     other.probe(4)
     subscriber.peer.heard(Ready, [CLIENT], epoch=4)
     for speaker in (one, other):
         speaker.probe(4)
-    subscriber.peer.stays(lambda: len(subscriber.peer.said(Ready)) == 1, "ready twice", 0.1)
+    subscriber.peer.stays(lambda: len(subscriber.peer.messages_of(Ready)) == 1, "ready twice", 0.1)
 
 
 def test_configure_sent_twice_makes_no_new_connection(subscriber: Bench) -> None:
     one = listening(subscriber)
     subscriber.peer.sync([CLIENT])
-    subscriber.tell_configure([CLIENT], 1, DEEP, publishers=endpoints(one))
+    subscriber.send_configure([CLIENT], 1, DEEP, publishers=endpoints(one))
     subscriber.peer.heard(Ready, [CLIENT], epoch=1, times=2)
     subscriber.peer.heard(Ack, [CLIENT], epoch=1, command="configure", times=2)
     subscriber.peer.stays(lambda: one.subscriptions == 1, "a second connection", 0.1)
@@ -102,17 +104,17 @@ def test_configure_sent_twice_makes_no_new_connection(subscriber: Bench) -> None
 def test_without_probe_there_is_only_the_ack(subscriber: Bench) -> None:
     (one,) = speakers(subscriber, ONE)
     for times in (1, 2):
-        subscriber.tell_configure([CLIENT], 1, DEEP, publishers=endpoints(one), probe=False)
+        subscriber.send_configure([CLIENT], 1, DEEP, publishers=endpoints(one), probe=False)
         subscriber.peer.heard(Ack, [CLIENT], epoch=1, command="configure", times=times)
         subscriber.peer.sync([CLIENT])
-    assert not subscriber.peer.said(Ready)
+    assert not subscriber.peer.messages_of(Ready)
 
 
 def test_an_older_epoch_is_ignored(subscriber: Bench) -> None:
     one = listening(subscriber, 5)
-    subscriber.tell_configure([CLIENT], 4, with_values(DEEP, rcvhwm=9), publishers=endpoints(one))
-    subscriber.tell_start([CLIENT], 4, Window(1, 2, 0))
-    subscriber.tell_finish([CLIENT], 4, {ONE: 0})
+    subscriber.send_configure([CLIENT], 4, with_values(DEEP, rcvhwm=9), publishers=endpoints(one))
+    subscriber.send_start([CLIENT], 4, Window(1, 2, 0))
+    subscriber.send_finish([CLIENT], 4, {ONE: 0})
     subscriber.peer.sync([CLIENT])
     assert not [m for m in subscriber.peer.log if getattr(m, "epoch", None) == 4]
     assert one.subscriptions == 1
@@ -141,7 +143,7 @@ def test_another_endpoint_is_followed(subscriber: Bench) -> None:
 def test_an_endpoint_that_is_none_is_an_error_and_not_the_end(subscriber: Bench) -> None:
     """Whatever belongs to the step before, in the middle of which it comes, has ended."""
     one, window = begun(subscriber)
-    subscriber.tell_configure([CLIENT], 2, DEEP, publishers={ONE: "nonsense"})
+    subscriber.send_configure([CLIENT], 2, DEEP, publishers={ONE: "nonsense"})
     subscriber.hears_why_not(CLIENT, 2, "nonsense")
     subscriber.ignores_commands(CLIENT, (1, 2), window)
     connected(subscriber, 2, one, subscriptions=2)

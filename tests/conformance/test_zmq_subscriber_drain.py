@@ -15,8 +15,8 @@ from tests.conformance.zmq_subscribing import DEEP, begun, connected, endpoints,
 def test_complete_ends_the_drain_at_once(subscriber: Bench) -> None:
     one, _ = begun(subscriber)
     one.send(1, range(10))
-    subscriber.tell_finish([CLIENT], 1, {ONE: 12}, quiet_s=1000, drain_max_s=1000)
-    subscriber.peer.stays(lambda: not subscriber.peer.said(Report), "a report before the drain is over")
+    subscriber.send_finish([CLIENT], 1, {ONE: 12}, quiet_s=1000, drain_max_s=1000)
+    subscriber.peer.stays(lambda: not subscriber.peer.messages_of(Report), "a report before the drain is over")
     one.send(1, [11])
     # The last expected sequence is here: what is missing before it was dropped.
     report = subscriber.reported(CLIENT, 1)
@@ -39,14 +39,14 @@ def marked(bench: Bench, *of: Speaker, sent: int, quiet_s: float = 1000.0) -> No
     for speaker in of:
         speaker.send(5, range(sent - 1))
     got(bench, 5, len(of) * (sent - 1))
-    bench.tell_finish([CLIENT], 5, {s.publisher: sent for s in of}, quiet_s=quiet_s, drain_max_s=1000)
+    bench.send_finish([CLIENT], 5, {s.publisher: sent for s in of}, quiet_s=quiet_s, drain_max_s=1000)
 
 
 def test_the_end_markers_of_all_publishers_end_the_drain_at_once(subscriber: Bench) -> None:
     one, other = speakers(subscriber, ONE, OTHER)
     marked(subscriber, one, other, sent=10)
     one.mark_end(5)
-    subscriber.peer.stays(lambda: not subscriber.peer.said(Report), "a report before the other's marker")
+    subscriber.peer.stays(lambda: not subscriber.peer.messages_of(Report), "a report before the other's marker")
     other.mark_end(5)
     report = subscriber.reported(CLIENT, 5)
     assert report.drain == "marked"
@@ -83,7 +83,7 @@ def test_a_marker_is_no_probe(subscriber: Bench) -> None:
     one.await_subscriptions(1)
     one.mark_end(3)
     one.mark_end(4)
-    subscriber.peer.stays(lambda: not subscriber.peer.said(Ready), "ready without a probe")
+    subscriber.peer.stays(lambda: not subscriber.peer.messages_of(Ready), "ready without a probe")
     one.probe(4)
     subscriber.peer.heard(Ready, [CLIENT], epoch=4)
 
@@ -95,8 +95,8 @@ def test_who_takes_slow_turns_is_quiet_after_four_of_its_longest(subscriber: Ben
         subscriber.await_moment(window, 0.25 * sequence)
         one.send(1, [sequence])
         got(subscriber, 1, sequence + 1)
-    subscriber.tell_finish([CLIENT], 1, {ONE: 4}, quiet_s=0.05, drain_max_s=1000)
-    subscriber.peer.stays(lambda: not subscriber.peer.said(Report), "a report before the next turn", 0.3)
+    subscriber.send_finish([CLIENT], 1, {ONE: 4}, quiet_s=0.05, drain_max_s=1000)
+    subscriber.peer.stays(lambda: not subscriber.peer.messages_of(Report), "a report before the next turn", 0.3)
     before_s = time.monotonic()
     one.send(1, [2])
     report = subscriber.reported(CLIENT, 1)
@@ -107,11 +107,11 @@ def test_who_takes_slow_turns_is_quiet_after_four_of_its_longest(subscriber: Ben
 def test_the_deadline_ends_the_drain(subscriber: Bench) -> None:
     one, _ = begun(subscriber)
     before_s = time.monotonic()
-    subscriber.tell_finish([CLIENT], 1, {ONE: 20}, quiet_s=0.4, drain_max_s=0.6)
+    subscriber.send_finish([CLIENT], 1, {ONE: 20}, quiet_s=0.4, drain_max_s=0.6)
 
     def keep_talking() -> bool:
         one.send(1, [3])
-        return bool(subscriber.peer.said(Report))
+        return bool(subscriber.peer.messages_of(Report))
 
     subscriber.peer.wait(keep_talking, "the report")
     assert time.monotonic() - before_s > 0.55
@@ -124,5 +124,5 @@ def test_finish_is_answered_with_one_report_again_and_again(subscriber: Bench) -
     one.send(1, range(10))
     subscriber.subscriber_report(CLIENT, 1, {ONE: 10})
     one.send(1, range(10, 20))
-    subscriber.tell_finish([CLIENT], 1, {ONE: 20})
+    subscriber.send_finish([CLIENT], 1, {ONE: 20})
     subscriber.reports_again(CLIENT, 1)

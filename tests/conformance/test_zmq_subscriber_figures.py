@@ -1,4 +1,4 @@
-"""What a ZMQ subscriber must do: take latencies, hold a rate, reconnect, tell how far it is."""
+"""What a ZMQ subscriber must do: take latencies, hold a rate, reconnect, report its progress."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def test_latency_is_arrival_minus_due_time(subscriber: Bench) -> None:
     one.send(1, range(100), time_ns=window.now_ns() - 250_000_000)
     one.send(1, range(100, 130), time_ns=window.now_ns() + 3_600_000_000_000)
     got(subscriber, 1, 130)
-    assert window.start_ns < subscriber.peer.said(Progress)[-1].time_ns <= window.now_ns()
+    assert window.start_ns < subscriber.peer.messages_of(Progress)[-1].time_ns <= window.now_ns()
     latency = subscriber.subscriber_report(CLIENT, 1, {ONE: 130}).latency
-    assert not subscriber.peer.said(TimeSeries)
+    assert not subscriber.peer.messages_of(TimeSeries)
     indexes, counts = latency.counts[::2], latency.counts[1::2]
     assert indexes == sorted(set(indexes))
     # Those that came before they were due sort below zero, in mirrored buckets.
@@ -72,7 +72,7 @@ def test_the_lag_is_told_in_parts_of_the_window(subscriber: Bench) -> None:
 
 
 def here_or_too_late(bench: Bench, window: Window, messages: int) -> bool:
-    return window.expired() or any(progress.messages >= messages for progress in bench.peer.said(Progress))
+    return window.expired() or any(progress.messages >= messages for progress in bench.peer.messages_of(Progress))
 
 
 def test_without_a_rate_no_lag_is_known(subscriber: Bench) -> None:
@@ -90,7 +90,7 @@ def test_a_receive_rate_holds_it_back_until_the_drain(queueing_subscriber: Bench
     ledger = only_ledger(queueing_subscriber.subscriber_report(CLIENT, 1, {ONE: 1000}))
     assert ledger.received == 1000
     assert 50 <= ledger.in_window <= 105
-    for progress in queueing_subscriber.peer.said(Progress, CLIENT, epoch=1):
+    for progress in queueing_subscriber.peer.messages_of(Progress, CLIENT, epoch=1):
         if progress.time_ns < window.stop_ns:
             assert progress.messages <= 200 * (progress.time_ns - window.start_ns) / 1e9 + 20
 
@@ -106,9 +106,9 @@ def test_a_slow_reader_does_not_make_up_for_a_silence(queueing_subscriber: Bench
     got(queueing_subscriber, 1, 50)
     report = queueing_subscriber.subscriber_report(CLIENT, 1, {ONE: 200})
     assert (only_ledger(report).received, only_ledger(report).missing) == (200, 0)
-    said = [p for p in queueing_subscriber.peer.said(Progress, CLIENT, epoch=1) if p.messages <= 50]
+    progress = [p for p in queueing_subscriber.peer.messages_of(Progress, CLIENT, epoch=1) if p.messages <= 50]
     # A time is that of the turn of the loop in which the messages were read.
-    read = [b.messages - a.messages for a in said for b in said if 0 <= b.time_ns - a.time_ns <= 980_000_000]
+    read = [b.messages - a.messages for a in progress for b in progress if 0 <= b.time_ns - a.time_ns <= 980_000_000]
     assert 40 <= max(read) <= 44
 
 
@@ -146,7 +146,7 @@ def test_after_reconnecting_a_plain_step_is_plain(subscriber: Bench) -> None:
 
     def probing() -> bool:
         one.probe(2)
-        return bool(subscriber.peer.said(Ready, CLIENT, epoch=2))
+        return bool(subscriber.peer.messages_of(Ready, CLIENT, epoch=2))
 
     subscriber.peer.wait(probing, "ready")
     running(subscriber, 2)
@@ -161,15 +161,15 @@ def test_a_finish_that_waited_with_the_next_configure(subscriber: Bench) -> None
     one, _ = begun(subscriber)
     one.send(1, range(10))
     subscriber.subscriber_report(CLIENT, 1, {ONE: 10})
-    (first,) = subscriber.peer.said(Report, CLIENT, epoch=1)
+    (first,) = subscriber.peer.messages_of(Report, CLIENT, epoch=1)
     pid = subscriber.peer.process(CLIENT).pid
     os.kill(pid, signal.SIGSTOP)
     for _ in range(2):
-        subscriber.tell_finish([CLIENT], 1, {ONE: 10})
-    subscriber.tell_configure([CLIENT], 2, DEEP, publishers=endpoints(one))
+        subscriber.send_finish([CLIENT], 1, {ONE: 10})
+    subscriber.send_configure([CLIENT], 2, DEEP, publishers=endpoints(one))
     # What the socket of a stopped process has taken is not seen from here; the answers to all of it are.
     os.kill(pid, signal.SIGCONT)
     connected(subscriber, 2, one)
     subscriber.peer.sync([CLIENT])
-    assert not subscriber.peer.said(ChildExit)
-    assert all(same_answer(first, again) for again in subscriber.peer.said(Report, CLIENT))
+    assert not subscriber.peer.messages_of(ChildExit)
+    assert all(same_answer(first, again) for again in subscriber.peer.messages_of(Report, CLIENT))

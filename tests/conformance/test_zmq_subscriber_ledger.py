@@ -63,7 +63,7 @@ def test_what_was_never_acknowledged_is_not_expected(subscriber: Bench) -> None:
     one, _ = begun(subscriber)
     one.send(1, [n for n in range(100) if n not in (7, 8, 30)])
     report = subscriber.subscriber_report(CLIENT, 1, {ONE: 100}, unacknowledged={ONE: [(8, 9), (40, 44)]})
-    # Expected are 93; 7 and 30 of them are missing. 9 and 40 … 44 came although nobody vouched for them.
+    # Expected are 93; 7 and 30 of them are missing. 9 and 40 … 44 came although they were not acknowledged.
     assert only_ledger(report) == LedgerCounts(
         publisher=ONE, received=91, in_window=91, missing=2, missing_ranges=[(7, 7), (30, 30)], extra=6
     )
@@ -77,12 +77,12 @@ def test_a_finish_with_as_many_ranges_as_it_holds_is_obeyed(subscriber: Bench) -
     great = 2**62 - 2 * MAX_UNACKNOWLEDGED_RANGES
     # Nothing but the first ten messages of each is expected.
     ranges = [(10, great + 1)] + [(great + 2 * n, great + 2 * n + 1) for n in range(1, MAX_UNACKNOWLEDGED_RANGES)]
-    told = fit_unacknowledged({p.publisher: replace(body, unacknowledged=ranges) for p in publishers})
-    assert all(report.unacknowledged_joined for report in told.values())
+    reported = fit_unacknowledged({p.publisher: replace(body, unacknowledged=ranges) for p in publishers})
+    assert all(report.unacknowledged_joined for report in reported.values())
     for one in publishers:
         one.send(1, range(10))
     report = subscriber.subscriber_report(
-        CLIENT, 1, dict.fromkeys(told, 2**62), unacknowledged={p: r.unacknowledged for p, r in told.items()}
+        CLIENT, 1, dict.fromkeys(reported, 2**62), unacknowledged={p: r.unacknowledged for p, r in reported.items()}
     )
     assert [(x.received, x.missing) for x in report.ledgers] == [(10, 0)] * 4
 
@@ -134,8 +134,8 @@ def test_the_next_configure_closes_the_ledger(subscriber: Bench) -> None:
     one.send(1, range(10, 14))
     one.send(2, range(20))
     got(subscriber, 2, 20)
-    subscriber.tell_finish([CLIENT], 1, {ONE: 14})
+    subscriber.send_finish([CLIENT], 1, {ONE: 14})
     report = subscriber.subscriber_report(CLIENT, 2, {ONE: 20})
     assert only_ledger(report) == LedgerCounts(publisher=ONE, received=20, in_window=20, missing=0)
     assert report.stale == 4
-    assert not subscriber.peer.said(Report, epoch=1)
+    assert not subscriber.peer.messages_of(Report, epoch=1)

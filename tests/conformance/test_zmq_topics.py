@@ -43,33 +43,33 @@ def test_a_subscriber_has_an_exact_account_of_its_topics(subscriber: Bench) -> N
     own = client_topics(SOME, CLIENT)
     one, other = speakers(bench, ONE, OTHER)
     bench.configure_subscribers([CLIENT], 3, DEEP, publishers=endpoints(one, other), progress_s=0.02, traffic=SOME)
-    mine: dict[int, list[int]] = {}
+    first: dict[int, list[int]] = {}
     topics = {each.publisher: topic_choice(SOME, each.publisher) for each in (one, other)}
     for each in (one, other):
         each.await_subscriptions(len(own))
         for topic in SOME.probed:
             each.probe(3, topic=lambda _, it=topic: it)  # type: ignore[misc]
-        mine[each.publisher] = [n for n in range(600) if topics[each.publisher].at(n) in own]
+        first[each.publisher] = [n for n in range(600) if topics[each.publisher].at(n) in own]
     bench.peer.heard(Ready, [CLIENT], epoch=3)
     running(bench, 3)
     # Of ONE three in a row of its own are lost, one comes twice; of OTHER the last is lost.
-    lost = mine[ONE][10:13]
+    lost = first[ONE][10:13]
     one.send(3, [n for n in range(600) if n not in lost], size=50, topic=topics[ONE].at)
-    one.send(3, [mine[ONE][20]], size=50, topic=topics[ONE].at)
-    other.send(3, range(mine[OTHER][-1]), topic=topics[OTHER].at)
-    messages = len(mine[ONE]) - 3 + 1 + len(mine[OTHER]) - 1
+    one.send(3, [first[ONE][20]], size=50, topic=topics[ONE].at)
+    other.send(3, range(first[OTHER][-1]), topic=topics[OTHER].at)
+    messages = len(first[ONE]) - 3 + 1 + len(first[OTHER]) - 1
     bench.peer.wait(
-        lambda: any(p.messages >= messages for p in bench.peer.said(Progress, CLIENT, epoch=3)), "all messages"
+        lambda: any(p.messages >= messages for p in bench.peer.messages_of(Progress, CLIENT, epoch=3)), "all messages"
     )
     report = bench.subscriber_report(CLIENT, 3, {ONE: 600, OTHER: 600}, quiet_s=0.3)
-    got = len(mine[ONE]) - 3, len(mine[OTHER]) - 1
+    got = len(first[ONE]) - 3, len(first[OTHER]) - 1
     assert report.ledgers == [
         LedgerCounts(ONE, got[0], got[0], 3, [(lost[0], lost[-1])], duplicates=1),
-        LedgerCounts(OTHER, got[1], got[1], 1, [(mine[OTHER][-1], mine[OTHER][-1])]),
+        LedgerCounts(OTHER, got[1], got[1], 1, [(first[OTHER][-1], first[OTHER][-1])]),
     ]
     assert report.bytes == 50 * (got[0] + 1) + 24 * got[1]
-    hot = [[n for n in mine[p] if topics[p].at(n) < 2] for p in (ONE, OTHER)]
-    missing = len({*hot[0]} & {*lost}) + (mine[OTHER][-1] in hot[1])
+    hot = [[n for n in first[p] if topics[p].at(n) < 2] for p in (ONE, OTHER)]
+    missing = len({*hot[0]} & {*lost}) + (first[OTHER][-1] in hot[1])
     assert report.hot == HotTopicCounts(len(hot[0]) + len(hot[1]), missing)
 
 

@@ -1,4 +1,4 @@
-"""What clients must do about a load that changes, the seconds of a step, and spells."""
+"""What clients must do about a load that changes, the seconds of a step, and impairments."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ POINTS = [(0.0, 100.0), (0.3, 400.0), (0.3, 0.0), (0.6, 0.0), (0.6, 333.3), (1.2
 SETTINGS = step_settings(sndhwm=0, rate=150.0)
 
 
-def told(bench: Bench) -> dict[int, SecondCounts]:
-    """What has been told of each second, added up."""
+def sums(bench: Bench) -> dict[int, SecondCounts]:
+    """The sum of the reports of each second."""
     together = TimeSeriesSum()
-    for course in bench.peer.said(TimeSeries, CLIENT):
-        together.add(course.seconds)
+    for series in bench.peer.messages_of(TimeSeries, CLIENT):
+        together.add(series.seconds)
     return {second.second: second for second in together.take()}
 
 
-def all_told(bench: Bench, messages: int) -> bool:
-    """Whether a subscriber has told of so many, in whatever second."""
-    return sum(second.messages for second in told(bench).values()) == messages
+def all_reported(bench: Bench, messages: int) -> bool:
+    """Whether a subscriber has reported this many, in whatever second."""
+    return sum(second.messages for second in sums(bench).values()) == messages
 
 
 def listened_to_by(subscribers: int, speaker: Speaker) -> bool:
-    """Whether a speaker has so many subscribers now."""
+    """Whether a speaker has this many subscribers now."""
     return speaker.present == subscribers
 
 
@@ -42,7 +42,7 @@ def test_messages_are_due_when_the_load_says_so(publisher: Bench) -> None:
     publisher.peer.wait(lambda: len(listener.data(1)) >= report.sent, "all messages")
     assert [message.time_ns for message in listener.data(1)] == due[: report.sent]
     assert all(message.arrived_ns >= message.time_ns for message in listener.data(1))
-    seconds = told(publisher)
+    seconds = sums(publisher)
     assert sum(second.messages for second in seconds.values()) == report.sent
     assert set(seconds) <= {0, 1}
     assert seconds[0].messages <= load.total(1)
@@ -53,10 +53,10 @@ def test_a_subscriber_tells_what_came_in_each_second(subscriber: Bench) -> None:
     for at_s, first, end in ((0.3, 0, 30), (0.6, 30, 50), (1.1, 50, 60)):
         subscriber.await_moment(window, at_s)
         one.send(1, range(first, end), time_ns=window.now_ns() - 5_000_000)
-        subscriber.peer.wait(partial(all_told, subscriber, end), "what came then")
+        subscriber.peer.wait(partial(all_reported, subscriber, end), "what came then")
     subscriber.await_end(window)
     report = subscriber.subscriber_report(CLIENT, 1, {ONE: 60})
-    seconds = told(subscriber)
+    seconds = sums(subscriber)
     # (On a busy machine some may have been read a second late.)
     assert sum(it.messages for it in seconds.values()) == 60
     assert len(seconds) >= 2
@@ -83,12 +83,12 @@ def test_one_that_is_gone_gets_nothing_and_comes_back(subscriber: Bench) -> None
 
 def test_a_slow_one_reads_at_its_rate_for_a_while(queueing_subscriber: Bench) -> None:
     one, window = begun(queueing_subscriber, 1, 1.2, spells=[Impairment("slow", 0.0, 1.0, 20.0)], course_s=0.2)
-    # The spell begins with the window, and not before it is looked at.
+    # The impairment begins with the window, and not before it is looked at.
     queueing_subscriber.await_moment(window, 0.05)
     one.send(1, range(1000), time_ns=window.now_ns())
     queueing_subscriber.await_end(window)
     report = queueing_subscriber.subscriber_report(CLIENT, 1, {ONE: 1000})
     assert report.ledgers[0].received == 1000
-    seconds = told(queueing_subscriber)
+    seconds = sums(queueing_subscriber)
     assert 1 <= seconds[0].messages <= 21
     assert seconds[1].messages >= 979

@@ -72,9 +72,9 @@ def test_it_subscribes_when_the_publisher_is_ready(subscriber: Bench) -> None:
     subscriber.configure_subscribers([CLIENT], 1, SETTINGS, publishers={ONE: publisher.endpoint})
     caller = publisher.called(1)
     publisher.heard(caller, GREETING + READY)
-    caller.say(greeting())
+    caller.send(greeting())
     subscriber.peer.stays(lambda: caller.heard == GREETING + READY, "a subscription before READY", 0.1)
-    caller.say(ready(b"XPUB"))
+    caller.send(ready(b"XPUB"))
     publisher.heard(caller, GREETING + READY + SUBSCRIPTION)
     publisher.close()
 
@@ -85,7 +85,7 @@ def test_messages_may_be_cut_anywhere_and_come_with_anything(subscriber: Bench, 
     words += frame(b"") + frame(b"23 bytes are no header.") + command(b"WHATEVER", b"it is")
     words += frame(plain.message(1, 30)[2:], MORE) + frame(b"the rest of it")
     for at in range(0, len(words), 7):
-        caller.say(words[at : at + 7])
+        caller.send(words[at : at + 7])
     got(subscriber, 1, 31)
     report = subscriber.subscriber_report(CLIENT, 1, {ONE: 31})
     assert (report.ledgers[0].received, report.ledgers[0].missing, report.drain) == (31, 0, "complete")
@@ -93,17 +93,17 @@ def test_messages_may_be_cut_anywhere_and_come_with_anything(subscriber: Bench, 
 
 
 def test_a_ping_is_answered_in_a_step_and_between_two(subscriber: Bench, plain: PlainPublisher) -> None:
-    caller, said = begun(subscriber, plain), GREETING + READY + SUBSCRIPTION
-    caller.say(command(b"PING", b"\0\x0acontext") + plain.message(1, 0))
-    said += b"\x04\x0c\x04PONGcontext"
-    plain.heard(caller, said)
+    caller, text = begun(subscriber, plain), GREETING + READY + SUBSCRIPTION
+    caller.send(command(b"PING", b"\0\x0acontext") + plain.message(1, 0))
+    text += b"\x04\x0c\x04PONGcontext"
+    plain.heard(caller, text)
     assert subscriber.subscriber_report(CLIENT, 1, {ONE: 1}).ledgers[0].missing == 0
     for _ in range(2):
-        caller.say(command(b"PING", b"\0\0") + plain.message(1, 1))
-        said += b"\x04\x05\x04PONG"
-        plain.heard(caller, said)
+        caller.send(command(b"PING", b"\0\0") + plain.message(1, 1))
+        text += b"\x04\x05\x04PONG"
+        plain.heard(caller, text)
     begun_again(subscriber, plain, caller)
-    caller.say(plain.message(2, 0))
+    caller.send(plain.message(2, 0))
     report = subscriber.subscriber_report(CLIENT, 2, {ONE: 1})
     assert (report.ledgers[0].received, report.stale) == (1, 0)
     assert len(plain.callers) == 1
@@ -128,17 +128,17 @@ def test_who_is_no_publisher_for_it_is_named_and_others_are_heard(two: Bench, op
     two.start([CLIENT], 1, 30)
     good.send(1, range(10))
     assert two.subscriber_report(CLIENT, 1, {ONE: 10}).ledgers[0].received == 10
-    assert not two.peer.said(ChildExit)
+    assert not two.peer.messages_of(ChildExit)
     bad.close()
 
 
 def test_after_rubbish_it_calls_anew_and_counts_that(subscriber: Bench, plain: PlainPublisher) -> None:
     first = begun(subscriber, plain)
-    first.say(plain.message(1, 0) + b"\x80rubbish" + plain.message(1, 1))
+    first.send(plain.message(1, 0) + b"\x80rubbish" + plain.message(1, 1))
     second = plain.called(2)
-    subscriber.peer.wait(lambda: first.gone, "the end of the first call")
+    subscriber.peer.wait(lambda: first.ended, "the end of the first call")
     plain.heard(second, GREETING + READY + SUBSCRIPTION)
-    second.say(plain.message(1, 2))
+    second.send(plain.message(1, 2))
     got(subscriber, 1, 2)
     report = subscriber.subscriber_report(CLIENT, 1, {ONE: 3})
     assert report.ledgers[0].missing_ranges == [(1, 1)]
@@ -146,15 +146,15 @@ def test_after_rubbish_it_calls_anew_and_counts_that(subscriber: Bench, plain: P
 
 
 def test_a_publisher_that_is_gone_is_called_until_it_is_back(subscriber: Bench, plain: PlainPublisher) -> None:
-    begun(subscriber, plain).say(plain.message(1, 0))
+    begun(subscriber, plain).send(plain.message(1, 0))
     plain.close()
     got(subscriber, 1, 1)
-    # Several calls find nobody.
-    subscriber.peer.stays(lambda: not subscriber.peer.said(Error), "an error", 0.5)
+    # Several calls find no publisher.
+    subscriber.peer.stays(lambda: not subscriber.peer.messages_of(Error), "an error", 0.5)
     back = PlainPublisher(subscriber.peer, ONE, port=plain.port)
     caller = back.called(1)
     back.heard(caller, GREETING + READY + SUBSCRIPTION)
-    caller.say(back.message(1, 1))
+    caller.send(back.message(1, 1))
     report = subscriber.subscriber_report(CLIENT, 1, {ONE: 2})
     assert (report.ledgers[0].received, report.system) == (2, {"lost_connections": 1, "refused_connections": 0})
     begun_again(subscriber, back, caller)
@@ -166,10 +166,10 @@ def test_one_that_hangs_up_with_its_last_message_is_called_again(subscriber: Ben
     """Both have come when the subscriber looks."""
     caller, pid = begun(subscriber, plain), subscriber.peer.process(CLIENT).pid
     os.kill(pid, signal.SIGSTOP)
-    caller.say(plain.message(1, 0))
+    caller.send(plain.message(1, 0))
     caller.socket.shutdown(socket.SHUT_WR)
     os.kill(pid, signal.SIGCONT)
-    plain.called(2).say(plain.message(1, 1))
+    plain.called(2).send(plain.message(1, 1))
     assert subscriber.subscriber_report(CLIENT, 1, {ONE: 2}).ledgers[0].received == 2
 
 
@@ -180,7 +180,7 @@ def test_one_that_hangs_up_with_its_last_message_is_called_again(subscriber: Ben
 def test_what_needs_a_queue_is_refused_by_name(
     subscriber: Bench, plain: PlainPublisher, settings: StepSettings, named: str
 ) -> None:
-    subscriber.tell_configure([CLIENT], 1, settings, publishers={ONE: plain.endpoint})
+    subscriber.send_configure([CLIENT], 1, settings, publishers={ONE: plain.endpoint})
     subscriber.hears_why_not(CLIENT, 1, named)
     connected(subscriber, plain, 2)
 
@@ -190,7 +190,7 @@ def test_without_a_socket_it_says_so_and_tries_again(subscriber: Bench, plain: P
     # Once it has obeyed, it has all else that it opens.
     subscriber.configure_subscribers([CLIENT], 1, SETTINGS, publishers={OTHER: other.endpoint})
     with no_more_files(subscriber.peer.process(CLIENT).pid):
-        subscriber.tell_configure([CLIENT], 2, SETTINGS, publishers={ONE: plain.endpoint})
+        subscriber.send_configure([CLIENT], 2, SETTINGS, publishers={ONE: plain.endpoint})
         subscriber.hears_why_not(CLIENT, 2, "(EMFILE)")
     connected(subscriber, plain, 3)
     other.close()

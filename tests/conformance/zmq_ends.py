@@ -76,7 +76,7 @@ class Listener:
         return [a for a in self.data(PROBE_EPOCH) if a.sequence >= END_MARK and epoch in (None, a.sequence - END_MARK)]
 
     def await_probe(self, epoch: int) -> Arrival:
-        """Waits for a probe that says it was configured for this epoch: the subscription works from here on."""
+        """Waits for a probe that reports it was configured for this epoch: the subscription works from here on."""
         self._peer.wait(lambda: bool(self.probes(epoch)), f"a probe of epoch {epoch}")
         return self.probes(epoch)[0]
 
@@ -86,7 +86,7 @@ class Listener:
 
 
 class Speaker:
-    """An XPUB socket that sends exactly what a test tells it to, and sees who subscribes."""
+    """An XPUB socket that sends exactly what a test gives it, and sees who subscribes."""
 
     def __init__(self, peer: ControlPeer, publisher: int, bind: str = "tcp://127.0.0.1:*") -> None:
         self.publisher = publisher
@@ -111,7 +111,7 @@ class Speaker:
             self.present += 1 if joined else -1
 
     def await_subscriptions(self, count: int) -> None:
-        """Waits until so many subscriptions have been made, ever."""
+        """Waits until this many subscriptions have been made, ever."""
         self._peer.wait(lambda: self.subscriptions >= count, f"{count} subscriptions at publisher {self.publisher}")
 
     def probe(self, epoch: int, publisher: int | None = None, topic: Callable[[int], int] | None = None) -> None:
@@ -142,5 +142,5 @@ class Speaker:
             self._socket.send(prefix + self._peer.packed(epoch, who, sequence, time_ns or time.time_ns(), size))
 
     def send_raw(self, message: bytes) -> None:
-        """Sends something that may be no message of ours."""
+        """Sends bytes that need not be a message."""
         self._socket.send(message)

@@ -1,4 +1,4 @@
-"""Speakers that a ZMQ subscriber listens to, and what it is told."""
+"""Speakers that a ZMQ subscriber listens to, and what it is sent."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def begun(bench: Bench, epoch: int = 1, seconds: float = 30.0, **more: Any) -> t
 
 
 def got(bench: Bench, epoch: int, messages: int) -> None:
-    """Waits until the subscriber has told that it has so many messages."""
+    """Waits until the subscriber has reported that it has this many messages."""
     bench.peer.wait(
-        lambda: any(p.messages >= messages for p in bench.peer.said(Progress, CLIENT, epoch=epoch)),
+        lambda: any(p.messages >= messages for p in bench.peer.messages_of(Progress, CLIENT, epoch=epoch)),
         f"progress of {messages} messages",
     )
 

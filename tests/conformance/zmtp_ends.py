@@ -1,4 +1,4 @@
-"""A publisher on plain sockets, which says the bytes that a test tells it to: ZMTP 3.0, well or badly spoken."""
+"""A publisher on plain sockets, which sends the bytes that a test gives it: ZMTP 3.0, correct or not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MORE, LONG, COMMAND = 1, 2, 4
 
 
 def greeting(mechanism: bytes = b"NULL", major: int = 3) -> bytes:
-    """What a server says first."""
+    """The first bytes of a server."""
     return b"\xff" + bytes(7) + b"\x01\x7f" + bytes([major, 0]) + mechanism.ljust(20, b"\0") + b"\x01" + bytes(31)
 
 
@@ -34,7 +34,7 @@ def ready(kind: bytes = b"PUB") -> bytes:
 
 
 HELLO = greeting() + ready()
-"""All that a publisher says before messages."""
+"""All bytes of a publisher before messages."""
 
 
 class Caller:
@@ -43,16 +43,16 @@ class Caller:
     def __init__(self, accepted: socket.socket) -> None:
         self.socket = accepted
         self.heard = b""
-        self.gone = False
+        self.ended = False
         """Whether the subscriber has closed it."""
 
-    def say(self, words: bytes) -> None:
+    def send(self, words: bytes) -> None:
         """Sends these bytes."""
         self.socket.sendall(words)
 
 
 class PlainPublisher:
-    """Listens, says the same to everybody who calls, and keeps what they say."""
+    """Listens, sends the same bytes to every caller, and keeps the callers' bytes."""
 
     def __init__(self, peer: ControlPeer, publisher: int, opening: bytes = HELLO, port: int = 0) -> None:
         self.publisher = publisher
@@ -70,7 +70,7 @@ class PlainPublisher:
         caller = Caller(accepted)
         self.callers.append(caller)
         with contextlib.suppress(OSError):
-            caller.say(self.opening)
+            caller.send(self.opening)
         self._peer.watch(accepted.fileno(), lambda: self._listen(caller))
 
     def _listen(self, caller: Caller) -> None:
@@ -80,7 +80,7 @@ class PlainPublisher:
             words = b""
         caller.heard += words
         if not words:
-            caller.gone = True
+            caller.ended = True
             self._hang_up(caller)
 
     def _hang_up(self, caller: Caller) -> None:
@@ -89,18 +89,18 @@ class PlainPublisher:
             caller.socket.close()
 
     def called(self, times: int) -> Caller:
-        """Waits until somebody has called so often; the last one."""
+        """Waits until there were this many calls; the last one."""
         self._peer.wait(lambda: len(self.callers) >= times, f"{times} callers")
         return self.callers[times - 1]
 
     def heard(self, caller: Caller, words: bytes) -> None:
-        """Waits until this caller has said all of this, and no more."""
+        """Waits until this caller has reported all of this, and no more."""
         self._peer.wait(lambda: caller.heard == words or len(caller.heard) > len(words), f"{words!r}")
         assert caller.heard == words
 
     def probe(self, caller: Caller, epoch: int) -> None:
         """Sends one probe."""
-        caller.say(self.message(PROBE_EPOCH, epoch))
+        caller.send(self.message(PROBE_EPOCH, epoch))
 
     def message(self, epoch: int, sequence: int, size: int = 24) -> bytes:
         """The frame of a message."""

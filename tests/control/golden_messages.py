@@ -19,7 +19,7 @@ _LARGEST: Final = 2**63 - 1
 def _hello(
     ids: list[int], group: str, pid: int, host: str = "node-a", by: str = "pyzmq", agent: str = "", **more: Any
 ) -> wire.Hello:
-    """A subscriber's, unless it says otherwise."""
+    """A subscriber's, unless it reports otherwise."""
     usual: dict[str, Any] = {"role": "subscriber", "incarnation": 0, "versions": {"libzmq": "4.3.5"}}
     place = {"boot_id": _BOOT, "time_namespace": _TIME, "network_namespace": _NETWORK}
     return wire.Hello(

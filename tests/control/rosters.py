@@ -1,4 +1,4 @@
-"""What relays say to a roster, and all that a message could change of it."""
+"""The messages of relays to a roster, and all that a message could change of it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def joined(ids: list[int], seq: int = 2, incarnation: int = 0, pid: int | None =
 
 
 HERE = hello([1]).boot_id, hello([1]).time_namespace
-"""The host of all who say so."""
+"""The host of all relays that name it."""
 NETWORK = hello([1]).network_namespace
 """The network namespace they are in."""
 
@@ -44,7 +44,7 @@ def report(ids: list[int], seq: int, epoch: int = EPOCH, golden: FromClient = _P
 
 
 def received(messages: int) -> SubscriberReport:
-    """A subscriber's report of so many messages."""
+    """A subscriber's report of this many messages."""
     assert isinstance(_SUBSCRIBER, Report)
     assert _SUBSCRIBER.subscriber is not None
     return replace(_SUBSCRIBER.subscriber, batches=messages)

@@ -18,7 +18,7 @@ _SECOND_NS: Final = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """A host's clock; ``wander`` is how far its rate swings about ``drift``, in the course of ``swing_s``."""
+    """A host's clock; ``wander`` is how far its rate swings about ``drift``, within ``swing_s``."""
 
     offset_ns: int = 0
     drift: float = 0.0
@@ -52,14 +52,14 @@ class Network:
         """Of one exchange, ns; None if it is lost."""
         if chance.random() < self.lost:
             return None
-        there, back = (
+        present, back = (
             floor + (round(chance.expovariate(1 / self.jitter_ns)) if self.jitter_ns else 0)
             for floor in (self.there_ns, self.back_ns)
         )
         if chance.random() < 0.01:
             held_up = round(chance.uniform(0, self.hiccup_ns))
-            there, back = (there + held_up, back) if chance.random() < 0.5 else (there, back + held_up)
-        return there, back
+            present, back = (present + held_up, back) if chance.random() < 0.5 else (present, back + held_up)
+        return present, back
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def _ask(keeper: ClockPings, clock: Clock, network: Network, chance: Random, now
         delays = network.delays(chance)
         if delays is not None:
             # What is on its way longer than the keeper waits is late as well: the next ping is lost to it.
-            there, back = delays
-            keeper.heard(identity, time_ns, clock.shows(time_ns + there), time_ns + there + back)
-            now_ns = time_ns + there + back
+            present, back = delays
+            keeper.heard(identity, time_ns, clock.shows(time_ns + present), time_ns + present + back)
+            now_ns = time_ns + present + back
     return now_ns

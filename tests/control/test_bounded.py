@@ -24,8 +24,8 @@ def unacknowledged(ranges: list[SequenceRange], *, joined: bool = False) -> Publ
     + [(MOST + more, True, (10 * MOST - 10, 10 * (MOST + more) - 9)) for more in (1, 5)],
 )
 def test_ranges_beyond_the_most_are_joined_and_said_to_be(count: int, joined: bool, last: SequenceRange | None) -> None:
-    ranges, said = join_beyond([(10 * n, 10 * n + 1) for n in range(count)], MOST)
-    assert said is joined
+    ranges, text = join_beyond([(10 * n, 10 * n + 1) for n in range(count)], MOST)
+    assert text is joined
     assert len(ranges) == min(count, MOST)
     assert (ranges[-1] if ranges else None) == last
 

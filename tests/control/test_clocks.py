@@ -14,17 +14,15 @@ US = 1000
 AHEAD = Clock(offset_ns=7 * SECOND)
 
 
-def exchange(clock: Clock, sent_ns: int, there_ns: int, back_ns: int) -> PingExchange:
-    return PingExchange(sent_ns, clock.shows(sent_ns + there_ns), sent_ns + there_ns + back_ns)
+def exchange(clock: Clock, sent_ns: int, host_ns: int, back_ns: int) -> PingExchange:
+    return PingExchange(sent_ns, clock.shows(sent_ns + host_ns), sent_ns + host_ns + back_ns)
 
 
-def heard_every_second(
-    clock: Clock, count: int, there_ns: int = 100 * US, back_ns: int = 100 * US
-) -> HostClockEstimate:
+def heard_every_second(clock: Clock, count: int, host_ns: int = 100 * US, back_ns: int = 100 * US) -> HostClockEstimate:
     """What is known after that many bursts of one ping each, the first at second 1."""
     estimate = HostClockEstimate()
     for i in range(1, count + 1):
-        estimate.add([exchange(clock, i * SECOND, there_ns, back_ns)])
+        estimate.add([exchange(clock, i * SECOND, host_ns, back_ns)])
     return estimate
 
 
@@ -46,12 +44,12 @@ def test_nothing_is_known_before_the_first_burst() -> None:
         estimate.bound(ClockLine(0, 0, 0, 0), 0, SECOND)
 
 
-@pytest.mark.parametrize(("there_ns", "back_ns"), [(100 * US, 100 * US), (0, 200 * US), (200 * US, 0)])
+@pytest.mark.parametrize(("host_ns", "back_ns"), [(100 * US, 100 * US), (0, 200 * US), (200 * US, 0)])
 def test_one_exchange_bounds_the_offset_by_half_its_round_trip_wherever_the_delay_was(
-    there_ns: int, back_ns: int
+    host_ns: int, back_ns: int
 ) -> None:
     estimate = HostClockEstimate()
-    estimate.add([exchange(AHEAD, SECOND, there_ns, back_ns)])
+    estimate.add([exchange(AHEAD, SECOND, host_ns, back_ns)])
     line = line_of(estimate, SECOND + 200 * US)
     assert line.error_ns == pytest.approx(100 * US, abs=300)  # and what 0.2 ms of the fastest rate make
     assert abs(line.offset_ns - AHEAD.offset_ns) <= line.error_ns
@@ -95,32 +93,32 @@ def test_a_burst_that_was_held_up_does_not_spoil_what_is_known() -> None:
 @pytest.mark.parametrize("jump_ns", [SECOND, -SECOND, 5000 * US])
 def test_a_clock_that_was_set_is_counted_and_learned_anew(jump_ns: int) -> None:
     estimate = heard_every_second(AHEAD, 5)
-    told = line_of(estimate, 5 * SECOND + 300 * US)
+    reported = line_of(estimate, 5 * SECOND + 300 * US)
     after = Clock(offset_ns=AHEAD.offset_ns + jump_ns)
     for second in range(6, 10):
         estimate.add([exchange(after, second * SECOND, 100 * US, 100 * US)])
     assert estimate.jumps == 1
     line = line_of(estimate, 10 * SECOND)
     assert abs(line.offset_ns - after.offset_ns) <= line.error_ns < 200 * US
-    assert abs(jump_ns) <= estimate.bound(told, 5 * SECOND, 9 * SECOND) < abs(jump_ns) + 5000 * US
+    assert abs(jump_ns) <= estimate.bound(reported, 5 * SECOND, 9 * SECOND) < abs(jump_ns) + 5000 * US
 
 
 def test_the_bound_says_how_far_the_told_line_was_off() -> None:
     estimate = heard_every_second(AHEAD, 10)
     for wrong_ns, rate_ppb, most_ns in [(0, 0, 0), (3000 * US, 0, 3000 * US), (0, 50_000, 250 * US)]:
-        told = ClockLine(AHEAD.offset_ns + wrong_ns, 4 * SECOND, rate_ppb, 0)
-        assert estimate.bound(told, 4 * SECOND, 9 * SECOND) == pytest.approx(most_ns + 100 * US, abs=5 * US)
+        line = ClockLine(AHEAD.offset_ns + wrong_ns, 4 * SECOND, rate_ppb, 0)
+        assert estimate.bound(line, 4 * SECOND, 9 * SECOND) == pytest.approx(most_ns + 100 * US, abs=5 * US)
 
 
 def test_a_window_is_bounded_at_its_begin_too_when_it_began_long_ago() -> None:
     clock = Clock(drift=3e-4, wander=0.5e-6)
     estimate = heard_every_second(clock, 10)
-    told = line_of(estimate, 11 * SECOND)
+    reported = line_of(estimate, 11 * SECOND)
     for second in range(11, 400):
         estimate.add([exchange(clock, second * SECOND, 100 * US, 100 * US)])
     assert estimate.jumps == 0
-    off = max(abs(clock.offset_at(at) - told.offset_at(at)) for at in moments(11 * SECOND, 398 * SECOND))
-    assert off <= estimate.bound(told, 11 * SECOND, 398 * SECOND) <= off + 150 * US
+    off = max(abs(clock.offset_at(at) - reported.offset_at(at)) for at in moments(11 * SECOND, 398 * SECOND))
+    assert off <= estimate.bound(reported, 11 * SECOND, 398 * SECOND) <= off + 150 * US
 
 
 @pytest.mark.parametrize("rate_ppb", [0, 1, -1, 500_000, -500_000, 1_000_000])

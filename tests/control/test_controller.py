@@ -1,4 +1,4 @@
-"""The controller's socket against real peers: who gets in, what is counted, and that nobody keeps others waiting."""
+"""The controller's socket against real peers: who gets in, what is counted, and that no peer keeps others waiting."""
 
 from __future__ import annotations
 
@@ -95,26 +95,26 @@ def counted(controller: Controller, *reasons: str) -> None:
 def relay_of(
     controller: Controller, peers: Peers, ids: Sequence[int] = (1, 2, 3), *, come: int = 3, **changes: object
 ) -> Peer:
-    """A relay, so many of whose clients have joined."""
+    """A relay; this number of its clients have joined."""
     relay = peers()
     relay.send(hello(list(ids), **{**OUR_HOST, **changes}))
     assert relay.next(controller) == welcome()
     relay.send(joined(list(ids[:come])))
-    assert next_beside_pings(relay, controller) == welcome(*ids[:come])
+    assert next_except_pings(relay, controller) == welcome(*ids[:come])
     return relay
 
 
-def next_beside_pings(relay: Peer, controller: Controller) -> wire.FromController:
-    """What it is told beside the pings that ask for its time."""
+def next_except_pings(relay: Peer, controller: Controller) -> wire.FromController:
+    """Its messages except the pings that ask for its time."""
     while isinstance(message := relay.next(controller), wire.Ping):
         pass
     return message
 
 
 def serves(controller: Controller, peers: Peers) -> Peer:
-    """A good relay says hello, is welcomed, told something and heard."""
+    """A good relay sends ``hello``, is welcomed, gets a command and answers."""
     good = relay_of(controller, peers, [9], group="other")
-    controller.tell([9], wire.Quit())
+    controller.send_to([9], wire.Quit())
     assert good.next(controller) == wire.Quit()
     return good
 
@@ -148,7 +148,7 @@ def test_a_command_that_clients_would_ignore_is_not_sent(controller: Controller,
         epoch=1, number=4, publishers=[], drain_max_s=1.0, system={"offsets": dict.fromkeys(range(30_000), 2**62)}
     )
     with pytest.raises(StepError, match=f"longer than the {wire.MAX_MESSAGE_BYTES} bytes that clients accept"):
-        controller.tell([9], many)
+        controller.send_to([9], many)
 
 
 @pytest.mark.parametrize(
@@ -253,18 +253,18 @@ def test_what_takes_long_to_read_is_read_in_parts(
 def test_a_relay_is_told_which_of_its_clients_are_meant(controller: Controller, peers: Peers) -> None:
     many, one = relay_of(controller, peers), relay_of(controller, peers, [4], group="h")
     command = wire.Configure(epoch=1, number=1, settings=SharedSettings(burst=100), publishers=[], probe=False)
-    controller.tell([1, 2, 4], command)
+    controller.send_to([1, 2, 4], command)
     assert many.next(controller).ids == [1, 2]
     assert one.next(controller).ids == []
-    controller.tell(BitMap([1, 2, 3]), command)
+    controller.send_to(BitMap([1, 2, 3]), command)
     assert many.next(controller).ids == []
-    controller.tell([9], command)
+    controller.send_to([9], command)
     assert not one.socket.poll(0)
 
 
 def test_who_has_not_joined_yet_is_told_nothing_but_to_quit(controller: Controller, peers: Peers) -> None:
     relay = relay_of(controller, peers, come=1)
-    controller.tell([1, 2], wire.Ping(time_ns=5))
+    controller.send_to([1, 2], wire.Ping(time_ns=5))
     assert relay.next(controller) == wire.Ping(ids=[1], time_ns=5)
     controller.quit([1, 2])
     assert relay.next(controller) == wire.Quit(ids=[1, 2])
@@ -281,11 +281,11 @@ def test_eviction_goes_to_the_groups_relay(controller: Controller, peers: Peers)
 
 
 def test_what_cannot_be_delivered_is_counted_and_harms_nobody(controller: Controller, peers: Peers) -> None:
-    gone = relay_of(controller, peers)
-    gone.close()
+    ended = relay_of(controller, peers)
+    ended.close()
 
     def undeliverable() -> bool:
-        controller.tell([1], wire.Quit())
+        controller.send_to([1], wire.Quit())
         return controller.undeliverable > 0
 
     serve_until(controller, undeliverable, "a command that cannot be delivered")
@@ -324,21 +324,23 @@ def test_the_clock_of_another_host_is_asked_for_in_bursts(controller: Controller
     ahead_ns = 77_000_000_000_000
     relay = relay_of(controller, peers, boot_id="another")
     elsewhere = controller.roster.host(1)
-    asked: list[int] = []
+    requests: list[int] = []
 
     def known() -> bool:
         while relay.socket.poll(0):
             message = wire.decode_from_controller(relay.socket.recv())
             if isinstance(message, wire.Ping) and message.reply:
-                asked.append(message.time_ns)
+                requests.append(message.time_ns)
                 shown_ns = time.monotonic_ns() + ahead_ns
-                pong = wire.Ack(ids=[1], seq=len(asked) + 2, epoch=0, command="ping", time_ns=shown_ns, echo=asked[-1])
+                pong = wire.Ack(
+                    ids=[1], seq=len(requests) + 2, epoch=0, command="ping", time_ns=shown_ns, echo=requests[-1]
+                )
                 relay.send(pong)
         return controller.roster.timekeeper.bursts(elsewhere) >= 2
 
     serve_until(controller, known, "two bursts")
     # (The first may have come before its clients' welcome, and is lost then.)
-    assert 15 <= len(set(asked)) == len(asked) <= 16
+    assert 15 <= len(set(requests)) == len(requests) <= 16
     line = controller.roster.clock(elsewhere, time.monotonic_ns())
     assert line is not None
     assert abs(line.offset_ns - ahead_ns) <= line.error_ns < 1_000_000_000
@@ -353,11 +355,11 @@ def test_the_clock_of_this_host_is_our_own(controller: Controller, peers: Peers)
 def test_the_relays_of_other_hosts_are_told_to_watch_and_when_to_end(controller: Controller, peers: Peers) -> None:
     relay = relay_of(controller, peers, boot_id="another")
     controller.watch_hosts(7, 0.25)
-    assert next_beside_pings(relay, controller) == wire.Watch(epoch=7, every_s=0.25, host=True)
+    assert next_except_pings(relay, controller) == wire.Watch(epoch=7, every_s=0.25, host=True)
     relay.send(wire.HostReadings(ids=[1], seq=50, epoch=7, samples=[wire.Sample(5, COUNTERS)]))
     serve_until(controller, controller.roster.watch.samples, "a sample")
     controller.end_watch()
-    assert next_beside_pings(relay, controller) == wire.Watch(epoch=7, every_s=0.0, host=False)
+    assert next_except_pings(relay, controller) == wire.Watch(epoch=7, every_s=0.0, host=False)
     assert not controller.roster.watch.answered()
     relay.send(wire.HostReadings(ids=[1], seq=60, epoch=7, samples=[]))
     serve_until(controller, controller.roster.watch.answered, "the answer")
@@ -369,7 +371,7 @@ def test_a_python_relays_end_and_the_controller_understand_each_other(controller
     with contextlib.closing(ControlClient(curve_security.credentials(controller.environment), identity)) as relay:
         serve_until(controller, controller.roster.relays, "hello")
         assert relay.receive(SOON_S) == welcome()
-        assert not relay.gone()
+        assert not relay.end_reason()
         relay.send(joined([1, 2]))
         serve_until(controller, lambda: controller.roster.present() == BitMap([1, 2]), "both")
         assert relay.receive(SOON_S) == welcome(1, 2)
@@ -380,7 +382,7 @@ def test_a_python_relays_end_and_the_controller_understand_each_other(controller
         head, payload = batch([1, 2], 1)
         relay.send(wire.decode_from_client(head), payload)
         serve_until(controller, lambda: controller.roster.answers.subscriber_reports.ids, "reports")
-        controller.tell([1], wire.Quit())
+        controller.send_to([1], wire.Quit())
         assert relay.receive(SOON_S) == wire.Quit(ids=[1])
         assert not controller.refused()
 

@@ -1,4 +1,4 @@
-"""Who is told to watch which host and when, on a clock of the test's own."""
+"""Which relay watches which host and when, on a clock of the test's own."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ SAMPLE = Sample(5, COUNTERS)
 
 
 def watch_of(posts: dict[bytes, WatchSource], *, begun: bool = True) -> HostWatch:
-    it = HostWatch(OWN)
+    watch = HostWatch(OWN)
     for identity, post in posts.items():
-        it.joined(identity, post)
+        watch.joined(identity, post)
     if begun:
-        it.begin(EPOCH, EVERY_S)
-    return it
+        watch.begin(EPOCH, EVERY_S)
+    return watch
 
 
-def told(epoch: int = EPOCH, *samples: Sample) -> HostReadings:
+def readings(epoch: int = EPOCH, *samples: Sample) -> HostReadings:
     return HostReadings(ids=[1], seq=1, epoch=epoch, samples=list(samples))
 
 
@@ -55,7 +55,7 @@ def test_nobody_is_told_before_the_first_watch() -> None:
     assert it.due(NOW) == []
     it.end()
     assert it.due(NOW) == []
-    it.heard(b"a", told(EPOCH, SAMPLE), NOW)
+    it.heard(b"a", readings(EPOCH, SAMPLE), NOW)
     assert it.samples() == []
     assert it.answered()
 
@@ -81,8 +81,8 @@ def test_of_a_place_one_reads_the_host() -> None:
         b"p": WatchSource(ELSEWHERE, "b", "pub-0", "publisher"),
         b"c": replace(SUBSCRIBERS, place=("third", "", "")),
     }
-    told = {b"a": READ, b"b": THREADS_ONLY, b"p": THREADS_ONLY, b"c": READ}
-    assert dict(watch_of(posts).due(NOW)) == told
+    reported = {b"a": READ, b"b": THREADS_ONLY, b"p": THREADS_ONLY, b"c": READ}
+    assert dict(watch_of(posts).due(NOW)) == reported
 
 
 def test_of_an_agents_subscribers_one_group_is_watched_and_of_many_agents_some() -> None:
@@ -101,7 +101,7 @@ def test_it_is_said_every_2_s_until_there_is_an_answer_and_then_every_10_s() -> 
         if it.due(now_ns):
             times.append(tenth / 10)
         if tenth >= 35:
-            it.heard(b"a", told(), now_ns)
+            it.heard(b"a", readings(), now_ns)
     assert times == [0.0, 2.0, 12.0, 22.0]
 
 
@@ -121,7 +121,7 @@ def test_another_takes_over_when_the_reader_goes_and_a_newcomer_at_once() -> Non
 def test_what_one_that_has_gone_has_read_is_kept_and_it_is_not_waited_for() -> None:
     it = watch_of({b"a": SUBSCRIBERS})
     it.due(NOW)
-    it.heard(b"a", told(EPOCH, SAMPLE), NOW)
+    it.heard(b"a", readings(EPOCH, SAMPLE), NOW)
     it.end()
     assert not it.answered()
     it.left(b"a")
@@ -136,16 +136,16 @@ def test_another_takes_over_when_the_reader_says_nothing_for_4_s(answers: int) -
     publisher = WatchSource(ELSEWHERE, "a", "pub-0", "publisher")
     it = watch_of({b"p": publisher, b"b": SUBSCRIBERS})
     assert it.due(NOW) == [(b"p", READ), (b"b", THREADS_ONLY)]
-    it.heard(b"b", told(EPOCH, SAMPLE), NOW)
+    it.heard(b"b", readings(EPOCH, SAMPLE), NOW)
     last_ns = NOW + answers * SECOND
     for second in range(1, answers + 1):
-        it.heard(b"p", told(EPOCH, SAMPLE), NOW + second * SECOND)
+        it.heard(b"p", readings(EPOCH, SAMPLE), NOW + second * SECOND)
         assert it.due(NOW + second * SECOND) == []
     later = [it.due(last_ns + tenth * SECOND // 10) for tenth in range(1, 40)]
     assert [watch for messages in later for watch in messages] == [(b"p", READ)] * (not answers)
     # Its threads are still asked for, should it wake up.
     assert sorted(it.due(last_ns + 4 * SECOND)) == [(b"b", READ), (b"p", THREADS_ONLY)]
-    it.heard(b"p", told(EPOCH, SAMPLE), last_ns + 5 * SECOND)
+    it.heard(b"p", readings(EPOCH, SAMPLE), last_ns + 5 * SECOND)
     assert it.due(last_ns + 5 * SECOND) == []
     # It stays so in the next step.
     it.begin(EPOCH + 1, EVERY_S)
@@ -154,22 +154,22 @@ def test_another_takes_over_when_the_reader_says_nothing_for_4_s(answers: int) -
 
 def test_one_that_is_alone_and_mute_goes_on_being_told() -> None:
     it = watch_of({b"a": SUBSCRIBERS})
-    said = [second for second in range(21) if it.due(NOW + second * SECOND)]
-    assert said == list(range(0, 21, 2))
+    texts = [second for second in range(21) if it.due(NOW + second * SECOND)]
+    assert texts == list(range(0, 21, 2))
 
 
 def test_the_end_is_said_at_once_to_all_who_were_told_and_every_2_s_until_they_have_answered() -> None:
     it = watch_of({b"a": SUBSCRIBERS, b"b": replace(SUBSCRIBERS, place=("third", "", "")), b"c": SUBSCRIBERS})
     it.due(NOW)
-    it.heard(b"b", told(), NOW)
+    it.heard(b"b", readings(), NOW)
     it.end()
     assert it.due(NOW + 1) == [(b"a", END), (b"b", END)]
     assert not it.answered()
-    it.heard(b"b", told(), NOW + 2)
+    it.heard(b"b", readings(), NOW + 2)
     assert not it.answered()
     assert it.due(NOW + 1 + 2 * SECOND - 1) == []
     assert it.due(NOW + 1 + 2 * SECOND) == [(b"a", END)]
-    it.heard(b"a", told(EPOCH, SAMPLE), NOW + 3 * SECOND)
+    it.heard(b"a", readings(EPOCH, SAMPLE), NOW + 3 * SECOND)
     assert it.answered()
     assert it.due(NOW + 60 * SECOND) == []
     assert it.samples() == [(SUBSCRIBERS, SAMPLE)]
@@ -178,10 +178,10 @@ def test_the_end_is_said_at_once_to_all_who_were_told_and_every_2_s_until_they_h
 def test_what_belongs_to_another_watch_or_comes_from_a_stranger_is_ignored() -> None:
     it = watch_of({b"a": SUBSCRIBERS})
     for epoch in (EPOCH - 1, EPOCH + 1):
-        it.heard(b"a", told(epoch, SAMPLE), NOW)
-    it.heard(b"stranger", told(EPOCH, SAMPLE), NOW)
+        it.heard(b"a", readings(epoch, SAMPLE), NOW)
+    it.heard(b"stranger", readings(EPOCH, SAMPLE), NOW)
     assert it.samples() == []
-    it.heard(b"a", told(EPOCH, SAMPLE), NOW)
+    it.heard(b"a", readings(EPOCH, SAMPLE), NOW)
     it.begin(EPOCH + 1, EVERY_S)
     assert it.samples() == []
     assert it.due(NOW + 1) == [(b"a", Watch(epoch=EPOCH + 1, every_s=EVERY_S, host=True))]
@@ -193,6 +193,6 @@ def test_samples_come_with_who_has_read_them() -> None:
     broker = source_of(server)
     it = watch_of({b"a": SUBSCRIBERS, b"k": broker})
     busy = Sample(6, None, [BusyThread(1, "x", 50.0)])
-    it.heard(b"k", told(EPOCH, busy, SAMPLE), NOW)
-    it.heard(b"a", told(EPOCH, SAMPLE), NOW)
+    it.heard(b"k", readings(EPOCH, busy, SAMPLE), NOW)
+    it.heard(b"a", readings(EPOCH, SAMPLE), NOW)
     assert it.samples() == [(broker, busy), (broker, SAMPLE), (SUBSCRIBERS, SAMPLE)]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from hydra.control.host_looks import HostLooks
+from hydra.control.kernel_text_requests import KernelTextRequests
 from hydra.wire.messages import KernelTexts, Look
 
 SECOND = 1_000_000_000
 OWN, A, B = ("own", "t"), ("a", "t"), ("b", "t")
 
 
-def looks() -> HostLooks:
-    it = HostLooks(OWN)
+def looks() -> KernelTextRequests:
+    requests = KernelTextRequests(OWN)
     for identity, host in {b"o": OWN, b"a1": A, b"a2": A, b"b": B}.items():
-        it.joined(identity, host)
-    return it
+        requests.joined(identity, host)
+    return requests
 
 
 def answer(number: int, text: str = "1") -> KernelTexts:

@@ -1,4 +1,4 @@
-"""A controller is gone when its host refuses to be dialled, several times in a row."""
+"""A controller has ended when its host refuses a connection several times in a row."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def test_only_what_has_been_lost_is_knocked_at_a_second_later(found: bool, due_n
 
 
 @pytest.mark.parametrize(
-    ("knocks", "gone"),
+    ("knocks", "ended"),
     [("rrr", True), ("rr", False), ("rrlrr", False), ("rrlrrr", True), ("llll", False), ("rrfrr", False)],
 )
-def test_three_refusals_in_a_row_are_the_end(knocks: str, gone: bool) -> None:
+def test_three_refusals_in_a_row_are_the_end(knocks: str, ended: bool) -> None:
     """r: refused, l: listened to, f: found again and lost once more."""
     refusal, now_ns = LostConnection(), START
     refusal.lost(now_ns)
@@ -34,6 +34,6 @@ def test_three_refusals_in_a_row_are_the_end(knocks: str, gone: bool) -> None:
             refusal.lost(now_ns)
         else:
             now_ns = refusal.due_ns or 0
-            refusal.knocked(now_ns, refused=knock == "r")
-    assert refusal.gone is gone
+            refusal.attempted(now_ns, refused=knock == "r")
+    assert refusal.controller_ended is ended
     assert now_ns == START + SECOND * len(knocks.replace("f", ""))

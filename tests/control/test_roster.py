@@ -34,13 +34,13 @@ def test_a_client_takes_no_object() -> None:
     groups = [list(range(first, first + size)) for first in range(0, clients, size)]
     frames = []
     for ids in groups:
-        said: list[FromClient] = [
+        texts: list[FromClient] = [
             hello(ids, group=f"g-{ids[0]}"),
             joined(ids, 2),
             *(Ack(ids=ids, seq=3 + k, epoch=EPOCH, number=k, command=c) for k, c in ((1, "configure"), (2, "start"))),
             Ready(ids=ids, seq=9, epoch=EPOCH),
         ]
-        frames += [(b"%d" % ids[0], encode(message)) for message in said]
+        frames += [(b"%d" % ids[0], encode(message)) for message in texts]
     tracemalloc.start()
     roster = Roster()
     for ids in groups:
@@ -50,9 +50,9 @@ def test_a_client_takes_no_object() -> None:
         roster.receive(identity, frame)
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    everybody = span(0, clients)
-    assert roster.present() == roster.answers.acked(2) == roster.answers.ready == everybody
-    assert len(list(roster.identities(everybody))) == len(groups)
+    all_clients = span(0, clients)
+    assert roster.present() == roster.answers.acked(2) == roster.answers.ready == all_clients
+    assert len(list(roster.identities(all_clients))) == len(groups)
     assert kept < 50 * clients
     assert not roster.refused
 
@@ -136,7 +136,7 @@ def test_a_server_is_there_with_its_hello(roster: Roster) -> None:
     roster.begin(0)
     roster.receive(b"server", encode(Ready(ids=[2**31], seq=2, epoch=0, endpoint="x:1")))
     assert roster.answers.endpoints == {2**31: "x:1"}
-    # Said again, it is welcomed again.
+    # Repeated, it is welcomed again.
     assert roster.receive(b"server", encode(server(seq=3)))
     roster.forget([2**31])
     assert b"server" not in roster.everyone()
@@ -148,16 +148,16 @@ def test_what_relays_and_servers_have_read_of_their_hosts_is_kept(roster: Roster
     roster.expect("brokers", [2**31])
     roster.receive(b"server", encode(server()))
     roster.watch.begin(EPOCH, 0.25)
-    said = roster.watch.due(0)
-    assert [identity for identity, _ in said] == [b"relay", b"server"]
-    assert all(watch.host for _, watch in said)
+    text = roster.watch.due(0)
+    assert [identity for identity, _ in text] == [b"relay", b"server"]
+    assert all(watch.host for _, watch in text)
     roster.receive(b"relay", encode(HostReadings(ids=[1, 2, 3], seq=4, epoch=EPOCH, samples=[Sample(7, COUNTERS)])))
     roster.receive(b"server", encode(HostReadings(ids=[2**31], seq=2, epoch=EPOCH, samples=[Sample(8)])))
     # That of another watch comes late.
     roster.receive(b"server", encode(HostReadings(ids=[2**31], seq=3, epoch=EPOCH - 1, samples=[Sample(9)])))
     assert [(post.group, sample.time_ns) for post, sample in roster.watch.samples()] == [("g", 7), ("brokers", 8)]
     assert not roster.refused
-    # A server's host has a clock as well, and who is gone is not asked any more.
+    # A server's host has a clock as well, and an ended one is not pinged any more.
     assert (b"server", 5) in roster.timekeeper.due(5)
     roster.forget([1, 2, 3, 2**31])
     roster.watch.begin(EPOCH + 1, 0.25)

@@ -1,4 +1,4 @@
-"""The roster, told anything in any order."""
+"""The roster gets any messages in any order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hydra.wire.messages import Ack, encode
 from tests.control.rosters import EPOCH, batch, child_exit, hello, joined, report
 from tests.control.strange_messages import STRANGE
 
-_Said = tuple[bytes, bytes | None]
+_PeerMessage = tuple[bytes, bytes | None]
 _IDS = st.lists(st.integers(1, 4), min_size=1, max_size=3)
 _RISING = st.sets(st.integers(1, 4), min_size=1).map(sorted)
 _SEQ, _EPOCHS, _FEW = st.integers(1, 30), st.integers(4, 6), st.integers(0, 3)
@@ -28,7 +28,7 @@ _FRAMES: st.SearchStrategy[bytes] = st.one_of(
         st.builds(joined, _RISING, _SEQ, _FEW, _FEW),
     ).map(encode),
 )
-_SAID: st.SearchStrategy[_Said] = st.one_of(
+_MESSAGES: st.SearchStrategy[_PeerMessage] = st.one_of(
     st.sampled_from([(frame, payload) for _, _, frame, payload in STRANGE if len(frame + (payload or b"")) < 10_000]),
     _FRAMES.map(lambda frame: (frame, None)),
     st.builds(batch, _RISING, _SEQ, _EPOCHS, batches=st.integers(1, 2)),
@@ -36,8 +36,8 @@ _SAID: st.SearchStrategy[_Said] = st.one_of(
 
 
 @settings(max_examples=30)
-@given(st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c"]), _SAID), max_size=40))
-def test_any_messages_in_any_order(script: list[tuple[bytes, _Said]]) -> None:
+@given(st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c"]), _MESSAGES), max_size=40))
+def test_any_messages_in_any_order(script: list[tuple[bytes, _PeerMessage]]) -> None:
     roster = Roster()
     roster.expect("g", [1, 2, 3])
     roster.begin(EPOCH - 1)

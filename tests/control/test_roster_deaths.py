@@ -11,7 +11,7 @@ from tests.control.rosters import child_exit, hello, joined, state
 
 
 def moved(roster: Roster, client: int, pid: int) -> None:
-    """The client has gone to another group, and is there."""
+    """The client is in another group now."""
     roster.forget([client])
     roster.expect("next", [client])
     roster.receive(b"elsewhere", encode(hello([client], group="next")))
@@ -30,14 +30,14 @@ def test_a_client_that_comes_again_from_a_packed_process_tells_that_all_of_it_is
 def test_a_replacement_takes_over(roster: Roster) -> None:
     assert roster.receive(b"relay", encode(joined([1], 4, 1, 777)))
     assert roster.incarnation(1) == 1
-    # Its predecessor is dead, even if nobody ever says so; told afterwards, that does not touch it.
+    # Its predecessor is dead, even without a message; a later message about that does not concern the successor.
     assert roster.take_exits() == [ProcessExit([1], 101, None, replaced=True, present=True)]
     for seq in (5, 6):
         roster.receive(b"relay", child_exit([1], seq, 101))
     assert 1 in roster.present()
     # How it came about is news, once.
     assert roster.take_exits() == [ProcessExit([1], 101, -9, replaced=True, present=False)]
-    # Nobody comes back from the dead.
+    # An ended process does not return.
     roster.receive(b"relay", encode(joined([1], 7)))
     assert roster.refused == {"duplicate_hello": 1}
     assert roster.incarnation(1) == 1
@@ -59,7 +59,7 @@ def test_a_death_removes_the_client(roster: Roster) -> None:
     assert roster.incarnation(1) == 3
     with pytest.raises(KeyError):
         roster.hello(1)
-    # What was told of it once more had been on its way.
+    # A repeated message had been on its way.
     roster.receive(b"relay", encode(joined([1], 5)))
     assert roster.refused == {"duplicate_hello": 1}
     assert roster.present() == BitMap([2, 3, 7])
@@ -70,7 +70,7 @@ def test_the_end_of_a_dismissed_client_is_no_news(roster: Roster) -> None:
     roster.receive(b"relay", child_exit([1], 4, 101, 0, replaced=False))
     assert roster.take_exits() == []
     assert not roster.refused
-    # Of one that ended by itself it is.
+    # For one that ended by itself it is.
     roster.receive(b"relay", child_exit([2, 3], 5, 102, 0, replaced=False))
     assert roster.take_exits() == [ProcessExit([2, 3], 102, 0, replaced=False, present=True)]
 
@@ -100,7 +100,7 @@ def test_a_group_does_not_speak_for_a_client_that_another_group_has_by_now(roste
     assert roster.hello(1).group == "next"
     assert list(roster.identities([1, 2])) == [(b"relay", BitMap([2])), (b"elsewhere", BitMap([1]))]
     assert roster.take_exits() == []
-    # Of the others it does.
+    # For the others it does.
     roster.receive(b"relay", child_exit([2, 3], 5, 102, 4, replaced=False))
     assert roster.take_exits() == [ProcessExit([2, 3], 102, 4, replaced=False, present=True)]
 
@@ -134,7 +134,7 @@ def test_forgetting_clients_forgets_their_relay_with_the_last(roster: Roster) ->
     assert roster.relay("g") is None
     roster.receive(b"new", encode(hello([1])))
     assert roster.refused == {"unexpected_hello": 1}
-    # What it says of its clients' ends is late, and no offence.
+    # Its messages about its clients' ends are late, and allowed.
     before = state(roster)
     for frame in (child_exit([1], 4, 101, 0, replaced=False), encode(joined([1], 5)), b"nonsense"):
         assert roster.receive(b"relay", frame) is None

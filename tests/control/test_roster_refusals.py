@@ -31,7 +31,7 @@ def test_another_process_of_the_same_incarnation_is_not_believed(roster: Roster,
     assert roster.refused == {"duplicate_hello": 1}
     assert answer is not None
     assert not answer.dismissed
-    # (In the packed case process 102 says once more that it has 2.)
+    # (In the packed case process 102 repeats that it has 2.)
     assert (answer.welcome or BitMap()) <= BitMap([2])
     assert state(roster) == before
 
@@ -58,7 +58,7 @@ def test_who_has_joined_is_welcomed_as_often_as_it_is_told(roster: Roster) -> No
 def test_a_publishers_report_counts_once(roster: Roster) -> None:
     roster.receive(b"pub", encode(report([7], 3)))
     before = state(roster)
-    # Told to report again it says the same, which is no offence.
+    # After another request it reports the same, which is allowed.
     roster.receive(b"pub", encode(report([7], 4)))
     assert not roster.refused
     roster.receive(b"pub", encode(report([7], 5, golden=FROM_CLIENT["report-publisher-kafka"])))

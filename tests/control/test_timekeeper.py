@@ -122,11 +122,11 @@ def test_a_relay_that_was_not_asked_goes_unnoticed() -> None:
 def test_a_relay_that_answers_nothing_is_asked_last() -> None:
     keeper = keeper_with(b"a", b"b")
     now_ns = NOW
-    asked = []
+    requests = []
     for _ in range(9):
-        asked += [identity for identity, _ in keeper.due(now_ns)]
+        requests += [identity for identity, _ in keeper.due(now_ns)]
         now_ns = keeper.next_due_ns(now_ns)
-    assert asked == [b"a"] * 8 + [b"b"]
+    assert requests == [b"a"] * 8 + [b"b"]
     assert keeper.bursts(HOST) == 0
 
 

@@ -71,11 +71,11 @@ def test_the_whole_milliseconds_of_a_wait(timeout_s: float, milliseconds: int) -
 
 
 def test_a_wait_without_end_is_one_poll() -> None:
-    asked: list[int] = []
+    requests: list[int] = []
 
     def poll(milliseconds: int) -> int:
-        asked.append(milliseconds)
+        requests.append(milliseconds)
         return 1
 
     wait_for(poll, math.inf)
-    assert asked == [-1]
+    assert requests == [-1]

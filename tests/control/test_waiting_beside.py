@@ -29,7 +29,7 @@ class Ends:
         self.relay.send_multipart([self.name, encode(Ping(ids=[1], time_ns=time_ns))])
 
     def wait(self) -> bool:
-        return self.client.wait_beside(self.data, SOON_S)
+        return self.client.wait_with(self.data, SOON_S)
 
     def drained(self) -> bool:
         try:

@@ -17,7 +17,7 @@ from hydra.options.plugin_commands import add_flags
 def for_a_test(spec: EngineSpec) -> Iterator[None]:
     """Within, commands that are run in this process may get the engine's flags, and its words in the help.
 
-    Those that were run before have a help already, without its words: they make theirs anew.
+    Those that were run before have a help already, without its words: their help is made again.
     """
     others = f"{', or '.join(each.masters for each in plugins.engines().values() if each is not spec)}."
     touched: list[click.Command] = []

@@ -55,7 +55,7 @@ def installed(package: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     plugins.engines.cache_clear()
 
 
-def said_by(*words: str) -> str:
+def output_of(*words: str) -> str:
     """What a command of Hydra's prints, run in this process."""
     return CliRunner().invoke(cli, words).output
 
@@ -79,23 +79,23 @@ def test_a_run_on_it_has_its_settings_and_its_flag(package: Path, cluster: Path,
 
 @pytest.mark.tier("test")
 def test_its_command_and_its_agents_are_hydras(package: Path, cluster: Path) -> None:
-    said = hydra("toy-settings", "--config", cluster, PYTHONPATH=str(package), TOY_PASSWORD="geheim").stdout
-    assert said == "ToySettings(mark='file', most=9, room='nursery')\n"
-    listed = said_by("agents", "--json", "--master", "toy://agent-pub", "--config", str(cluster))
+    output = hydra("toy-settings", "--config", cluster, PYTHONPATH=str(package), TOY_PASSWORD="geheim").stdout
+    assert output == "ToySettings(mark='file', most=9, room='nursery')\n"
+    listed = output_of("agents", "--json", "--master", "toy://agent-pub", "--config", str(cluster))
     assert [row["agent"] for row in json.loads(listed)] == ["agent-sub-1", "agent-sub-2", "agent-sub-3"]
     assert "toy://ANYTHING" in hydra("agents", "--help", PYTHONPATH=str(package)).stdout
 
 
 @pytest.mark.tier("test")
 def test_its_secret_is_hidden_in_its_errors(package: Path, tmp_path: Path) -> None:
-    asked = ("zmqfixed", "--clients", 2, "--master", "toy://closed", "--out", tmp_path / "run")
-    failed = hydra(*asked, expect=1, PYTHONPATH=str(package), TOY_PASSWORD="geheim")
+    requests = ("zmqfixed", "--clients", 2, "--master", "toy://closed", "--out", tmp_path / "run")
+    failed = hydra(*requests, expect=1, PYTHONPATH=str(package), TOY_PASSWORD="geheim")
     assert failed.stderr == "hydra: the toy is closed to ***; open it\n"
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(
-    ("written", "says"),
+    ("written", "expected"),
     [
         ("marc = 'x'", "toy.marc: unknown key; did you mean mark?"),
         ("most = 'x'", "toy.most: must be a valid integer, not 'x'"),
@@ -103,12 +103,12 @@ def test_its_secret_is_hidden_in_its_errors(package: Path, tmp_path: Path) -> No
         ("password = 42", "toy.password: must be a valid string; write the value in quotes"),
     ],
 )
-def test_a_mistake_in_its_table_is_refused_whichever_engine_runs(cluster: Path, written: str, says: str) -> None:
+def test_a_mistake_in_its_table_is_refused_whichever_engine_runs(cluster: Path, written: str, expected: str) -> None:
     cluster.write_text(cluster.read_text().partition("[toy]")[0] + f"[toy]\n{written}\n")
     for master in ("toy", "local"):
         with pytest.raises(ConfigError) as refusal:
             choose(master, cluster)
-        assert str(refusal.value) == f"{cluster}: {says}"
+        assert str(refusal.value) == f"{cluster}: {expected}"
 
 
 def test_flags_go_before_the_environment_and_that_before_the_file(
@@ -149,7 +149,7 @@ Obeyed = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def obeyed(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Obeyed:
-    """Runs a whole command in this process; gives its exit code and what it said."""
+    """Runs a whole command in this process; gives its exit code and its output."""
     monkeypatch.setattr("hydra.cli.main.interrupt_on_the_first", lambda: None)
 
     def run(*words: str) -> tuple[int, str, str]:
@@ -184,13 +184,13 @@ SMALL = ("--clients", 2, "--rate", 100, "--duration", 0.5, "--set", "warmup_s=0"
 
 @pytest.mark.tier("test")
 def test_a_command_that_was_sent_elsewhere_is_carried_out_there(package: Path, cluster: Path, tmp_path: Path) -> None:
-    run, trace, mine = tmp_path / "run", tmp_path / "trace.csv", tmp_path / "mine.toml"
+    run, trace, own = tmp_path / "run", tmp_path / "trace.csv", tmp_path / "mine.toml"
     trace.write_text("0,100\n1,100\n")
-    mine.write_text(
+    own.write_text(
         'system = "zmq"\nclient = "pyzmq"\ntable = "fixed"\nsweep = {clients = [2], duration_s = 0.5}\n'
         f'load = {{shape = "recorded", file = "{trace}"}}\nsettings.rate = 100\nwarmup_s = 0\n'
     )
-    words = ("run", mine, "--config", cluster, "--master", "toy://sent", "--mark", "flag", "--out", run)
+    words = ("run", own, "--config", cluster, "--master", "toy://sent", "--mark", "flag", "--out", run)
     done = hydra(*words, "--fail-if", "total_tx > 0", expect=3, PYTHONPATH=str(package))
     (row,) = table(run)
     assert_all_arrived(row, 50)
@@ -222,7 +222,7 @@ def test_so_is_every_kind_of_command(
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "expected"),
     [
         ((*RUN, "--rate", "-5"), "--rate"),
         ((*RUN, "--fail-if", "nonsense > 1"), "nonsense"),
@@ -234,13 +234,13 @@ def test_so_is_every_kind_of_command(
     ],
 )
 def test_what_cannot_be_is_refused_before_it_is_asked(
-    obeyed: Obeyed, tmp_path: Path, words: Sequence[str], says: str
+    obeyed: Obeyed, tmp_path: Path, words: Sequence[str], expected: str
 ) -> None:
     (tmp_path / "run.db").touch()
     words = [word.format(here=tmp_path) for word in words]
-    code, said, refused = obeyed(*words, "--master", "toy://elsewhere")
-    assert (code, said) == (2, "")
-    assert says.format(here=tmp_path) in refused
+    code, text, refused = obeyed(*words, "--master", "toy://elsewhere")
+    assert (code, text) == (2, "")
+    assert expected.format(here=tmp_path) in refused
 
 
 def test_its_secret_is_hidden_where_it_cannot_run_a_command_elsewhere(
@@ -251,18 +251,18 @@ def test_its_secret_is_hidden_where_it_cannot_run_a_command_elsewhere(
 
 
 def test_what_runs_have_left_on_it_is_listed_and_ended() -> None:
-    assert said_by("ps", "--master", "toy://untidy", "--room", "attic").split()[-3:] == ["old", "2", "attic"]
-    as_json = said_by("ps", "--engine", "toy://untidy", "--json")
+    assert output_of("ps", "--master", "toy://untidy", "--room", "attic").split()[-3:] == ["old", "2", "attic"]
+    as_json = output_of("ps", "--engine", "toy://untidy", "--json")
     assert json.loads(as_json) == [{"run": "old", "groups": 2, "room": "nursery"}]
     tidy = CliRunner().invoke(cli, ["ps", "--master", "toy"])
     none = "the cluster of --master toy knows no run of Hydra's; --room names another part of the cluster\n"
     assert (tidy.exit_code, tidy.output) == (0, none)
-    ended = said_by("kill", "old", "--master", "toy://untidy", "--room", "attic")
+    ended = output_of("kill", "old", "--master", "toy://untidy", "--room", "attic")
     assert ended == "ended group 1 in attic\nended group 2 in attic\n"
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "expected"),
     [
         (["kill", "old", "--master", "toy"], "no run 'old'; hydra ps --master toy lists them"),
         (["ps", "--master", "local"], "runs on --master local leave nothing behind, .* name .*, or toy://ANYTHING;"),
@@ -270,10 +270,10 @@ def test_what_runs_have_left_on_it_is_listed_and_ended() -> None:
         (["ps", "--master", "host:5050", "--room", "x"], "--room is for another --master: toy://ANYTHING"),
     ],
 )
-def test_what_is_not_left_is_not_ended(words: list[str], says: str) -> None:
+def test_what_is_not_left_is_not_ended(words: list[str], expected: str) -> None:
     done = CliRunner().invoke(cli, words)
     assert isinstance(done.exception, UsageError)
-    assert re.search(says, str(done.exception))
+    assert re.search(expected, str(done.exception))
 
 
 @pytest.fixture
@@ -307,17 +307,17 @@ def test_an_engine_that_brings_a_command_twice_is_refused(with_engines: Callable
 
 
 @pytest.mark.parametrize(
-    ("flag", "says"),
+    ("flag", "expected"),
     [
         (["--resume"], "adds the flag --resume of hydra run, which exists already"),
         (["--other", "out"], "adds the flag --other of hydra run, which exists"),
     ],
 )
 def test_an_engine_that_takes_a_flag_twice_is_refused(
-    with_engines: Callable[..., None], flag: list[str], says: str
+    with_engines: Callable[..., None], flag: list[str], expected: str
 ) -> None:
     with_engines(toy=toy_engine.SPEC, other=replace(toy_engine.SPEC, flags=(click.Option(flag),)))
-    with pytest.raises(ConfigError, match=says):
+    with pytest.raises(ConfigError, match=expected):
         names(click.Command("run", params=options("--master", "--set", "--resume", "--out")))
 
 
@@ -359,7 +359,7 @@ def test_a_command_has_those_of_its_flags_that_make_sense_there_once(
 )
 def test_hydras_commands_have_its_flags(commands: str, added: set[str]) -> None:
     for command in commands.split():
-        text = said_by(command, "--help")
+        text = output_of(command, "--help")
         assert {name for name in ("room", "mark", "most") if f"--{name} " in text} == added, command
 
 

@@ -1,4 +1,4 @@
-"""An engine of somebody else's, as small as one can be: it notes what it launches, and lets the embedded one do it."""
+"""An engine of another package, as small as possible: it notes what it launches, and uses the embedded one."""
 
 from __future__ import annotations
 
@@ -88,16 +88,16 @@ def relocate(relocation: Relocation) -> int | None:
 
 def _carried_out(relocation: Relocation) -> int:
     """In another folder, with all that the command needs."""
-    there = relocation.out.with_name("there")
-    order, files = relocation.shipment("toy://there", str(there / "files"))
+    present = relocation.out.with_name("there")
+    order, files = relocation.shipment("toy://there", str(present / "files"))
     for path, copy in files.items():
         Path(copy).parent.mkdir(parents=True)
         shutil.move(path, copy)
-    there.mkdir(exist_ok=True)
-    (there / "order").write_bytes(order)
-    words = [sys.executable, "-m", CARRIED_OUT, str(there / "order"), str(relocation.out)]
+    present.mkdir(exist_ok=True)
+    (present / "order").write_bytes(order)
+    words = [sys.executable, "-m", CARRIED_OUT, str(present / "order"), str(relocation.out)]
     more = {"HYDRA_TYPED": json.dumps(list(relocation.arguments)), "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.run(words, cwd=there, env={**os.environ, **more}, check=False).returncode
+    return subprocess.run(words, cwd=present, env={**os.environ, **more}, check=False).returncode
 
 
 @click.command("toy-settings")

@@ -1,4 +1,4 @@
-"""What every event and every warning says, and what is known of stored ones by their kind."""
+"""The texts of all events and warnings, and what is known of stored ones by their kind."""
 
 from __future__ import annotations
 
@@ -384,7 +384,7 @@ def test_the_names_that_databases_and_programs_know_stay_when_a_class_gets_anoth
     )
     assert {warning.kind for warning in OF_ROWS | defined(warnings, searches, held)} == set(OF_PROGRAMS.split())
     assert {kind for kind in Event.kinds.values() if issubclass(kind, RowWarning)} == {RowWarning, *OF_ROWS}
-    # Every one that a report shows says what it is.
+    # Every one that a report shows has its label.
     categories = {Event.kinds[event.category] for event in defined(run_events, run_events, run_events, warnings)}
     assert [e.kind for e in categories if e.level != Level.ROUTINE and e.summary == Event.summary] == []
 

@@ -29,7 +29,7 @@ COLUMNS = {column.name: column for column in search_columns(SearchSpec())}
 
 @pytest.fixture
 def mute(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Takes the texts out of all that says something."""
+    """Removes the texts of all events and warnings."""
 
     def take() -> None:
         for kind in Event.kinds.values():
@@ -62,7 +62,7 @@ def grid(reason: str) -> list[Row]:
 
 
 def searched() -> list[Row]:
-    """Every way in which a search cannot tell, and several of them in one repeated row."""
+    """Every way in which a search has no answer, and several of them in one repeated row."""
     rows: list[Row] = []
     for why in Inconclusive:
         answer = SearchAnswer("unknown", why=why, needed_s=300.0)
@@ -82,8 +82,8 @@ def test_rows_have_the_same_warnings_and_the_same_exit_code(mute: Callable[[], N
     assert after == before
     kinds = [kind for row in before[0][2] for kind, *_ in row]  # type: ignore[attr-defined]  # see above
     assert kinds == ["row_skipped", "row_skipped", "row_failed", "host_shared", "second_try", "host_shared"]
-    told = [each.text for each in merge_equal_warnings([WarnedRow("a", warnings_of(row, FIXED)) for row in grid("x")])]
-    assert {line.partition(";")[0] for line in told} == {"x"}
+    texts = [each.text for each in merge_equal_warnings([WarnedRow("a", warnings_of(row, FIXED)) for row in grid("x")])]
+    assert {line.partition(";")[0] for line in texts} == {"x"}
 
 
 @pytest.mark.parametrize(

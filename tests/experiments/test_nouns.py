@@ -8,7 +8,7 @@ from hydra.cli.experiment_runner import mean_of
 from hydra.config.scenario import load_scenario
 from hydra.measure.column import Column
 from hydra.model import Figure
-from hydra.system import ExperimentOptions, ExperimentPart, PartResult, beside, in_turn, with_published
+from hydra.system import ExperimentOptions, ExperimentPart, PartResult, in_turn, with_published, with_published_columns
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_a_ratio_stands_where_both_figures_are_known(
     published: dict[str, Figure] | None, figures: tuple[Figure, ...]
 ) -> None:
     row = with_published({"rate": 100, "late": 1}, published, ("rate", "late"))
-    names = [column.name for column in beside([Column("rate"), Column("late")])]
+    names = [column.name for column in with_published_columns([Column("rate"), Column("late")])]
     assert tuple(row[name] for name in names) == (100, *figures[:2], 1, *figures[2:])
 
 

@@ -1,4 +1,4 @@
-"""An experiment of two parts on real ZMQ sockets: its folder, its tables, and how it goes on."""
+"""An experiment of two parts on real ZMQ sockets: its folder, its tables, and how it continues."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from unittest.mock import Mock
 import click
 import pytest
 
-from hydra.cli.experiment_command import run_experiment
+from hydra.cli.experiment_execution import run_experiment
 from hydra.config import plugins
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, HydraError, PlacementError, ServerError
 from hydra.measure.column import Column
@@ -25,9 +25,9 @@ from hydra.system import (
     ExperimentPart,
     ExperimentTable,
     PartResult,
-    beside,
     in_turn,
     with_published,
+    with_published_columns,
 )
 from tests.integration.command import table
 
@@ -48,7 +48,11 @@ def views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[Experime
     found = [{"part": each.part.name, RATE.name: row.get(RATE.name)} for each in done for row in each.rows]
     rows = [with_published(row, {RATE.name: 200}, (RATE.name,)) for row in found]
     assert all(len(each.subscribers) == len(each.rows) for each in done)
-    return [ExperimentTable("Rates", [Column("part", "text"), *beside([RATE])], rows, [f"scale {order.scale:g}"])]
+    return [
+        ExperimentTable(
+            "Rates", [Column("part", "text"), *with_published_columns([RATE])], rows, [f"scale {order.scale:g}"]
+        )
+    ]
 
 
 ABOUT: dict[str, Any] = {"name": "two-rates", "title": "two rates", "source": "nobody, 2026", "takes_s": 5}
@@ -120,7 +124,7 @@ def test_what_stops_a_part_is_told(
 
 
 @pytest.mark.parametrize(
-    ("name", "flags", "says"),
+    ("name", "flags", "expected"),
     [
         ("two-rate", {}, "did you mean two-rates"),
         ("", {}, "no experiment is named; name one of two-rates, with-a-goal"),
@@ -131,24 +135,24 @@ def test_what_stops_a_part_is_told(
     ],
 )
 def test_bad_input_gets_one_line_and_starts_nothing(
-    monkeypatch: pytest.MonkeyPatch, name: str, flags: dict[str, Any], says: str
+    monkeypatch: pytest.MonkeyPatch, name: str, flags: dict[str, Any], expected: str
 ) -> None:
     monkeypatch.setattr(launcher, "launch", lambda *_: pytest.fail("something was started"))
-    with pytest.raises(HydraError, match=says):
+    with pytest.raises(HydraError, match=expected):
         run_experiment("zmq", name, {}, FLAGS | flags)
 
 
 @pytest.mark.parametrize(
-    ("name", "flags", "says"),
+    ("name", "flags", "expected"),
     [
         ("two-rates", {"scale": 0.5}, "scale was 0.02 and is now 0.5"),
         ("with-a-goal", {}, "experiment was 'two-rates' and is now 'with-a-goal'"),
     ],
 )
-def test_an_experiment_goes_on_as_it_was_begun(tmp_path: Path, name: str, flags: dict[str, Any], says: str) -> None:
+def test_an_experiment_goes_on_as_it_was_begun(tmp_path: Path, name: str, flags: dict[str, Any], expected: str) -> None:
     record = folders.ExperimentRecord("two-rates", "two rates", "nobody", 0.02, {}, {}, "hydra", "now")
     folders.write_record(tmp_path, record)
-    with pytest.raises(HydraError, match=says):
+    with pytest.raises(HydraError, match=expected):
         run_experiment("zmq", name, {}, FLAGS | {"resume": tmp_path} | flags)
 
 

@@ -1,4 +1,4 @@
-"""The Python ZMQ client with planted faults, told in FAULTY as ``{"client": [how each of its processes begins]}``.
+"""The Python ZMQ client with planted faults, which FAULTY has as ``{"client": [how each of its processes begins]}``.
 
 ``stop``: it stops itself before it dials in; ``strand``: it exits with 4; ``ok``, and whatever follows the list: it is
 the real client. On SIGUSR1 every client exits with 4. The folder FAULTY_LOG counts a client's processes.

@@ -1,4 +1,4 @@
-"""Clients that do not dial in, or are stranded: they are replaced, each of their ends is told, and not without end."""
+"""Clients that do not connect, or lose the controller: they are replaced, not endlessly, and each end is reported."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hydra.run.deployment import Deployment
 from hydra.wire.protocol_constants import EXIT_STRANDED
 from tests.faults.faulty import FaultyZmq, cluster, pid, scenario
 from tests.run.contexts import context
-from tests.suite.waiting import PATIENCE, SOON_S
+from tests.suite.waiting import SOON_S, TIME_FACTOR
 
 pytestmark = pytest.mark.tier("test")
 
@@ -79,7 +79,7 @@ def staged(tmp_path: Path) -> Iterator[Callable[..., Stage]]:
     with ExitStack() as stack:
 
         def make(faults: Mapping[int, Sequence[str]] | None = None, ready_s: float = 20.0, respawns: int = 3) -> Stage:
-            return stack.enter_context(closing(Stage(tmp_path, faults or {}, ready_s * PATIENCE, respawns)))
+            return stack.enter_context(closing(Stage(tmp_path, faults or {}, ready_s * TIME_FACTOR, respawns)))
 
         yield make
 
@@ -121,7 +121,7 @@ def test_a_client_that_can_never_dial_in_ends_the_run_and_is_not_tried_again(
         ClusterError, match="subscriber 1 was lost 4 times, last: the process did not connect to the controller"
     ):
         stage.deployment.scale(1)
-    # The fourth time nobody is started anew. The processes are no witness: one may write its first line much later, or
+    # After the fourth time none is started. The processes are no witness: one may write its first line much later, or
     # be killed before it does.
     assert len(stage.events_of(Evicted)) + len(stage.events_of(GroupRelaunched)) == 3
     started = tmp_path / "log" / "1"
@@ -130,7 +130,7 @@ def test_a_client_that_can_never_dial_in_ends_the_run_and_is_not_tried_again(
 
 @pytest.mark.tier("all")
 def test_a_client_that_its_group_does_not_replace_is_launched_in_another(staged: Callable[..., Stage]) -> None:
-    """Whatever became of the words between: a group whose parent hangs hears nothing and tells nothing."""
+    """Whatever became of the words between: a group whose parent hangs receives and sends nothing."""
     stage = staged(ready_s=16)
     roster = stage.controller.roster
     stage.deployment.scale(6)

@@ -1,4 +1,4 @@
-"""What a run makes of clients that fail: rows healed or tried again, an exit code and a reason that say so."""
+"""What a run makes of clients that fail: rows healed or tried again, an exit code and a reason for that."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ from hydra.system import Waiting
 from tests.faults.faulty import FaultyZmq, cluster, pid, scenario
 from tests.integration.command import hydra, steps, table
 from tests.jupyter.runs import make
-from tests.suite.waiting import PATIENCE
+from tests.suite.waiting import TIME_FACTOR
 
-SMALL = {"sweep.clients": [3], "drain_max_s": 0.5, "ready_timeout_s": 20 * PATIENCE}
+SMALL = {"sweep.clients": [3], "drain_max_s": 0.5, "ready_timeout_s": 20 * TIME_FACTOR}
 LATER = pytest.mark.tier("all")
 
 
@@ -54,7 +54,7 @@ pytestmark = pytest.mark.tier("test")
 @pytest.fixture(autouse=True)
 def _reports_are_late_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some never come."""
-    monkeypatch.setattr(report_collection, "_REPORT_MARGIN_S", 2.0 * PATIENCE)
+    monkeypatch.setattr(report_collection, "_REPORT_MARGIN_S", 2.0 * TIME_FACTOR)
 
 
 class _HookedStore(RunStore):
@@ -75,7 +75,7 @@ class Ran:
     rows: list[Row]
     statuses: list[str]
     events: list[StoredEvent]
-    said: str = field(repr=False)
+    output: str = field(repr=False)
 
 
 def ran(
@@ -146,7 +146,7 @@ def broken_run(
 
 
 class _RemovedEngine(LocalEngine):
-    """Of a cluster from which somebody has removed the run."""
+    """On a cluster from which another process has removed the run."""
 
     def confirm(self, wait: Waiting) -> None:
         raise ClusterError("the run was removed", "begin again with --resume")
@@ -194,16 +194,16 @@ def suspend(client: int, which: slice, seconds: float) -> Callable[[Path], objec
 
 @LATER
 @pytest.mark.parametrize(
-    ("fault", "at", "told"),
+    ("fault", "at", "reported"),
     [(hit(2, signal.SIGSTOP), WindowOpened, Evicted), (end_group_of(2), PhasesTimed, GroupExit)],
     ids=["silent in the warm-up", "lost after the warm-up"],
 )
 def test_whoever_is_lost_before_the_step_is_there_again_when_it_begins(
-    tmp_path: Path, fault: Callable[[Path], object], at: type[Event], told: type[Event]
+    tmp_path: Path, fault: Callable[[Path], object], at: type[Event], reported: type[Event]
 ) -> None:
     done = ran(tmp_path, scenario(**SMALL, warmup_s=0.3), fault, at)
     (row,) = done.rows
-    assert any(event.kind == told.kind for event in done.events)
+    assert any(event.kind == reported.kind for event in done.events)
     assert (row["status"], row["failed_clients"], row["client_loss_pct"]) == ("ok", 0, 0)
     assert (done.code, done.statuses) == (EXIT_GOOD, ["ok"])
 
@@ -228,12 +228,12 @@ def test_the_next_repeat_of_a_row_is_no_further_try(
         taking.StepSequence, "take", lambda _, plan: StepResult(next(epochs), plan, "failed", reason="there is no air")
     )
     done = ran(tmp_path, scenario(**SMALL, **{"sweep.repeat": repeat}), lambda _: None, WindowOpened, times=0)
-    told = [line.split(": ") for line in done.said.splitlines() if "FAILED" in line]
+    messages = [line.split(": ") for line in done.output.splitlines() if "FAILED" in line]
     expected = []
     for number in range(1, repeat + 1):
         step = f"step {number} of {repeat}"
         expected += [(step, "FAILED, is measured again"), (f"{step}, try 2", "FAILED")]
-    assert [(line[1], line[3]) for line in told] == expected
+    assert [(line[1], line[3]) for line in messages] == expected
 
 
 @LATER
@@ -272,7 +272,7 @@ def test_who_fails_in_a_step_by_itself_counts_there_alone_and_in_the_exit_code(
     assert (second["status"], second["failed_clients"], second["client_loss_pct"]) == ("ok", 0, 0)
     assert any((event.kind, event.epoch) == (noted.kind, 1) for event in done.events)
     assert done.code == EXIT_INCOMPLETE
-    (line,) = (line for line in done.said.splitlines() if "by themselves" in line)
+    (line,) = (line for line in done.output.splitlines() if "by themselves" in line)
     assert line.startswith("warning: ")
     # How they died follows in brackets.
     assert re.search(rf": row 1 \(6 subscribers\): {what}( \(.+\))?$", line)

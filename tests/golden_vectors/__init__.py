@@ -1,7 +1,7 @@
 """Makes the folders of ``KINDS`` in tests/golden: what goes in and must come out.
 
 Every client is held to them. The answers come from plain models (fractions, lists and sets of numbers) that know
-nothing of how Python's or C++'s code does it. ``python -m tests.golden_vectors`` writes the files anew.
+nothing of how Python's or C++'s code does it. ``python -m tests.golden_vectors`` writes the files again.
 """
 
 from __future__ import annotations

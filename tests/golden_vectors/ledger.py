@@ -42,16 +42,16 @@ def ledger(
     are extra, and the order counts within each key of a topic; ``hot`` are the messages of the tenth of topics with
     most traffic.
     """
-    told = TRAFFIC | (traffic or {})
-    its_topics = set(shuffled(told["seed"], client, told["topics"], told["topics_per_client"]))
+    reported = TRAFFIC | (traffic or {})
+    its_topics = set(shuffled(reported["seed"], client, reported["topics"], reported["topics_per_client"]))
 
     def topic(publisher: int, n: int) -> int:
-        return chosen(draw(base(told["seed"], publisher, 1), n), told["topics"], told["topic_table"])
+        return chosen(draw(base(reported["seed"], publisher, 1), n), reported["topics"], reported["topic_table"])
 
     def key(publisher: int, n: int) -> tuple[int, int]:
-        if not told["keys"]:
+        if not reported["keys"]:
             return 0, 0
-        its = chosen(draw(base(told["seed"], publisher, 2), n), told["keys"], told["key_table"])
+        its = chosen(draw(base(reported["seed"], publisher, 2), n), reported["keys"], reported["key_table"])
         return topic(publisher, n), its
 
     arrived: dict[int, list[int]] = {p: [] for p in publishers}
@@ -88,14 +88,14 @@ def ledger(
         own = [n for n in range(count) if topic(publisher, n) in its_topics]
         expected = set(own) - {n for a, b in holes for n in range(a, b + 1)}
         missing = expected - seen
-        hot = {n for n in expected if topic(publisher, n) < -(-told["topics"] // 10)}
+        hot = {n for n in expected if topic(publisher, n) < -(-reported["topics"] // 10)}
         hot_expected += len(hot)
         hot_missing += len(hot - seen)
         behind = max(came, default=-1) + 1
         # Where what is missing before the last arrival and after it touch, they are two ranges all the same; a hole in
         # what is expected keeps them apart as well.
         gaps = ranges(missing, apart_at=behind)
-        if its_topics != set(range(told["topics"])):
+        if its_topics != set(range(reported["topics"])):
             place = {n: i for i, n in enumerate(own)}
             gaps = [[own[a], own[b]] for a, b in ranges(place[n] for n in missing)]
         bits = bitmap(seen) if member and max(seen, default=0) < 8 * MOST_CHARACTERS else ""
@@ -106,7 +106,7 @@ def ledger(
         known: set[int] = set()
         for n in came:
             latest = highest.get(key(publisher, n), -1)
-            reordered += (bool(told["keys"]) or n not in known) and n < latest
+            reordered += (bool(reported["keys"]) or n not in known) and n < latest
             known.add(n)
             highest[key(publisher, n)] = max(latest, n)
         ends = ends and max(expected, default=-1) < behind
@@ -133,7 +133,7 @@ def ledger(
     }
     if traffic is None:
         return case
-    return case | {"traffic": told, "client": client, "hot": {"expected": hot_expected, "missing": hot_missing}}
+    return case | {"traffic": reported, "client": client, "hot": {"expected": hot_expected, "missing": hot_missing}}
 
 
 def mixed(seed: int, *, member: bool = False, traffic: Case | None = None, client: int = 0) -> Case:

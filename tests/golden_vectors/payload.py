@@ -39,7 +39,7 @@ def splitmix(seed: int, stream: int) -> Iterator[int]:
 
 
 def record(numbers: Iterator[int], index: int, length: int, traced: int, milliseconds: int) -> tuple[str, int]:
-    """A JSON record with so many random characters, and the milliseconds of its day."""
+    """A JSON record with this many random characters, and the milliseconds of its day."""
     letters = ""
     while len(letters) < traced:
         number = next(numbers)
@@ -64,7 +64,7 @@ def record(numbers: Iterator[int], index: int, length: int, traced: int, millise
 
 
 def payload(kind: str, size: int, smallest: int | None = None, seed: int = 1, share: int = 0, lines: str = "") -> Case:
-    """The first messages without their headers, in hex; and the bytes of so many messages with them."""
+    """The first messages without their headers, in hex; and the bytes of this many messages with them."""
     sizes, numbers = splitmix(seed, 0), splitmix(seed, 1)
     several = smallest is not None and smallest < size
     given = lines.splitlines()

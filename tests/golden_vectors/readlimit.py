@@ -19,18 +19,18 @@ def read_limit(rate: float, looks: Sequence[tuple[int, float]]) -> Case:
     exact = Fraction(rate)
     most = math.floor(exact + max(Fraction(1), exact / 10))
     depth, credit, before_ns = max(Fraction(1), most - exact + Fraction(1, 2)), Fraction(1), 0
-    told, reads = [], []
+    reported, reads = [], []
     for at_ns, part in looks:
         credit = min(credit + exact * (max(at_ns, 0) - before_ns) / SECOND_NS, depth)
         before_ns = max(at_ns, 0)
         allowed = max(math.floor(credit), 0)
         read = math.ceil(allowed * part)
         credit -= read
-        told.append([START_NS + at_ns, allowed, read])
+        reported.append([START_NS + at_ns, allowed, read])
         reads.append((at_ns, read))
     for begin_ns, _ in reads:
         assert sum(read for at_ns, read in reads if begin_ns <= at_ns <= begin_ns + SECOND_NS) <= most
-    return {"rate": rate, "begin_ns": START_NS, "looks": told}
+    return {"rate": rate, "begin_ns": START_NS, "looks": reported}
 
 
 def each(apart_ns: int, count: int, begin_ns: int = 0) -> list[tuple[int, float]]:

@@ -79,14 +79,14 @@ def traffic(
         return low + draw(bases[3], n) // 2**32 * (high - low + 1) // 2**32
 
     messages = [*range(40), *SPARSE[4:]]
-    theirs = [[client, shuffled(seed, client, topics, per_client)] for client in clients]
+    others = [[client, shuffled(seed, client, topics, per_client)] for client in clients]
     ranks: list[list[int]] = []
     own: list[list[int]] = []
     if ranked:
         its = set(shuffled(seed, clients[0], topics, per_client))
-        mine = [n for n in range(RANKED[-1] + 1) if topic(n) in its]
-        ranks = [[n, int(n in set(mine)), sum(m < n for m in mine)] for n in RANKED]
-        own = [[rank, mine[rank]] for rank in (0, 1, 2, len(mine) // 2, len(mine) - 2, len(mine) - 1)]
+        first = [n for n in range(RANKED[-1] + 1) if topic(n) in its]
+        ranks = [[n, int(n in set(first)), sum(m < n for m in first)] for n in RANKED]
+        own = [[rank, first[rank]] for rank in (0, 1, 2, len(first) // 2, len(first) - 2, len(first) - 1)]
     return {
         "seed": seed,
         "publisher": publisher,
@@ -101,7 +101,7 @@ def traffic(
         "messages": [
             [n, topic(n), chosen(draw(bases[1], n), keys, key_table) if keys else -1, size(n)] for n in messages
         ],
-        "clients": theirs,
+        "clients": others,
         "ranks": ranks,
         "own": own,
     }

@@ -1,4 +1,4 @@
-"""Runs that bring their brokers along."""
+"""Runs that start their brokers."""
 
 from __future__ import annotations
 

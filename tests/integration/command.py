@@ -30,7 +30,7 @@ from tests.suite.waiting import LONG_S, SOON_S, wait_until
 T = TypeVar("T")
 Hydra = [sys.executable, "-m", "hydra.cli.main"]
 LIFELINE_S = min(SOON_S, 25.0)
-"""Within this everything below a command has ended that was killed: whoever did not notice by the lifeline would stay
+"""Within this time all processes of a killed command have ended: one that did not notice by the lifeline would stay
 until it has heard nothing for 30 s, or for ever."""
 
 
@@ -51,13 +51,13 @@ def refusal(*arguments: object) -> str:
     with patch.object(launcher, "raise_open_files"):
         done = CliRunner().invoke(cli, [*map(str, arguments)], standalone_mode=False)
     assert isinstance(done.exception, HydraError | click.ClickException), done.output
-    said = done.exception.format_message() if isinstance(done.exception, click.ClickException) else str(done.exception)
-    assert len(said.splitlines()) == 1
-    return said
+    text = done.exception.format_message() if isinstance(done.exception, click.ClickException) else str(done.exception)
+    assert len(text.splitlines()) == 1
+    return text
 
 
 def answer_of(*words: object, out: Path) -> dict[str, Any]:
-    """What it says. A no counts as a yes where only the rate was missed: other tests took the CPU for a moment."""
+    """The answer. A no counts as a yes if only the rate was missed: other tests took the CPU for a moment."""
     done = hydra("slo", *words, "--json", "--quiet", "--out", out, expect=(0, 3))
     found: dict[str, Any] = json.loads(done.stdout)
     assert [o["name"] for o in found["objectives"] if not o["holds"]] in ([], ["rate"])
@@ -72,7 +72,7 @@ def table(run: Path) -> list[dict[str, str]]:
 
 
 UNKNOWN = (0, 3)
-"""Exit codes of a search of few and short steps: it may be that it cannot tell."""
+"""Exit codes of a search of few and short steps: a search may have no answer."""
 
 
 def measured(run: Path, *arguments: object, expect: int | tuple[int, ...] = 0) -> list[dict[str, str]]:
@@ -111,16 +111,16 @@ def assert_clocks_known(run: Path, ahead_s: Mapping[str, int]) -> None:
 
 def steps(run: Path) -> list[tuple[int, str]]:
     """The (epoch, status) of every committed step; empty while there is no run yet."""
-    return _asked(run, "SELECT epoch, status FROM steps ORDER BY epoch")
+    return _query(run, "SELECT epoch, status FROM steps ORDER BY epoch")
 
 
 def events(run: Path, kind: type[Event]) -> list[str]:
-    """What a run's events of a kind say, oldest first; none while there is no run yet."""
-    found = _asked(run, "SELECT detail FROM events WHERE kind = ? ORDER BY id", kind.kind)
+    """A run's events of a kind, oldest first; none while there is no run yet."""
+    found = _query(run, "SELECT detail FROM events WHERE kind = ? ORDER BY id", kind.kind)
     return [detail for (detail,) in found]
 
 
-def _asked(run: Path, query: str, *values: str) -> list[Any]:
+def _query(run: Path, query: str, *values: str) -> list[Any]:
     if not (run / DATABASE).is_file():
         return []
     with contextlib.closing(sqlite3.connect(run / DATABASE, timeout=SOON_S)) as db:
@@ -158,7 +158,7 @@ class Background:
         return found
 
     def named(self, name: str) -> list[psutil.Process]:
-        """Those of the family that run this program."""
+        """The processes of the family that run this program."""
         return self._those(lambda process: process.name() == name)
 
     def clients(self, kind: str) -> list[psutil.Process]:
@@ -203,7 +203,7 @@ class Background:
                 words = " ".join(process.cmdline())[:120]
                 found.append(f"  {process.pid} {process.status()} {used.user + used.system:.1f} s of CPU: {words}")
         run = self._run or self._log
-        noted = _asked(run, "SELECT kind, detail FROM events ORDER BY id")
+        noted = _query(run, "SELECT kind, detail FROM events ORDER BY id")
         found += ["events:", *(f"  {kind}: {detail}" for kind, detail in noted[-20:])]
         for log in (self._log, *sorted(run.rglob("stderr")), *sorted(run.rglob("server*.log"))):
             last = log.read_text(errors="replace").splitlines()[-8:]
@@ -242,7 +242,7 @@ def interrupt(run: Path, *arguments: object) -> None:
         assert command.wait() == 130, command.state()
 
 
-def gone(processes: Sequence[psutil.Process]) -> bool:
+def all_ended(processes: Sequence[psutil.Process]) -> bool:
     """Whether all of these have ended."""
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):

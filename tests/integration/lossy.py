@@ -60,8 +60,8 @@ def command(probability: float, seed: int) -> list[str]:
 
 def lost(output: str) -> int:
     """How many messages of its control channel a command lost, by the last line of its output."""
-    said = re.findall(r"^lost (\d+) of \d+ messages$", output, re.MULTILINE)
-    return int(said[-1])
+    text = re.findall(r"^lost (\d+) of \d+ messages$", output, re.MULTILINE)
+    return int(text[-1])
 
 
 def main() -> None:

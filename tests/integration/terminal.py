@@ -23,7 +23,7 @@ _LOCAL: Final = 3
 
 
 class Terminal:
-    """A command that has a terminal of so many columns and rows.
+    """A command that has a terminal of this many columns and rows.
 
     Attributes:
         raw: what it has printed so far.
@@ -62,7 +62,7 @@ class Terminal:
         return self.modes() == self._before and self.raw.rfind("\x1b[?25h") >= self.raw.rfind("\x1b[?25l")
 
     def wait_for(self, text: str, after: int = 0) -> int:
-        """Reads until the text has been printed behind so many characters of :attr:`text`; where it ends there."""
+        """Reads until the text has been printed behind this many characters of :attr:`text`; where it ends there."""
         self._until(lambda: self.text.find(text, after) >= 0, repr(text))
         return self.text.find(text, after) + len(text)
 
@@ -84,7 +84,7 @@ class Terminal:
         self._read()
 
     def close(self) -> None:
-        """Ends it, if it goes on."""
+        """Ends it, if it continues."""
         self._process.kill()
         self._process.wait()
         os.close(self._end)

@@ -1,4 +1,4 @@
-"""Brokers that a run brings along, one or several: what they carry, and what becomes of a run when one dies."""
+"""Brokers that a run starts, one or several: what they carry, and the run's end when one dies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hydra.events.run_events import ClientsConnected, Launched, ServerKilled, Se
 from hydra.jupyter import report
 from hydra.store.database import RunStore
 from tests.integration.brokers import COMMON, FIXED, nothing_is_left_of
-from tests.integration.command import assert_all_arrived, background, events, gone, measured, refusal, steps, table
+from tests.integration.command import all_ended, assert_all_arrived, background, events, measured, refusal, steps, table
 from tests.suite.waiting import LONG_S, wait_until
 
 pytestmark = pytest.mark.tier("all")
@@ -57,7 +57,7 @@ def test_a_killed_broker_fails_its_step_and_fresh_ones_carry_the_row(
     assert {(row["status"], row["failed_clients"], float(row["client_loss_pct"])) for row in rows} == {("ok", "0", 0)}
     assert len(rows) == 2
     assert sum(text.startswith("servers") for text in events(run, Launched)) == (4 if brokers > 1 else 0)
-    assert gone(first)
+    assert all_ended(first)
     assert nothing_is_left_of(run)
 
 
@@ -72,7 +72,7 @@ def test_a_broker_that_the_scenario_kills_fails_nothing_and_loses_nothing(run: P
         assert command.wait() == 0, command.output()
     (row,) = table(run)
     assert [how for _, how in steps(run)] == ["ok"]
-    # The warm-up kills nobody.
+    # The warm-up kills no broker.
     (killed,) = events(run, ServerKilled)
     assert float(killed.rpartition("SIGKILL ")[2].split()[0]) >= 3
     assert (row["status"], row["failed_clients"]) == ("ok", "0")
@@ -82,15 +82,15 @@ def test_a_broker_that_the_scenario_kills_fails_nothing_and_loses_nothing(run: P
 
 @pytest.mark.tier("test")
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "text"),
     [
         (("server.count=9", "server.demand.base_mem=40000"), "9 servers"),
         (("server.count=2", 'server.constraints=[["group", "CLUSTER", "huge"]]'), "huge"),
     ],
 )
-def test_brokers_that_cannot_be_are_refused(run: Path, settings: tuple[str, str], said: str) -> None:
+def test_brokers_that_cannot_be_are_refused(run: Path, settings: tuple[str, str], text: str) -> None:
     replaced = [word for setting in settings for word in ("--set", setting)]
-    assert said in refusal("kafka-fixed", *replaced, "--clients", 2, "--out", run)
+    assert text in refusal("kafka-fixed", *replaced, "--clients", 2, "--out", run)
     assert not (run / "run.db").exists()
 
 
@@ -134,10 +134,10 @@ def test_each_point_has_its_own_clients_and_every_message_is_in_the_log(tmp_path
     with RunStore.open(run) as store:
         epochs = [result.epoch for result in store.results()]
         took_part = [[(c["client"], c["role"]) for c in store.clients(epoch)] for epoch in epochs]
-        told = [store.servers(epoch) for epoch in epochs]
+        messages = [store.servers(epoch) for epoch in epochs]
     # Subscribers have the ids behind those of the greatest number of publishers.
     assert took_part == [[(0, "publisher"), (1, "publisher")], [(0, "publisher"), (2, "subscriber")]]
-    for servers in told:
+    for servers in messages:
         assert servers.keys() == {"broker 1", "broker 2"}
         # The one that leads takes it from the publishers, the other one from it.
         for figure in ("messages_per_s", "in_bytes_per_s", "replication_in_bytes_per_s"):

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.tier("test")
 everything = pytest.mark.tier("all")
 
 COLUMNS = ["clients", "avg_tx_rate_pps", "avg_rx_rate_pps", "client_loss_pct", "failed_clients", "total_tx", "total_rx"]
-MINE = """
+OWN_SCENARIO = """
 system = "zmq"
 client = "pyzmq"
 table = "fixed"
@@ -45,7 +45,7 @@ def test_zmqfixed_gives_a_row_for_each_client_count_with_the_published_columns(r
         assert row["rate_held"] in ("True", "False")
     assert "Tx rate (msg/s)" in done.stdout
     assert (run / "table.md").read_text() in done.stdout
-    # The library that the clients use, as they say themselves.
+    # The library that the clients report.
     assert f"128 B · pyzmq (libzmq {zmq.zmq_version()}, pyzmq {zmq.__version__}," in done.stdout
     with RunStore.open(run) as store:
         assert [client["role"] for client in store.meta("clients")] == ["publisher", "subscriber"]
@@ -69,10 +69,10 @@ def test_a_client_count_that_does_not_fit_is_skipped_with_its_reason_and_a_run_i
     run: Path,
 ) -> None:
     command = ("zmqfixed", "--clients", "2,50000", "--rate", 100, "--duration", 0.2, "--out", run)
-    said = hydra(*command, expect=3).stderr
-    assert "2 rows (2 and 50,000 subscribers), about" in said
-    assert "; 50,000 subscribers do not fit (" in said
-    assert "the largest count that fits is" in said
+    errors = hydra(*command, expect=3).stderr
+    assert "2 rows (2 and 50,000 subscribers), about" in errors
+    assert "; 50,000 subscribers do not fit (" in errors
+    assert "the largest count that fits is" in errors
     small, large = table(run)
     assert (small["status"], large["status"]) == ("ok", "skipped")
     # The machine or the cluster: whichever is short is named with what would be needed.
@@ -100,7 +100,7 @@ def test_zmqrate_fills_all_five_figures_or_says_why_not(run: Path) -> None:
     assert [name.split("_")[0] for name in figures] == ["max", "aggregate", "max", "max", "max"]
     assert all(float(row[name]) > 0 for name in figures[:2])
     for figure, series in zip(figures[2:], ("loss", "slow", "reconnecting"), strict=True):
-        # So few and short steps may tell too little: then there is no figure.
+        # Few, short steps may show too little: then there is no figure.
         if row[f"{series}_answer"] == "figure":
             assert float(row[f"{series}_low_pps"]) < float(row[figure]) < float(row[f"{series}_high_pps"])
         else:
@@ -165,7 +165,7 @@ def test_the_users_own_cluster_keeps_its_topics(tmp_path: Path, monkeypatch: pyt
 
 def test_run_takes_a_file_and_replaced_keys(tmp_path: Path) -> None:
     scenario = tmp_path / "mine.toml"
-    scenario.write_text(MINE)
+    scenario.write_text(OWN_SCENARIO)
     done = hydra("run", scenario, "--set", "settings.rate=200.0", "--json", "--out", tmp_path / "run")
     rows = json.loads(done.stdout)["rows"]
     assert [r["message_size"] for r in rows] == [24, 1000]

@@ -1,4 +1,4 @@
-"""Commands on the server that comes along: a rate is searched, and what becomes of a run whose server dies."""
+"""Commands with a server that Hydra starts: a rate is searched, and the end of a run whose server dies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from hydra.events.run_events import ClientsConnected, WindowOpened
 from hydra.store.database import RunStore
-from tests.integration.command import UNKNOWN, background, events, gone, measured, steps, table
+from tests.integration.command import UNKNOWN, all_ended, background, events, measured, steps, table
 
 pytestmark = pytest.mark.tier("test")
 
@@ -24,7 +24,7 @@ SEARCHED = {"status": "ok", "failed_steps": "1"}
 
 
 @pytest.fixture(autouse=True)
-def _there(request: pytest.FixtureRequest) -> None:
+def _installed(request: pytest.FixtureRequest) -> None:
     """Skips where the server is not installed."""
     system, _, _ = request.node.callspec.params["command"][0].partition("-")
     if system != "mqtt":
@@ -86,7 +86,7 @@ def test_a_killed_server_fails_its_step_and_a_fresh_one_carries_the_row(
     with RunStore.open(run) as store:
         failed, *others = store.results()
     assert (failed.status, {other.status for other in others}) == ("failed", {"ok"})
-    # Who is first to miss it says how: its owner, or one of its clients.
+    # The first to miss it reports the cause: its owner, or one of its clients.
     assert {"server", "broker", server} & set(failed.reason.split())
     # It is offered again as it was.
     assert others[0].plan == failed.plan
@@ -95,7 +95,7 @@ def test_a_killed_server_fails_its_step_and_a_fresh_one_carries_the_row(
     pinned = f"publisher on CPUs {last}, subscriber on CPUs {first}, server on CPUs {first}"
     where = rf" · {server} [\d.]+ on this machine, \d+ cores?, {pinned} · steps of 1 s"
     assert re.search(where, (run / "table.md").read_text())
-    assert gone([process])
+    assert all_ended([process])
     assert not [*run.glob("nats-*"), *run.glob("server*")]
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from hydra.kafkatest.presets import PRESETS
 from tests.integration.command import hydra
-from tests.suite.waiting import PATIENCE, TEST_S
+from tests.suite.waiting import TEST_S, TIME_FACTOR
 
-pytestmark = [pytest.mark.tier("all"), pytest.mark.timeout(600 * PATIENCE)]
+pytestmark = [pytest.mark.tier("all"), pytest.mark.timeout(600 * TIME_FACTOR)]
 
 PRODUCER = r"^\d+ records sent, [\d.]+ records/sec \([\d.]+ MB/sec\), [\d.]+ ms avg latency, .* ms 99\.9th\.$"
 CONSUMER = r"^[\d-]+ [\d:]+, [\d-]+ [\d:]+, [\d.]+, [\d.]+, \d+, [\d.]+, \d+, \d+, [\d.]+, [\d.]+$"

@@ -1,6 +1,6 @@
 """Faults in the middle of a run and around it: no measured row is lost, and no process, topic or file is left.
 
-What becomes of the row in which single clients fail is told in ``tests/faults``, of brokers in ``test_brokers.py``.
+What becomes of the row in which single clients fail is tested in ``tests/faults``, of brokers in ``test_brokers.py``.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from hydra.events.run_events import ClientsConnected, WindowOpened
 from hydra.kafkatest.broker import EmbeddedBroker
 from tests.integration.brokers import FIXED as BROKERS
 from tests.integration.brokers import nothing_is_left_of
-from tests.integration.command import LIFELINE_S, background, events, gone, hydra, measured, steps, table
-from tests.suite.waiting import PATIENCE, wait_until
+from tests.integration.command import LIFELINE_S, all_ended, background, events, hydra, measured, steps, table
+from tests.suite.waiting import TIME_FACTOR, wait_until
 
 pytestmark = pytest.mark.tier("all")
 
-FIXED = ("zmqfixed", "--rate", 200, "--set", "warmup_s=0", "--set", f"ready_timeout_s={60 * PATIENCE}")
+FIXED = ("zmqfixed", "--rate", 200, "--set", "warmup_s=0", "--set", f"ready_timeout_s={60 * TIME_FACTOR}")
 MANY = ("--clients", "2,3,4,5,6,7,8")
 """More rows than are measured: none of a run's rows is the last one before the run is ended."""
 BATCHES = ("kafka-batch", "--clients", "2", "--msg-batch", "100,200,300,400,500", "--rate", 200)
@@ -70,11 +70,11 @@ def test_an_ended_controller_leaves_nothing_and_keeps_its_rows(
         assert len(family) >= 4
         assert len(command.named("java")) == brokers
         if (brokers, code) == (0, -9):
-            # It lives: nobody else goes on with it.
+            # It lives: no other command continues it.
             assert "another command" in hydra("zmqfixed", "--resume", run, expect=2).stderr
         command.process.send_signal(number)
         assert command.wait() == code
-        wait_until(lambda: gone(family), "the end of clients and brokers", LIFELINE_S)
+        wait_until(lambda: all_ended(family), "the end of clients and brokers", LIFELINE_S)
         wait_until(lambda: nothing_is_left_of(run), "the brokers' data to go", LIFELINE_S)
         assert "Traceback" not in command.output()
     assert steps(run)[0][1] == "ok"
@@ -90,11 +90,11 @@ def test_a_second_ctrl_c_waits_for_nobody_and_leaves_nothing(run: Path) -> None:
         stopped = _client(command.clients("zmq-sub"))
         stopped.suspend()
         command.process.send_signal(signal.SIGINT)
-        wait_until(lambda: any(gone([p]) for p in family), "the tear-down to begin")
-        assert not gone([stopped])
+        wait_until(lambda: any(all_ended([p]) for p in family), "the tear-down to begin")
+        assert not all_ended([stopped])
         command.process.send_signal(signal.SIGINT)
         assert command.wait() == 130
-        wait_until(lambda: gone(family), "the end of every client", LIFELINE_S)
+        wait_until(lambda: all_ended(family), "the end of every client", LIFELINE_S)
 
 
 def test_an_unbounded_queue_ends_the_step_before_it_takes_the_memory(run: Path) -> None:
@@ -115,7 +115,16 @@ def test_a_bootstrap_server_that_goes_away_ends_the_run_with_its_rows_kept(
     bootstrap, pids = own_broker.bootstrap, own_broker.pids
     assert pids is not None
     arguments = ("kafka-fixed", "--clients", "2,3,4", "--rate", 200, "--duration", 3, "--client", "confluent-kafka")
-    more = ("--set", "warmup_s=0", "--set", f"ready_timeout_s={10 * PATIENCE}", "--bootstrap", bootstrap, "--out", run)
+    more = (
+        "--set",
+        "warmup_s=0",
+        "--set",
+        f"ready_timeout_s={10 * TIME_FACTOR}",
+        "--bootstrap",
+        bootstrap,
+        "--out",
+        run,
+    )
     with background(*arguments, *more) as command:
         command.until(lambda: len(steps(run)) == 1, "the first row")
         command.until(lambda: len(events(run, WindowOpened)) == 2, "the second step")
@@ -123,7 +132,7 @@ def test_a_bootstrap_server_that_goes_away_ends_the_run_with_its_rows_kept(
         os.kill(pids[1], signal.SIGKILL)
         wait_until(lambda: f"the Kafka broker at {bootstrap} does not answer" in command.output(), "the run to say so")
         assert command.wait() == 1
-        assert gone(family)
+        assert all_ended(family)
         assert "Traceback" not in command.output()
     assert [row["status"] for row in table(run)] == ["ok", "failed"]
 

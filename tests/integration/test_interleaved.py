@@ -1,4 +1,4 @@
-"""Several implementations by one command, in turns: what is measured when, and how it goes on."""
+"""Several implementations by one command, in turns: what is measured when, and how it continues."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hydra.events.run_events import Launched
 from hydra.report.run_catalog import catalog
 from hydra.store import interleaved_record
 from hydra.store.database import RunStore
-from tests.integration.command import background, events, gone, hydra, steps
-from tests.suite.waiting import LONG_S, PATIENCE, wait_until
+from tests.integration.command import all_ended, background, events, hydra, steps
+from tests.suite.waiting import LONG_S, TIME_FACTOR, wait_until
 
-pytestmark = [pytest.mark.tier("all"), pytest.mark.timeout(600 * PATIENCE)]  # up to eight deployments each
+pytestmark = [pytest.mark.tier("all"), pytest.mark.timeout(600 * TIME_FACTOR)]  # up to eight deployments each
 
 SMALL = ("zmqfixed", "--rate", 500, "--duration", 0.2, "--set", "warmup_s=0")
 SAME = "pyzmq,pyzmq"
@@ -42,7 +42,7 @@ def test_repeats_take_turns_each_with_clients_of_its_own(tmp_path: Path, run: Pa
     assert record.ended == "finished"
     sides = [run / name for name in record.sides]
     assert [steps(side) for side in sides] == [[(epoch, "ok") for epoch in range(1, 5)]] * 2
-    # Nobody begins a repeat before everybody has had the one before.
+    # No implementation begins a repeat before all have had the previous one.
     both = [windows(side) for side in sides]
     for first, then in pairwise(range(4)):
         assert max(its[first] for its in both) < min(its[then] for its in both)
@@ -53,8 +53,8 @@ def test_repeats_take_turns_each_with_clients_of_its_own(tmp_path: Path, run: Pa
         assert len(launched) == 4, "each turn has a deployment of its own"
         assert json.loads((side / "rows.json").read_text())["rows"][0]["repeats"] == 2
     (entry,) = catalog(tmp_path)
-    said = [entry[name] for name in ("scenario", "client", "steps", "ended")]
-    assert said == ["zmqfixed", "pyzmq, pyzmq-2", 8, "finished"]
+    texts = [entry[name] for name in ("scenario", "client", "steps", "ended")]
+    assert texts == ["zmqfixed", "pyzmq, pyzmq-2", 8, "finished"]
 
 
 def test_what_was_interrupted_goes_on_in_the_same_order(run: Path) -> None:
@@ -64,7 +64,7 @@ def test_what_was_interrupted_goes_on_in_the_same_order(run: Path) -> None:
         family = command.family()
         command.process.send_signal(signal.SIGINT)
         assert command.wait() == 130
-        wait_until(lambda: gone(family), "the end of every process")
+        wait_until(lambda: all_ended(family), "the end of every process")
         assert f"continue with --resume {run}" in command.output()
     before = interleaved_record.read_record(run)
     assert before.ended == "interrupted"

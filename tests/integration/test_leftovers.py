@@ -17,7 +17,7 @@ from hydra.client.server_interface import free_ports
 from hydra.events.run_events import WindowOpened
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.topics import Topics
-from tests.integration.command import LIFELINE_S, Hydra, background, events, gone, hydra, steps, table
+from tests.integration.command import LIFELINE_S, Hydra, all_ended, background, events, hydra, steps, table
 from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
 pytestmark = pytest.mark.tier("all")
@@ -36,9 +36,9 @@ def run_on(bootstrap: str, run: Path, clients: str) -> tuple[object, ...]:
 
 
 def topics(bootstrap: str) -> list[str]:
-    """Those of Hydra's on the cluster."""
-    with contextlib.closing(Topics(bootstrap, {}, "")) as there:
-        return [t for t in there.describe().topics if t.startswith("hydra-")]
+    """Hydra's tasks on the cluster."""
+    with contextlib.closing(Topics(bootstrap, {}, "")) as present:
+        return [t for t in present.describe().topics if t.startswith("hydra-")]
 
 
 def test_the_topic_of_a_killed_run_is_removed_by_whoever_comes_next_and_not_before(
@@ -56,7 +56,7 @@ def test_the_topic_of_a_killed_run_is_removed_by_whoever_comes_next_and_not_befo
         family = command.family()
         command.process.kill()
         command.process.wait(SOON_S)
-        wait_until(lambda: gone(family), "the end of every client", LIFELINE_S)
+        wait_until(lambda: all_ended(family), "the end of every client", LIFELINE_S)
     assert topics(bootstrap) == [topic]
     resumed = hydra("kafka-fixed", "--resume", run)
     assert f"removed {topic}" in resumed.stderr
@@ -67,27 +67,27 @@ def test_the_topic_of_a_killed_run_is_removed_by_whoever_comes_next_and_not_befo
 
 def at_a_terminal(*arguments: object, closed: bool = False) -> tuple[int, psutil.Popen]:
     """The other end of a terminal, which may be closed before the command begins, and the command there."""
-    ours, theirs = pty.openpty()
+    own, others = pty.openpty()
     if closed:
-        os.close(ours)
+        os.close(own)
     words = [*Hydra, *map(str, arguments)]
-    process = psutil.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
-    os.close(theirs)
-    return ours, process
+    process = psutil.Popen(words, stdin=others, stdout=others, stderr=others, start_new_session=True)
+    os.close(others)
+    return own, process
 
 
 def test_a_closed_terminal_ends_a_run_in_order(run: Path, bootstrap: str) -> None:
     # More rows than are measured: the run is not over when its terminal is closed.
-    ours, process = at_a_terminal(*run_on(bootstrap, run, "2,3,4,5,6,7,8,9"))
+    own, process = at_a_terminal(*run_on(bootstrap, run, "2,3,4,5,6,7,8,9"))
     try:
         wait_until(lambda: len(steps(run)) >= 1, "the first row", LONG_S)
         family = process.children(recursive=True)
-        # Nobody can be written to from here on; shell and kernel both say so.
-        os.close(ours)
+        # From here on no program can be written to: an error of the shell and of the kernel.
+        os.close(own)
         for _ in range(2):
             process.send_signal(signal.SIGHUP)
         assert process.wait(LONG_S) == 130
-        wait_until(lambda: gone(family), "the end of every client", LIFELINE_S)
+        wait_until(lambda: all_ended(family), "the end of every client", LIFELINE_S)
     finally:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()

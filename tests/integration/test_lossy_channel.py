@@ -17,14 +17,14 @@ from hydra.native import build
 from hydra.store.database import RunStore
 from tests.integration import lossy
 from tests.integration.command import assert_all_arrived, background, table
-from tests.suite.waiting import LONG_S, PATIENCE
+from tests.suite.waiting import LONG_S, TIME_FACTOR
 
 pytestmark = pytest.mark.tier("all")
 
 SOAK = os.environ.get("HYDRA_SOAK_SEEDS")
 SEEDS = range(int(SOAK or 3))
 AT_ONCE = 3
-"""Nearly all of the time is spent waiting for what was lost to be told again."""
+"""Nearly all of the time is spent waiting for what was lost to be sent again."""
 CLIENTS = (2, 4, 6)
 DUE = 100
 ARGUMENTS = (
@@ -33,7 +33,7 @@ ARGUMENTS = (
 )  # fmt: skip
 
 
-@pytest.mark.timeout(600 * PATIENCE)
+@pytest.mark.timeout(600 * TIME_FACTOR)
 @pytest.mark.parametrize("loss", [0.05, 0.2] if SOAK else [0.05])
 @pytest.mark.parametrize("first", SEEDS[::AT_ONCE])
 def test_a_lossy_control_channel_changes_no_row(tmp_path: Path, first: int, loss: float) -> None:

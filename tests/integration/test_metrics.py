@@ -45,7 +45,7 @@ def totals(run: Path) -> tuple[int, int]:
 
 
 def read(url: str) -> bytes:
-    """What is there; nothing while nobody answers."""
+    """What is there; nothing while the endpoint does not answer."""
     with contextlib.suppress(urllib.error.URLError), urllib.request.urlopen(url, timeout=SOON_S) as answer:
         return bytes(answer.read())
     return b""
@@ -90,7 +90,7 @@ class Prometheus:
 
 @contextlib.contextmanager
 def reading(program: str, target: str, folder: Path) -> Iterator[Prometheus]:
-    """A Prometheus with a configuration and data of its own, gone at the end."""
+    """A Prometheus with its own configuration and data, removed at the end."""
     config = {
         "global": {"scrape_interval": f"{INTERVAL_S * 1000:.0f}ms", "scrape_timeout": f"{INTERVAL_S * 1000:.0f}ms"},
         "scrape_configs": [{"job_name": "hydra", "static_configs": [{"targets": [target]}]}],
@@ -157,8 +157,8 @@ def test_a_run_that_is_interrupted_waits_for_nobody_and_closes_its_port(run: Pat
 def test_a_port_in_use_is_refused_before_anything_starts(run: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as it:
         taken = it.getsockname()[1]
-        said = refusal(*QUICK, "--prometheus", f":{taken}", "--out", run)
-    assert said.startswith(f"--prometheus: nothing can listen at 127.0.0.1:{taken}: Address already in use; name")
+        text = refusal(*QUICK, "--prometheus", f":{taken}", "--out", run)
+    assert text.startswith(f"--prometheus: nothing can listen at 127.0.0.1:{taken}: Address already in use; name")
     assert not run.exists()
 
 

@@ -59,10 +59,10 @@ def test_zmqfixed_with_subscribers_that_speak_zmtp(run: Path, flags: tuple[objec
         # Where one publisher sent less than the others on a busy machine, so did its listeners hear.
         assert float(row["total_rx"]) == pytest.approx(sent if everyone else sent / 3, rel=0.05)
         assert float(row["client_loss_pct"]) == 0.0
-    said = (run / "table.md").read_text()
+    output = (run / "table.md").read_text()
     packed = 4 if "--clients-per-process" in flags else 19_900 // (3 if "--publishers" in flags and everyone else 1)
-    assert f"publishers {'pyzmq' if 'pyzmq' in flags else 'native'} (libzmq" in said
-    assert f"subscribers zmtp (zmtp 3.0) · {packed:,} subscribers to a process" in said
+    assert f"publishers {'pyzmq' if 'pyzmq' in flags else 'native'} (libzmq" in output
+    assert f"subscribers zmtp (zmtp 3.0) · {packed:,} subscribers to a process" in output
 
 
 def test_each_subscriber_has_one_publisher_and_an_exact_account_of_it(run: Path) -> None:
@@ -91,14 +91,14 @@ def test_a_packed_process_spends_its_cpu_time_once(run: Path) -> None:
 def test_a_run_tells_how_long_each_part_of_a_step_took(run: Path) -> None:
     hydra("zmqfixed", "--client", "native", "--clients", 3, "--rate", 100, "--duration", 0.5, "--out", run)
     with RunStore.open(run) as store:
-        said = [
+        texts = [
             (e.kind, e.text)
             for e in store.events()
             if e.kind in (ClientsConnected.kind, PhasesTimed.kind, StepStored.kind)
         ]
-    assert [kind for kind, _ in said] == ["present", "phases", "phases", "stored"]
-    assert said[0][1].startswith("4 clients after ")
-    assert said[2][1].startswith("epoch 2: ")
+    assert [kind for kind, _ in texts] == ["present", "phases", "phases", "stored"]
+    assert texts[0][1].startswith("4 clients after ")
+    assert texts[2][1].startswith("epoch 2: ")
     took = took_s(run)
     assert list(took) == ["bind", "settings", "readiness", "lead and window", "reports"]
     assert took["lead and window"] >= 0.5
@@ -113,7 +113,7 @@ def test_kafka_fixed_with_native_clients(run: Path) -> None:
 def test_zmqrate_at_several_high_water_marks_gives_the_originals_columns(run: Path) -> None:
     search = ("--published", "--duration", 0.2, "--start-rate", 4000, "--loss-target", 50, "--search-width", 3)
     short = ("--interval", "--search-steps", 10, "--set", "sweep.search.max_doublings=2", "--sndhwm", "1000,100000")
-    # Half of the traffic of three subscribers is lost at no rate up to 16,000/s: a search says so and gives no figure.
+    # Half of the traffic of three subscribers is lost at no rate up to 16,000/s: a search has no figure.
     (row,) = measured(run, "zmqrate", "--client", "native", "--clients", "3", *search, *short, expect=UNKNOWN)
     assert list(row)[1:6] == [
         "max_rate_with_drop_pps", "aggregate_max_pps", "max_rate_below_50pct_drop_sndhwm_1000_pps",
@@ -127,5 +127,5 @@ def test_zmqrate_at_several_high_water_marks_gives_the_originals_columns(run: Pa
 
 @pytest.mark.tier("quick")
 def test_options_of_the_native_clients_are_refused_for_others(run: Path) -> None:
-    said = refusal("zmqfixed", "--client", "pyzmq", "--io-threads", 2, "--out", run)
-    assert "use client native" in said
+    text = refusal("zmqfixed", "--client", "pyzmq", "--io-threads", 2, "--out", run)
+    assert "use client native" in text

@@ -1,4 +1,4 @@
-"""Runs with passwords and keys: nobody but the clients gets to know them."""
+"""Runs with passwords and keys: only the clients get them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def seen_and_kept(folder: Path, arguments: Sequence[object], **env: str) -> tupl
                     status = environment.stat()
                 except OSError:
                     continue  # it ended meanwhile
-                # Nobody else may read it: the run's client key stands there.
+                # No other user may read it: the run's client key stands there.
                 assert (status.st_uid, stat.S_IMODE(status.st_mode)) == (os.getuid(), 0o400)
             return command.process.poll() is not None
 

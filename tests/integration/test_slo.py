@@ -54,8 +54,8 @@ def test_a_workload_that_holds_is_a_yes_with_its_margins(run: Path) -> None:
     assert 0 < objectives["loss_pct"]["limit"] < 20
     assert answer["complete"] is True
     # Those of its row, as any table has them.
-    told = json.loads((run / "rows.json").read_text())["warnings"]
-    assert [w["text"] for w in answer["warnings"]] == [w["text"] for w in told if w["row"] is not None]
+    output = json.loads((run / "rows.json").read_text())["warnings"]
+    assert [w["text"] for w in answer["warnings"]] == [w["text"] for w in output if w["row"] is not None]
     assert (run / "slo.md").read_text().startswith(f"# zmqfixed: {answer['answer']}")
 
 
@@ -63,8 +63,8 @@ def test_a_workload_that_holds_is_a_yes_with_its_margins(run: Path) -> None:
 def test_one_that_does_not_is_a_no_in_the_last_line_in_lists_and_at_the_top_of_the_report(run: Path) -> None:
     # Other tests may use the CPU, which alone would make it unknown: what the run does on purpose is no such reason.
     event = 'events=[{kind="gone", at_s=0.5, for_s=0.1, fraction=0.3}]'
-    asked = (*HOLDS, "--p99", "1us", "--duration", "1s", "--set", event)
-    done = hydra("slo", *asked, "--quiet", "--out", run, expect=3)
+    requests = (*HOLDS, "--p99", "1us", "--duration", "1s", "--set", event)
+    done = hydra("slo", *requests, "--quiet", "--out", run, expect=3)
     assert "no: the workload does not hold" in done.stdout
     line = done.stdout.splitlines()[-1]
     # The rate may be missed, too, where other tests took the CPU.
@@ -106,12 +106,12 @@ def test_a_load_with_events_tells_what_each_of_them_did(tmp_path: Path) -> None:
         (result,) = store.results()
         found = store.course(result.epoch)
     assert found is not None
-    plan, facts, course = found
-    assert sum(i.due for i in course) == pytest.approx(300 * 0.75 * 6 + 2 * 0.5 * 180, rel=0.05)
-    assert sum(i.received for i in course) == 3 * sum(i.sent for i in course)
-    # The one that was gone has missed about a second.
-    gone = sum(i.sent for i in course) - sum(i.cohort_received for i in course)
-    assert 100 < gone < 600
+    plan, facts, series = found
+    assert sum(i.due for i in series) == pytest.approx(300 * 0.75 * 6 + 2 * 0.5 * 180, rel=0.05)
+    assert sum(i.received for i in series) == 3 * sum(i.sent for i in series)
+    # The disconnected subscriber has missed about a second.
+    ended = sum(i.sent for i in series) - sum(i.cohort_received for i in series)
+    assert 100 < ended < 600
     assert facts.complete is True
     assert plan.load[1][0] == 1.0
 
@@ -140,7 +140,7 @@ RATE, ONE = ("--rate", "900"), ("--rate", "900", "--clients", "1")
 
 @pytest.mark.tier("quick")
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (("--rate", "20", "--clients", "1", "--duration", "1s", "--p99", "20ms"), "p99_ms of 20 messages cannot be"),
         (ONE, "no objective is set"),
@@ -154,6 +154,6 @@ RATE, ONE = ("--rate", "900"), ("--rate", "900", "--clients", "1")
         ((*ONE, "--p99", "1s", "--set", 'events=[{at_s=9.0,kind="kill_server"}]'), "is no event of system zmq"),
     ],
 )
-def test_what_no_step_could_answer_is_refused_in_one_line(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
-    assert said in refusal("slo", "zmqfixed", "--duration", "20s", *words, "--out", tmp_path / "run")
+def test_what_no_step_could_answer_is_refused_in_one_line(words: tuple[str, ...], text: str, tmp_path: Path) -> None:
+    assert text in refusal("slo", "zmqfixed", "--duration", "20s", *words, "--out", tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -21,7 +21,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from hydra.store.database import RunStore
-from tests.integration.command import LIFELINE_S, Background, Hydra, background, gone, hydra, steps, table
+from tests.integration.command import LIFELINE_S, Background, Hydra, all_ended, background, hydra, steps, table
 from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
 pytestmark = pytest.mark.tier("all")
@@ -67,10 +67,10 @@ def rows(run: Path) -> list[tuple[str, str]]:
 
 
 def finish(words: Command, run: Path) -> None:
-    """Goes on with a run where it stopped, or begins it anew where nothing was stored; every row is there once."""
+    """Continues with a run where it stopped, or begins it again where nothing was stored; every row is there once."""
     before = steps(run)
     if (run / "run.db").exists():
-        # Secrets are not stored with a run and have to be said again.
+        # Secrets are not stored with a run and have to be repeated.
         hydra(words[0], "--resume", run, *(words[words.index("--kafka-prop") :] if "--kafka-prop" in words else ()))
     else:
         hydra(*words, "--out", run)
@@ -106,7 +106,7 @@ def test_a_run_that_ends_at_any_moment_leaves_nothing_and_can_be_finished(
         at_random(command, f"{number.name} {seed}", lambda: family.extend(command.family()))
         command.process.send_signal(number)
         assert command.wait() in (0, -signal.SIGKILL if killed else 130)
-        wait_until(lambda: gone(family), "the end of every client", LIFELINE_S)
+        wait_until(lambda: all_ended(family), "the end of every client", LIFELINE_S)
         assert "Traceback" not in command.output()
     if not killed:
         assert topics(words) == others

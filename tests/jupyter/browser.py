@@ -93,7 +93,7 @@ FOCUSED = """
  document.activeElement.matches(':focus-visible') && getComputedStyle(document.activeElement).outlineStyle !== 'none']
 """
 NAMED = {"link", "button", "checkbox", "region", "textbox", "DisclosureTriangle"}
-"""Roles whose elements must say what they are."""
+"""Roles whose elements need a label."""
 
 
 @dataclass
@@ -125,7 +125,9 @@ class Page:
     def check(self, *served: str) -> None:
         """It has no error, all plots, and asks for nothing but files, itself and what is below these addresses."""
         assert self.errors == [], self.errors
-        elsewhere = [asked for asked in self.requests if not asked.startswith(("file:", "data:", "blob:", *served))]
+        elsewhere = [
+            requests for requests in self.requests if not requests.startswith(("file:", "data:", "blob:", *served))
+        ]
         assert elsewhere == [], elsewhere
         for plot in self.plots:
             assert plot["drawn"], plot
@@ -142,11 +144,11 @@ class Browser:
         self._session: str | None = None
         self.events: list[dict[str, Any]] = []
 
-    def see(self, where: Path | str, patience_s: float = SOON_S) -> Page:
-        """Opens a file or an address and waits until its plots are drawn, at most ``patience_s`` after it loaded."""
+    def see(self, where: Path | str, limit_s: float = SOON_S) -> Page:
+        """Opens a file or an address and waits until its plots are drawn, at most ``limit_s`` after it loaded."""
         target = self._open(where)
         page = Page()
-        page.plots = json.loads(self._value(DRAWN.replace("PATIENCE_MS", str(int(patience_s * 1000)))))
+        page.plots = json.loads(self._value(DRAWN.replace("PATIENCE_MS", str(int(limit_s * 1000)))))
         page.text = self._value("document.body.innerText")
         page.errors = [text for event in self.events for text in _errors(event)]
         page.requests = [
@@ -181,10 +183,10 @@ class Browser:
             reached.add(at)
             unseen += [controls[at]] if at >= 0 and not shown else []
         nodes = self.call("Accessibility.getFullAXTree")["nodes"]
-        told = [(n["role"]["value"], n.get("name", {}).get("value")) for n in nodes if not n["ignored"]]
+        messages = [(n["role"]["value"], n.get("name", {}).get("value")) for n in nodes if not n["ignored"]]
         self.call("Target.closeTarget", targetId=target)
         missed = [control for number, control in enumerate(controls) if number not in reached]
-        return Walk(controls, missed, unseen, [role for role, name in told if role in NAMED and not name])
+        return Walk(controls, missed, unseen, [role for role, name in messages if role in NAMED and not name])
 
     def _open(self, where: Path | str) -> str:
         """Opens a page in a tab of its own, waits until it is loaded, and returns the tab's id."""
@@ -247,24 +249,24 @@ def _errors(event: dict[str, Any]) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """A headless Chromium with a profile of its own, gone at the end.
+    """A headless Chromium with its own profile, removed at the end.
 
-    A machine without it fails the test: a report that nobody has opened is not tested.
+    A machine without it fails the test: a report that no browser has opened is not tested.
     """
     program = next(filter(None, map(shutil.which, PROGRAMS)), None)
     if program is None:
         pytest.fail("there is no Chromium to open pages with: scripts/system-packages browser")
     flags = [*FLAGS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     with tempfile.TemporaryDirectory(prefix="hydra-chromium-", ignore_cleanup_errors=True) as home:
-        theirs_in, to = os.pipe()
-        of, theirs_out = os.pipe()
+        child_in, to = os.pipe()
+        of, child_out = os.pipe()
         # Chromium reads commands from descriptor 3 and answers on 4; first out of their own way.
-        high_in, high_out = os.dup2(theirs_in, 103), os.dup2(theirs_out, 104)
+        high_in, high_out = os.dup2(child_in, 103), os.dup2(child_out, 104)
         actions = [(os.POSIX_SPAWN_DUP2, high_in, 3), (os.POSIX_SPAWN_DUP2, high_out, 4)]
         environment = {**os.environ, "HOME": home, "DBUS_SESSION_BUS_ADDRESS": "disabled:"}
         words = [program, *flags, f"--user-data-dir={home}/profile", "about:blank"]
         pid = os.posix_spawn(program, words, environment, file_actions=actions, setpgroup=0)
-        for descriptor in (theirs_in, theirs_out, high_in, high_out):
+        for descriptor in (child_in, child_out, high_in, high_out):
             os.close(descriptor)
         try:
             yield Browser(to, of)

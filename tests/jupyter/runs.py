@@ -65,8 +65,8 @@ FACTS: Mapping[str, object] = {
 def observe(scenario: Scenario, plan: StepPlan, nth: int = 0) -> Observation:
     """A step as a system would show it that carries 2.5 million messages/s over all clients, and no more."""
     most = 2_500_000 / plan.clients
-    asked, seconds = most * 1.3 if plan.settings.rate == "max" else plan.settings.rate, plan.duration_s
-    sent = int(min(asked, most * 1.5) * seconds) + nth
+    requests, seconds = most * 1.3 if plan.settings.rate == "max" else plan.settings.rate, plan.duration_s
+    sent = int(min(requests, most * 1.5) * seconds) + nth
     got = int(min(sent, most * seconds * (1 - 0.01 * nth)))
     spec = system(scenario.system)
     batch = spec.batch_of(plan.settings)
@@ -88,8 +88,8 @@ def observe(scenario: Scenario, plan: StepPlan, nth: int = 0) -> Observation:
     )
 
 
-def there(found: T | None) -> T:
-    """What was drawn or said of a run, where nothing would be a failure."""
+def found_one(found: T | None) -> T:
+    """The plots and texts of a run; nothing would be a failure."""
     assert found is not None
     return found
 
@@ -119,8 +119,8 @@ def make(
         directory: the one to make.
         scenario: what it is a run of.
         status: gives each step its status and its reason.
-        steps: after how many the run ends; None goes on until the sweep is complete.
-        ended: how the run says that it ended; None: it was killed.
+        steps: after how many the run ends; None continues until the sweep is complete.
+        ended: how the run ended, as stored; None: it was killed.
     """
     if status is not good:
         return _make(directory, scenario, status, steps, ended)
@@ -144,8 +144,8 @@ _MADE: dict[str, tuple[str, dict[str, bytes]]] = {}
 
 
 def _make(directory: Path, scenario: Scenario, status: Status, steps: int | None, ended: str | None) -> Path:
-    said = {"name": directory.name, "scenario": scenario, "command_line": f"hydra {scenario.name} --clients 30,60"}
-    with RunStore.create(directory, {**FACTS, **said}) as store:
+    text = {"name": directory.name, "scenario": scenario, "command_line": f"hydra {scenario.name} --clients 30,60"}
+    with RunStore.create(directory, {**FACTS, **text}) as store:
         sweep, results = ResolvedScenario.of(scenario).sweep, list[StepResult]()
         while (steps is None or len(results) < steps) and (plan := sweep.next(results)) is not None:
             epoch = len(results) + 1
@@ -165,7 +165,7 @@ def _make(directory: Path, scenario: Scenario, status: Status, steps: int | None
     return directory
 
 
-COURSE = TimeSeriesFacts(10**18, 2.5, 1, copies=30.0)
+SERIES = TimeSeriesFacts(10**18, 2.5, 1, copies=30.0)
 
 
 def keep_seconds(run: Path, received: int) -> None:
@@ -174,7 +174,7 @@ def keep_seconds(run: Path, received: int) -> None:
         results = store.results()
     with RunStore.open(run, writable=True) as store:
         for result in results:
-            store.begin_time_series(result.epoch, result.plan, COURSE)
+            store.begin_time_series(result.epoch, result.plan, SERIES)
             counts = [result.epoch, received, received, received]
             late = Histogram([1000, received], 1000, 1000)
             intervals = [

@@ -27,7 +27,7 @@ def told(*traces: go.Scatter) -> list[tuple[str, float, str | None]]:
         ([1, 10, 100], [1, 10, 100], True),
         ([1, 10, 100], [1, 10.1, 100], True),  # not seen apart
         ([1, 10, 100], [1, 11, 100], False),
-        ([1, 10, 100], [1, 10, None], False),  # a curve that goes on is seen
+        ([1, 10, 100], [1, 10, None], False),  # a curve that continues is seen
         ([None, None, None], [None, None, None], False),
         ([1, None, 100], [1, None, 100], True),
         ([0, 10, 100], [0, 10, 100], True),

@@ -12,7 +12,7 @@ from hydra.jupyter.comparison_page import slices
 from hydra.model import Scenario
 from hydra.report.comparison_report import compare_runs
 from tests.jupyter.browser import Browser, browser
-from tests.jupyter.runs import BATCH, REPEATED, keep_seconds, make, there
+from tests.jupyter.runs import BATCH, REPEATED, found_one, keep_seconds, make
 
 THRICE = replace(BATCH, sweep=replace(BATCH.sweep, repeat=3))
 
@@ -37,6 +37,6 @@ def test_seconds_are_drawn_where_they_were_kept(tmp_path: Path) -> None:
     scenario = replace(REPEATED, sweep=replace(REPEATED.sweep, clients=(30, 60)))
     runs = [make(tmp_path / name, scenario) for name in "ab"]
     keep_seconds(runs[1], 30)
-    drawn = there(slices(compare_runs(runs, "", ())[0]))
+    drawn = found_one(slices(compare_runs(runs, "", ())[0]))
     # Three repeats of two rows, a rate and a latency each.
     assert [(trace.name, len(trace.x)) for trace in drawn.data] == [("b", 3)] * 12

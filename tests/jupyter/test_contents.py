@@ -1,4 +1,4 @@
-"""What a report says: warnings, tables, plots. No browser, no kernel."""
+"""The contents of a report: warnings, tables, plots. No browser, no kernel."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hydra.model import StepPlan, StepResult
 from hydra.store.database import RunStore
 from hydra.sweep import SearchSpec
 from tests.jupyter.conftest import Loaded
-from tests.jupyter.runs import BATCH, FEW, FIXED, FOR_LOSS, KINDS, SEARCH, make, observe, there
+from tests.jupyter.runs import BATCH, FEW, FIXED, FOR_LOSS, KINDS, SEARCH, found_one, make, observe
 from tests.measure.reports import SECOND, START
 
 
@@ -40,16 +40,16 @@ def test_a_good_run_has_no_warning(loaded: Loaded) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ended", "said"),
+    ("ended", "text"),
     [
         ("interrupted", "the run was interrupted; the next step would be 60 subscribers, Batch 100"),
         (None, "the run was killed, or is still running; the next step would be 60 subscribers, Batch 100"),
         ("failed", "the run could not continue; the next step"),
     ],
 )
-def test_a_run_that_is_not_complete_says_so_first(tmp_path: Path, ended: str | None, said: str) -> None:
+def test_a_run_that_is_not_complete_says_so_first(tmp_path: Path, ended: str | None, text: str) -> None:
     run = run_data.load(make(tmp_path / "r", BATCH, steps=2, ended=ended))
-    assert warnings_of(run)[0].text.startswith(said)
+    assert warnings_of(run)[0].text.startswith(text)
     assert len(run.rows) == 2
 
 
@@ -97,7 +97,7 @@ def test_what_a_run_says_is_never_markup(tmp_path: Path) -> None:
         store.set_meta("command_line", evil)
     run = run_data.load(directory)
     for part in (markup.title, markup.warnings, markup.facts, markup.table, markup.comparison):
-        assert "<script" not in there(part(run)).text
+        assert "<script" not in found_one(part(run)).text
 
 
 def test_the_table_has_the_published_headings_and_marks(loaded: Loaded) -> None:
@@ -112,13 +112,13 @@ def test_the_table_has_the_published_headings_and_marks(loaded: Loaded) -> None:
 def test_a_repeated_row_shows_its_interval_in_table_and_plot(loaded: Loaded) -> None:
     run = loaded("repeated")
     assert '<span class="interval">± ' in markup.table(run).text
-    (half, *_) = there(line_plots.rates(run)).data[0].error_y.array
+    (half, *_) = found_one(line_plots.rates(run)).data[0].error_y.array
     assert half == pytest.approx(run.rows[0]["avg_tx_rate_pps_ci95"])
 
 
 def test_the_ratio_stands_beside_the_published_figure(loaded: Loaded) -> None:
     run = loaded("fixed")
-    text = there(markup.comparison(run)).text
+    text = found_one(markup.comparison(run)).text
     assert "hydra_kafka_fixed_rate.csv" in text
     assert "system zmq instead of kafka" in text
     tx = float(run.rows[0]["avg_tx_rate_pps"] or 0) / 7190.53
@@ -132,20 +132,20 @@ def test_what_was_never_published_has_nothing_beside_it(loaded: Loaded) -> None:
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_every_kind_of_run_has_rates_loss_and_latency_on_logarithmic_axes(loaded: Loaded, kind: str) -> None:
     run = loaded(kind)
-    for figure in map(there, (line_plots.rates(run), lost_figure(run), line_plots.latency(run))):
+    for figure in map(found_one, (line_plots.rates(run), lost_figure(run), line_plots.latency(run))):
         assert {axis.type for axis in (*figure.select_xaxes(), *figure.select_yaxes())} == {"log"}
         assert all(y > 0 for trace in figure.data for y in trace.y)
 
 
 def test_the_batch_is_plotted_where_it_varies(loaded: Loaded) -> None:
-    figure = there(line_plots.batches(loaded("batch")))
+    figure = found_one(line_plots.batches(loaded("batch")))
     assert {trace.name for trace in figure.data} == {"30 subscribers", "60 subscribers", "120 subscribers"}
     assert line_plots.batches(loaded("fixed")) is None
 
 
 def test_where_a_system_has_no_batch_the_burst_is_plotted(loaded: Loaded) -> None:
     varied = replace(FIXED, sweep=replace(FEW, clients=(30, 60), vary={"burst": (10, 100)}))
-    figure = there(line_plots.batches(loaded(varied)))
+    figure = found_one(line_plots.batches(loaded(varied)))
     assert {tuple(trace.x) for trace in figure.data} == {(10, 100)}
     assert figure.layout.xaxis.title.text == "messages in a burst"
 
@@ -153,7 +153,7 @@ def test_where_a_system_has_no_batch_the_burst_is_plotted(loaded: Loaded) -> Non
 def test_a_setting_that_varies_at_one_client_count_is_on_the_horizontal_axis(loaded: Loaded) -> None:
     varied = replace(FIXED, publishers=2, sweep=replace(FEW, clients=(30,), vary={"rate": (50_000.0, 1000.0)}))
     run = loaded(varied)
-    for figure in (there(line_plots.rates(run)), there(line_plots.latency(run))):
+    for figure in (found_one(line_plots.rates(run)), found_one(line_plots.latency(run))):
         assert {tuple(trace.x) for trace in figure.data} == {(1000.0, 50_000.0)}
         assert figure.layout.xaxis.title.text == "rate, messages/s"
         assert len(figure.data) > 1
@@ -162,7 +162,7 @@ def test_a_setting_that_varies_at_one_client_count_is_on_the_horizontal_axis(loa
 
 
 def test_no_loss_at_all_is_drawn_at_a_tick_that_says_0(loaded: Loaded) -> None:
-    figure = there(lost_figure(loaded("fixed")))
+    figure = found_one(lost_figure(loaded("fixed")))
     ticks = dict(zip(figure.layout.yaxis.tickvals, figure.layout.yaxis.ticktext, strict=True))
     assert [ticks[y] for y in figure.data[0].y] == ["0"] * 3
 
@@ -171,7 +171,7 @@ def test_what_is_late_or_waits_is_drawn_beside_the_loss_and_not_as_one(loaded: L
     run = loaded("fixed")
     assert {name for result in run.results for name in result.figures} >= {"late_pct", "undrained_pct"}
     lagging = [{**row, "late_pct": 12.5, "undrained_pct": 30.0} for row in run.rows]
-    figure = there(lost_figure(replace(run, rows=lagging)))
+    figure = found_one(lost_figure(replace(run, rows=lagging)))
     assert {t.name: set(t.y) for t in figure.data} == {
         "Loss": {figure.data[0].y[0]},
         "late": {12.5},
@@ -183,7 +183,7 @@ def test_what_is_late_or_waits_is_drawn_beside_the_loss_and_not_as_one(loaded: L
 def test_an_axis_shows_whole_error_bars_and_no_label_upon_another(loaded: Loaded) -> None:
     run = loaded(replace(FIXED, sweep=replace(FEW, clients=(10, 11, 60, 120))))
     wide = [{**row, "avg_rx_rate_pps_low": 10.0, "avg_rx_rate_pps_high": 9e6} for row in run.rows]
-    figure = there(line_plots.rates(replace(run, rows=wide)))
+    figure = found_one(line_plots.rates(replace(run, rows=wide)))
     assert figure.layout.xaxis.ticktext == ("10", "60", "120")
     low, high = figure.layout.yaxis.range
     assert low < 1
@@ -191,7 +191,7 @@ def test_an_axis_shows_whole_error_bars_and_no_label_upon_another(loaded: Loaded
 
 
 def test_published_lines_have_one_entry_in_the_legend_which_hides_them_all(loaded: Loaded) -> None:
-    dotted = [trace for trace in there(line_plots.rates(loaded("fixed"))).data if trace.meta == PUBLISHED]
+    dotted = [trace for trace in found_one(line_plots.rates(loaded("fixed"))).data if trace.meta == PUBLISHED]
     assert [trace.showlegend for trace in dotted] == [True] + [False] * (len(dotted) - 1)
     assert {(trace.legendgroup, trace.name) for trace in dotted} == {("published", "published (dotted, same colour)")}
 
@@ -200,15 +200,15 @@ def test_the_report_says_which_libraries_were_measured(tmp_path: Path) -> None:
     directory = make(tmp_path / "r", FIXED)
     assert "<th>Clients</th>" not in markup.facts(run_data.load(directory)).text
     with RunStore.open(directory, writable=True) as store:
-        said = {"implementation": "native", "versions": {"libzmq": "4.3.4"}}
-        store.set_meta("clients", [{"role": "publisher", **said}, {"role": "subscriber", **said}])
+        text = {"implementation": "native", "versions": {"libzmq": "4.3.4"}}
+        store.set_meta("clients", [{"role": "publisher", **text}, {"role": "subscriber", **text}])
     assert "<th>Clients</th><td>native (libzmq 4.3.4)</td>" in markup.facts(run_data.load(directory)).text
 
 
 def test_a_repeated_percentile_has_its_range_in_the_plot(loaded: Loaded) -> None:
     run = loaded("repeated")
     wide = [{**row, "latency_p50_us_low": 100, "latency_p50_us_high": 900} for row in run.rows]
-    p50 = there(line_plots.latency(replace(run, rows=wide))).data[0]
+    p50 = found_one(line_plots.latency(replace(run, rows=wide))).data[0]
     assert [y + up for y, up in zip(p50.y, p50.error_y.array, strict=True)] == [900] * 3
     assert [y - down for y, down in zip(p50.y, p50.error_y.arrayminus, strict=True)] == [100] * 3
 
@@ -220,7 +220,7 @@ def test_a_latency_below_the_bound_of_the_clocks_is_shown_as_that(loaded: Loaded
     run = replace(run, rows=[{**first, **early}, {**second, "latency_bound_us": 75.3}, *others])
     assert "<td>&lt; 36</td>" in markup.table(run).text
     assert "<td>20,000</td>" in markup.table(run).text
-    p50 = there(line_plots.latency(run)).data[0]
+    p50 = found_one(line_plots.latency(run)).data[0]
     assert round(p50.y[0], 6) == 35.3
     assert p50.y[1] == second["latency_p50_us"]
     assert (p50.error_y.array[1], p50.error_y.arrayminus[1]) == pytest.approx((75.3, 75.3))
@@ -231,22 +231,22 @@ def test_a_latency_below_the_bound_of_the_clocks_is_shown_as_that(loaded: Loaded
 
 def test_a_latency_below_zero_that_no_bound_covers_is_left_out_of_the_plot(loaded: Loaded) -> None:
     run = loaded("fixed")
-    figure = there(line_plots.latency(replace(run, rows=[{**run.rows[0], "latency_p50_us": -40}, *run.rows[1:]])))
+    figure = found_one(line_plots.latency(replace(run, rows=[{**run.rows[0], "latency_p50_us": -40}, *run.rows[1:]])))
     assert min(figure.layout.yaxis.tickvals) > 0
 
 
 def with_a_third_step(directory: Path, **observed: Any) -> str:
-    """The table of a run whose last step observed this as well; without that it tells nothing of hosts and clocks."""
+    """The table of a run whose last step observed this as well; without that it has no hosts and clocks."""
     run = run_data.load(make(directory, FIXED, steps=2, ended=None))
     assert not re.search("Clocks|Each host|Busiest threads", markup.table(run).text)
-    coming = there(run.coming)
+    coming = found_one(run.coming)
     with RunStore.open(directory, writable=True) as store:
         store.add_step(StepResult(3, coming, "ok"), replace(observe(FIXED, coming), **observed))
     return markup.table(run_data.load(directory)).text
 
 
 def lines(text: str) -> list[list[str]]:
-    """What the lines of a table say behind their step."""
+    """The cells of a table's lines, after the step."""
     return [re.findall("<td>(.*?)</td>", line)[1:] for line in text.split("<tr>")[2:]]
 
 
@@ -305,12 +305,12 @@ def counted(by: int = 0) -> model.HostCounters:
 
 
 def test_a_point_with_a_warning_is_hollow(loaded: Loaded) -> None:
-    assert list(there(lost_figure(loaded("batch"))).data[0].marker.symbol) == ["circle", "circle", "circle-open"]
+    assert list(found_one(lost_figure(loaded("batch"))).data[0].marker.symbol) == ["circle", "circle", "circle-open"]
 
 
 def test_a_search_shows_the_interval_of_its_answer(loaded: Loaded) -> None:
     run = loaded("search")
-    figure = there(line_plots.rates(run))
+    figure = found_one(line_plots.rates(run))
     (loss,) = (t for t in figure.data if t.name == "Highest rate within 0.5 % loss")
     low, high = (float(run.rows[0][f"loss_{limit}_pps"] or 0) for limit in ("low", "high"))
     assert low < loss.y[0] < high
@@ -327,7 +327,7 @@ def test_a_search_shows_the_interval_of_its_answer(loaded: Loaded) -> None:
 
 def test_the_steps_of_a_search_at_each_rate_are_a_point(loaded: Loaded) -> None:
     run = loaded("rate")
-    figure = there(lost_figure(run))
+    figure = found_one(lost_figure(run))
     lines = [t for t in figure.data if t.marker.symbol != "diamond"]
     assert [t.name for t in lines] == ["10 subscribers", "30 subscribers"]
     for trace, clients in zip(lines, (10, 30), strict=True):
@@ -350,13 +350,13 @@ def test_the_steps_of_a_search_at_each_rate_are_a_point(loaded: Loaded) -> None:
 def test_the_latency_of_a_search_is_that_of_a_step_within_its_figure(loaded: Loaded) -> None:
     """Chance lets steps pass above it."""
     run = loaded("rate")
-    assert there(line_plots.latency(run)).data[0].y[0] > 0
+    assert found_one(line_plots.latency(run)).data[0].y[0] > 0
     passed = [r for r in run.results if r.plan.clients == 10 and r.figures["passed"]]
     slowest = min(passed, key=lambda r: float(r.plan.settings.rate))
     limited = [{**row, "max_rate_without_drop_pps": slowest.plan.settings.rate} for row in run.rows]
     marked = replace(slowest, figures={**slowest.figures, "latency_p50_us": 7})
     results = [marked if r is slowest else r for r in run.results]
-    assert there(line_plots.latency(replace(run, rows=limited, results=results))).data[0].y[0] == 7
+    assert found_one(line_plots.latency(replace(run, rows=limited, results=results))).data[0].y[0] == 7
 
 
 def test_a_scenario_that_is_none_is_a_clear_error(tmp_path: Path) -> None:
@@ -369,23 +369,23 @@ def test_a_scenario_that_is_none_is_a_clear_error(tmp_path: Path) -> None:
 
 def test_a_line_is_broken_where_a_row_failed(tmp_path: Path) -> None:
     run = run_data.load(make(tmp_path / "r", FIXED, lambda plan: ("failed" if plan.clients == 60 else "ok", "")))
-    figure = there(line_plots.rates(run))
+    figure = found_one(line_plots.rates(run))
     assert [y is None for y in figure.data[0].y] == [False, True, False]
     assert not figure.data[0].connectgaps
 
 
 def test_a_search_at_several_high_water_marks_has_a_line_for_each(loaded: Loaded) -> None:
     run = loaded("native")
-    drawn = there(line_plots.rates(run)).data
+    drawn = found_one(line_plots.rates(run)).data
     searched = [t for t in drawn if "pub" not in t.name and t.name.startswith("Highest rate")]
     assert [bool(t.error_y.array) for t in searched] == [True, True, True]
-    assert "30 subscribers, sndhwm 100,000" in {t.name for t in there(lost_figure(run)).data}
-    assert "hydra_zmq_cpp.csv" in there(markup.comparison(run)).text
+    assert "30 subscribers, sndhwm 100,000" in {t.name for t in found_one(lost_figure(run)).data}
+    assert "hydra_zmq_cpp.csv" in found_one(markup.comparison(run)).text
 
 
 def test_each_series_of_a_search_has_a_line_of_its_losses(loaded: Loaded) -> None:
     sweep = replace(FOR_LOSS, search=SearchSpec(8_000.0, steps=8, series=("loss", "nodrop")))
-    lost = there(lost_figure(loaded(replace(SEARCH, sweep=sweep))))
+    lost = found_one(lost_figure(loaded(replace(SEARCH, sweep=sweep))))
     assert {t.name for t in lost.data} == {
         "10 subscribers",
         "10 subscribers, nodrop",

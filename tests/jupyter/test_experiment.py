@@ -15,7 +15,7 @@ from hydra.jupyter.experiment import load, parts, plot, table
 from hydra.measure.column import Column
 from hydra.report.experiment_folder import ExperimentRecord, PartRecord, write_record, write_tables
 from hydra.system import ExperimentTable
-from tests.jupyter.runs import there
+from tests.jupyter.runs import found_one
 
 COLUMNS = [
     Column("setting", "text"),
@@ -70,7 +70,7 @@ def test_a_column_without_figures_is_left_out(folder: Path) -> None:
 
 
 def test_only_figures_are_drawn_and_the_axis_reaches_the_marks() -> None:
-    drawn = there(plot(VIEW))
+    drawn = found_one(plot(VIEW))
     assert [trace.name for trace in drawn.data] == ["measured"]
     low, high = drawn.layout.xaxis.range
     assert low < math.log10(1e6)
@@ -84,7 +84,7 @@ def test_there_is_no_picture_of_nothing(rows: list[dict[str, float]]) -> None:
 
 def test_rows_that_share_a_place_are_not_joined() -> None:
     rows = [{"stored": 1.0, "rate": 2.0, "rate_published": 4.0}, {"stored": 1.0, "rate": 3.0}]
-    drawn = there(plot(ExperimentTable("Growth", COLUMNS, rows, x="stored", y=("rate",)))).data
+    drawn = found_one(plot(ExperimentTable("Growth", COLUMNS, rows, x="stored", y=("rate",)))).data
     assert [(trace.name, trace.mode) for trace in drawn] == [("measured", "markers"), ("published", "lines+markers")]
 
 

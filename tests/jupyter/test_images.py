@@ -59,9 +59,9 @@ def test_an_interrupted_chromium_leaves_nothing(tmp_path: Path) -> None:
             wait_until(lambda: [*Path(scratch).glob("hydra-images-*/*/Default")], "Chromium's profile", LONG_S)
             children = me.children(recursive=True)
             process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=LONG_S)
+            _, text = process.communicate(timeout=LONG_S)
         assert process.returncode == EXIT_INTERRUPTED
-        assert said.strip() == b""
+        assert text.strip() == b""
         assert not any(child.is_running() for child in children)
         assert list(Path(scratch).iterdir()) == []
     assert not (run / "images").exists()
@@ -89,11 +89,11 @@ def test_a_missing_package_is_told_before_any_work(tmp_path: Path, monkeypatch: 
     assert [path.name for path in run.iterdir()] == ["run.db"]
 
 
-@pytest.mark.parametrize(("path", "said"), [("", "apt-get install chromium"), ("/none", "BROWSER_PATH is /none")])
-def test_a_missing_chromium_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, said: str) -> None:
+@pytest.mark.parametrize(("path", "text"), [("", "apt-get install chromium"), ("/none", "BROWSER_PATH is /none")])
+def test_a_missing_chromium_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, text: str) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("BROWSER_PATH", path)
-    with pytest.raises(MissingDependencyError, match=said) as error:
+    with pytest.raises(MissingDependencyError, match=text) as error:
         images.refuse_images(tmp_path / "images")
     assert "\n" not in str(error.value)
 

@@ -14,14 +14,14 @@ from hydra.model import LAG_BINS, Histogram, StepPlan
 from hydra.wire.buckets import index_of
 from hydra.wire.subscriber_table import table_of
 from tests.jupyter.conftest import Loaded
-from tests.jupyter.runs import FIXED, KINDS, load_steps, observe, there
+from tests.jupyter.runs import FIXED, KINDS, found_one, load_steps, observe
 from tests.measure.reports import received
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_every_row_with_a_latency_has_a_curve(loaded: Loaded, kind: str) -> None:
     run = loaded(kind)
-    figure = there(percentiles(run))
+    figure = found_one(percentiles(run))
     assert len(figure.data) == len(run.rows)
     for trace in figure.data:
         assert list(trace.x) == sorted(trace.x)
@@ -31,7 +31,7 @@ def test_every_row_with_a_latency_has_a_curve(loaded: Loaded, kind: str) -> None
 
 def test_a_curve_reads_what_the_table_says(loaded: Loaded) -> None:
     run = loaded("fixed")
-    curve = there(percentiles(run)).data[0]
+    curve = found_one(percentiles(run)).data[0]
     ms = dict(zip(curve.x, curve.y, strict=True))
     assert ms[100] == pytest.approx(float(run.rows[0]["latency_p99_us"] or 0) / 1000)
 
@@ -55,7 +55,7 @@ def test_a_curve_begins_with_the_lowest_and_ends_with_the_highest(
 def test_latencies_below_the_clocks_bound_stand_at_it(loaded: Loaded) -> None:
     run = loaded("fixed")
     results = [replace(r, figures={**r.figures, "latency_bound_us": 200.0}) for r in run.results]
-    assert min(there(percentiles(replace(run, results=results))).data[0].y) == 0.2
+    assert min(found_one(percentiles(replace(run, results=results))).data[0].y) == 0.2
 
 
 def lagging(directory: Path, bins: list[list[int | None]]) -> run_data.RunData:
@@ -69,7 +69,7 @@ def lagging(directory: Path, bins: list[list[int | None]]) -> run_data.RunData:
 def test_the_median_and_the_slowest_subscriber_are_drawn_over_the_window(tmp_path: Path) -> None:
     steady: list[int | None] = [1000] * LAG_BINS
     slow: list[int | None] = [None, *range(2000, 2000 + 1000 * (LAG_BINS - 1), 1000)]
-    median, slowest = there(over_time(lagging(tmp_path / "r", [steady, steady, slow]))).data
+    median, slowest = found_one(over_time(lagging(tmp_path / "r", [steady, steady, slow]))).data
     assert list(median.x) == [0.25 + 0.5 * n for n in range(LAG_BINS)]
     assert set(median.y) == {1.0}
     assert slowest.y[0] == 1.0

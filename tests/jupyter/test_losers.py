@@ -12,7 +12,7 @@ from hydra.model import LedgerCounts, StepPlan, SubscriberReport, TimeSeriesFact
 from hydra.store.database import RunStore
 from hydra.wire.subscriber_table import table_of
 from tests.jupyter.conftest import Loaded
-from tests.jupyter.runs import FIXED, load_steps, make, observe, there
+from tests.jupyter.runs import FIXED, found_one, load_steps, make, observe
 from tests.measure.reports import received
 
 RATE, SECONDS = 100.0, 10.0
@@ -42,7 +42,7 @@ def run_of(
 
 def test_each_subscriber_stands_beside_each_step_and_each_part_of_the_worst(tmp_path: Path) -> None:
     lossy = {2: missing((0, 9))}, {3: missing((500, 599)), 5: missing((990, 999))}
-    found = there(losers(run_of(tmp_path / "r", *lossy)))
+    found = found_one(losers(run_of(tmp_path / "r", *lossy)))
     by_step, by_time = found.figure.data
     assert (by_step.x, by_step.y) == (("4 subscribers", "5 subscribers"), ("1", "2", "3", "4", "5"))
     assert [list(line) for line in by_step.text] == [["0", "0"], ["1", "0"], ["0", "10"], ["0", "0"], ["", "1"]]
@@ -51,34 +51,34 @@ def test_each_subscriber_stands_beside_each_step_and_each_part_of_the_worst(tmp_
     assert by_time.text[2][31] == "100"
     assert [n for n, text in enumerate(by_time.text[4]) if text != "0"] == [59]
     assert "5 subscribers" in found.figure.layout.annotations[1].text
-    assert "first gaps" not in found.remark
+    assert "first gaps" not in found.note
 
 
 def test_many_subscribers_share_lines_and_the_page_stays_small(tmp_path: Path) -> None:
-    found = there(losers(run_of(tmp_path / "r", {n: missing((0, 99)) for n in range(1, 50)}, count=1000)))
+    found = found_one(losers(run_of(tmp_path / "r", {n: missing((0, 99)) for n in range(1, 50)}, count=1000)))
     (by_time,) = found.figure.data
     assert len(by_time.y) <= 60
     assert by_time.y[0] == "1 – 17"
     assert float(by_time.text[0][0]) == 100
     assert len(found.figure.to_json()) < 100_000
-    assert "the mean of 17 subscribers" in found.remark
+    assert "the mean of 17 subscribers" in found.note
 
 
 def test_what_was_not_stored_is_told(tmp_path: Path) -> None:
-    found = there(losers(run_of(tmp_path / "r", {1: missing((0, 99), truncated=99)})))
-    assert "1 subscriber has only the first missing ranges stored" in found.remark
+    found = found_one(losers(run_of(tmp_path / "r", {1: missing((0, 99), truncated=99)})))
+    assert "1 subscriber has only the first missing ranges stored" in found.note
     assert [cell is None for cell in found.figure.data[-1].z[0]] == [False] * 6 + [True] * 54
 
 
 def test_where_the_time_is_not_known_the_steps_are_shown_alone(tmp_path: Path) -> None:
-    found = there(losers(run_of(tmp_path / "r", {1: missing(truncated=99)})))
+    found = found_one(losers(run_of(tmp_path / "r", {1: missing(truncated=99)})))
     (by_step,) = found.figure.data
     assert list(by_step.text[0]) == ["9.9"]
-    assert "gaps" not in found.remark
+    assert "gaps" not in found.note
 
 
 def test_who_did_not_report_is_blank(tmp_path: Path) -> None:
-    found = there(losers(run_of(tmp_path / "r", {1: missing((0, 9))}, silent=frozenset({3}))))
+    found = found_one(losers(run_of(tmp_path / "r", {1: missing((0, 9))}, silent=frozenset({3}))))
     assert set(found.figure.data[-1].z[2]) == {None}
 
 
@@ -88,7 +88,7 @@ def test_where_nobody_lost_anything_there_is_no_plot(loaded: Loaded, tmp_path: P
 
 
 def test_the_steps_of_a_search_stand_side_by_side(loaded: Loaded) -> None:
-    across = there(losers(loaded("search"))).figure.data[0].x
+    across = found_one(losers(loaded("search"))).figure.data[0].x
     assert len(across) == len(set(across)) <= 40
     assert across[0].startswith("30 at ")
 
@@ -103,6 +103,6 @@ def test_a_changing_rate_is_read_as_it_was_carried_out(tmp_path: Path) -> None:
     load = ((0.0, 500 / 9), (9.0, 500 / 9), (9.0, 500.0))
     with RunStore.open(run.directory, writable=True) as store:
         store.begin_time_series(1, replace(run.results[0].plan, load=load), TimeSeriesFacts(0, SECONDS, 1, 4.0))
-    shown = there(losers(run)).figure.data[-1]
+    shown = found_one(losers(run)).figure.data[-1]
     lossy = [at for at, text in zip(shown.x, shown.text[0], strict=True) if text != "0"]
     assert min(lossy) > 9.7

@@ -11,13 +11,13 @@ from hydra.jupyter import run_data
 from hydra.jupyter.loss_plot import LossPlot, loss
 from hydra.model import Figure, StepResult
 from tests.jupyter.conftest import Loaded
-from tests.jupyter.runs import FEW, FIXED, there
+from tests.jupyter.runs import FEW, FIXED, found_one
 
 RATES = replace(FIXED, sweep=replace(FEW, clients=(30, 60), vary={"rate": (1000.0, 50_000.0, 80_000.0)}))
 
 
 def drawn(run: run_data.RunData) -> LossPlot:
-    return there(loss(run))
+    return found_one(loss(run))
 
 
 def with_figures(run: run_data.RunData, *figures: Mapping[str, Figure]) -> run_data.RunData:
@@ -33,7 +33,7 @@ def test_a_row_has_the_interval_of_its_loss(loaded: Loaded) -> None:
     assert "[0.5 – 7]" in trace.customdata[0][0]
     # Rows of 60 and 120 subscribers saw no burst, and no row with as many clients did.
     assert list(trace.error_y.array[1:]) == [0, 0]
-    assert "95 % interval" in found.remark
+    assert "95 % interval" in found.note
 
 
 def test_a_row_without_a_burst_is_known_from_what_one_would_have_cost(loaded: Loaded) -> None:
@@ -65,7 +65,7 @@ def test_rates_that_vary_are_drawn_across(loaded: Loaded) -> None:
 def test_where_nothing_tells_there_is_no_bar(loaded: Loaded, figures: Mapping[str, Figure]) -> None:
     found = drawn(with_figures(loaded("fixed"), figures, *[{"loss_evidence": None}] * 2))
     assert found.figure.data[0].error_y.array is None
-    assert found.remark == ""
+    assert found.note == ""
 
 
 def test_repeats_whose_bursts_are_not_known_have_students_interval(loaded: Loaded) -> None:
@@ -84,7 +84,7 @@ def test_each_step_of_a_search_has_its_interval_and_the_answer_a_diamond(loaded:
     assert diamonds[0].x[0] + diamonds[0].error_x.array[0] == pytest.approx(high)
     steps = [trace for trace in found.figure.data if trace not in diamonds]
     assert all(any(trace.error_y.array) for trace in steps)
-    assert "diamond" in found.remark
+    assert "diamond" in found.note
 
 
 def test_a_diamond_stands_on_the_line_of_its_mark(loaded: Loaded) -> None:

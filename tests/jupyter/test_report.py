@@ -31,9 +31,9 @@ BATCHES = "effect-of-the-batch"
 LINEAR = ("latency-over-time", "who-lost-when", "second-by-second")
 
 
-def check(browser: Browser, run: Path, plots: Sequence[str], patience_s: float = SOON_S) -> str:
+def check(browser: Browser, run: Path, plots: Sequence[str], limit_s: float = SOON_S) -> str:
     """The page's text, after it has shown itself without an error, off the network, with all its plots drawn."""
-    page = browser.see(run / PAGE, patience_s)
+    page = browser.see(run / PAGE, limit_s)
     page.check()
     assert [plot["name"] for plot in page.plots] == list(plots)
     for plot in page.plots:
@@ -78,13 +78,13 @@ def test_runs_that_went_wrong_have_a_page_too(browser: Browser, tmp_path: Path) 
     failed = make(tmp_path / "failed", BATCH, failing)
     none = make(tmp_path / "none", FIXED, steps=0, ended="interrupted")
     killed = make(tmp_path / "killed", replace(FIXED, name="<script>x</script>"), steps=1, ended=None)
-    for run, plots, said in (
+    for run, plots, text in (
         (failed, (*LOSSY, BATCHES), "FAILED: <b>broker died</b>"),
         (none, (), "the run was interrupted; the next step would be 30 subscribers"),
         (killed, USUAL, "<script>x</script>"),
     ):
         render(run)
-        assert said in check(browser, run, plots)
+        assert text in check(browser, run, plots)
 
 
 def test_a_plot_that_cannot_be_drawn_is_noticed(browser: Browser, tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_a_plot_that_cannot_be_drawn_is_noticed(browser: Browser, tmp_path: Path
     page = run / PAGE
     page.write_text(page.read_text().replace("Plotly.newPlot(", "Plotly.newPlott(", 1))
     with pytest.raises(AssertionError, match="newPlott is not a function"):
-        check(browser, run, USUAL, patience_s=1)
+        check(browser, run, USUAL, limit_s=1)
 
 
 def test_the_notebook_shows_what_the_page_does_and_again_when_it_is_executed(tmp_path: Path) -> None:

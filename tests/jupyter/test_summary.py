@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hydra.jupyter.markup import title
-from hydra.jupyter.summary import asked_sentence, numbers
+from hydra.jupyter.summary import numbers, request_sentence
 from hydra.sweep import Row
 from tests.jupyter.conftest import Loaded
 from tests.jupyter.runs import KINDS
@@ -31,7 +31,7 @@ def test_every_kind_of_run_says_what_it_carries_and_what_limits_it(loaded: Loade
 
 def test_a_grid_is_told_by_its_best_row_without_loss(loaded: Loaded) -> None:
     run = loaded("fixed")
-    assert asked_sentence(run) == "10,000 messages/s, on here on 2026-02-03."
+    assert request_sentence(run) == "10,000 messages/s, on here on 2026-02-03."
     carried = numbers(run)[0]
     best = max(float(row["aggregate_pps"] or 0) for row in run.rows)
     assert (carried.value, carried.clean) == (f"{best:,.0f}/s", True)

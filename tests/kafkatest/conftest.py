@@ -18,9 +18,9 @@ from hydra.kafkatest.topics import Topics
 
 @pytest.fixture
 def topics(broker: EmbeddedBroker) -> Iterator[Topics]:
-    mine = Topics(broker.bootstrap, {}, uuid.uuid4().hex[:8])
-    yield mine
-    mine.close()
+    own = Topics(broker.bootstrap, {}, uuid.uuid4().hex[:8])
+    yield own
+    own.close()
 
 
 @pytest.fixture(params=[confluent, kafka_python], ids=["confluent", "kafka_python"])

@@ -51,13 +51,13 @@ class SecureBroker:
 def secure_broker(folder: Path) -> SecureBroker:
     """Starts one; its owner stops ``broker``."""
     folder.mkdir()
-    ours, stranger = RunAuthority(), RunAuthority()
+    own, stranger = RunAuthority(), RunAuthority()
     with patch.object(run_certificates, "_VALID", -dt.timedelta(days=1)):
-        expired = ours.server(f"{HOST}:1")
-    certificates = {"server": ours.server(f"{HOST}:1"), "expired": expired, "client": ours.server("client:1")}
+        expired = own.server(f"{HOST}:1")
+    certificates = {"server": own.server(f"{HOST}:1"), "expired": expired, "client": own.server("client:1")}
     for name, made in certificates.items():
         _write(folder, name, made)
-    (folder / "ca.pem").write_text(ours.client.ca)
+    (folder / "ca.pem").write_text(own.client.ca)
     (folder / "stranger.pem").write_text(stranger.client.ca)
     doors = dict(zip(DOORS, (f"{HOST}:{port}" for port in free_ports(HOST, len(DOORS))), strict=True))
     broker = EmbeddedBroker(

@@ -59,11 +59,11 @@ def test_it_agrees_with_a_dictionary(stream: list[tuple[int, bool]], chunk: int)
     ledger.accept(60)
     for start in range(0, len(stream), chunk):
         part = stream[start : start + chunk]
-        for take, told in ((ledger.acknowledge, True), (ledger.fail, False)):
-            of_these = [s for s, ok in part if ok is told]
+        for take, reported in ((ledger.acknowledge, True), (ledger.fail, False)):
+            of_these = [s for s, ok in part if ok is reported]
             take(answers(*of_these))
             for s in of_these:
-                truth.setdefault(s, told)
+                truth.setdefault(s, reported)
     assert ledger.acknowledged == sum(truth.values())
     assert ledger.failed == len(truth) - sum(truth.values())
     unacknowledged = {s for first, last in ledger.unacknowledged() for s in range(first, last + 1)}

@@ -40,7 +40,7 @@ def test_clients_are_served_while_a_mute_broker_is_asked(monkeypatch: pytest.Mon
         controller.wait_until(lambda: condition() or bool(welcomed), timeout_s)
         return condition()
 
-    # It takes connections and never says a word.
+    # It accepts connections and never sends a byte.
     with contextlib.closing(Controller("run")) as controller, socket.create_server(("127.0.0.1", 0)) as mute:
         controller.roster.expect("g", [1])
         topics = Topics(f"127.0.0.1:{mute.getsockname()[1]}", {}, "run", wait)

@@ -22,8 +22,8 @@ GROUP = ("--set", "settings.group=all", "--set", "warmup_s=0", "--rate", 200, "-
 
 
 @contextmanager
-def somebody(broker: EmbeddedBroker, topic: str, group: str) -> Iterator[Consumer]:
-    """A consumer of somebody else's that has joined a group."""
+def other_consumer(broker: EmbeddedBroker, topic: str, group: str) -> Iterator[Consumer]:
+    """A consumer of another program that has joined a group."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": group, "log_level": 0})
     consumer.subscribe([topic])
 
@@ -61,11 +61,11 @@ def test_a_group_of_somebody_else_is_refused_and_left_alone(
 ) -> None:
     topic, name = topics.create("other"), uuid.uuid4().hex
     own = ("--set", f"settings.group={name}", "--set", "kafka.exact_group=true")
-    with somebody(broker, topic, name) as consumer:
+    with other_consumer(broker, topic, name) as consumer:
         words = ("kafka-fixed", "--bootstrap", broker.bootstrap, *GROUP, *own, "--clients", "1")
-        asked = hydra(*words, "--out", tmp_path / "run", expect=2)
-        assert f"the consumer group {name}" in asked.stderr
-        assert "1 members" in asked.stderr
+        requests = hydra(*words, "--out", tmp_path / "run", expect=2)
+        assert f"the consumer group {name}" in requests.stderr
+        assert "1 members" in requests.stderr
         consumer.poll(0.1)
         assert len(consumer.assignment()) == 1
     assert not [t for t in topics.describe().topics if t.startswith("hydra-run-")]
@@ -75,7 +75,7 @@ def test_a_group_is_deleted_when_nobody_is_in_it(broker: EmbeddedBroker, topics:
     topic = topics.create("data")
     group = group_id(topic, "all", exact=False)
     assert topics.group(group) == (False, ())
-    with somebody(broker, topic, group) as consumer:
+    with other_consumer(broker, topic, group) as consumer:
         known, members = topics.group(group)
         assert known
         assert [member.partition(" on ")[0] for member in members] == ["rdkafka"]

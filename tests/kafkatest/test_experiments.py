@@ -38,15 +38,15 @@ def done(
 ) -> PartResult:
     """A part whose rows are these, by their points; a point by itself has no figures of its own.
 
-    ``clients`` has what was told of each row's clients and servers.
+    ``clients`` has the figures of each row's clients and servers.
     """
     given = rows if isinstance(rows, Mapping) else {point: {} for point in rows}
-    told = [{"point": point, "status": "ok", "account": "exact", **row} for point, row in given.items()]
+    messages = [{"point": point, "status": "ok", "account": "exact", **row} for point, row in given.items()]
     of = [(clients or {}).get(point, {}) for point in given]
     return PartResult(
         part,
         resolved_from(part.name, part.name, part.scenario).scenario,
-        told,
+        messages,
         publishers=[row.get("publishers", ()) for row in of],
         subscribers=[row.get("subscribers", ()) for row in of],
         servers=[row.get("servers", {}) for row in of],
@@ -74,18 +74,18 @@ ANY = the_parts(EXPERIMENTS[0], ExperimentOptions(1.0))[0]
 
 def points(name: str, **order: Any) -> list[dict[str, Any]]:
     experiment = BY_NAME[name]
-    asked = ExperimentOptions(**{"scale": experiment.scale, **order})
-    listed = [point for part in the_parts(experiment, asked) for point in part.scenario["sweep"]["points"]]
+    options = ExperimentOptions(**{"scale": experiment.scale, **order})
+    listed = [point for part in the_parts(experiment, options) for point in part.scenario["sweep"]["points"]]
     return [point for point in listed if point["name"] != WARM_UP]
 
 
 def views(
     name: str, rows: Rows | Sequence[str], part: ExperimentPart = ANY, **clients: Any
 ) -> Sequence[ExperimentTable]:
-    """An experiment's tables of rows; what was told of each row's clients is by its place."""
+    """An experiment's tables of rows; the figures of each row's clients are by its place."""
     points = list(rows)
-    told = {point: {role: each[n] for role, each in clients.items()} for n, point in enumerate(points)}
-    return BY_NAME[name].views(ExperimentOptions(0.01), [done(part, rows, told)])
+    reported = {point: {role: each[n] for role, each in clients.items()} for n, point in enumerate(points)}
+    return BY_NAME[name].views(ExperimentOptions(0.01), [done(part, rows, reported)])
 
 
 @pytest.mark.parametrize("name", ["linkedin-2014", "dcos-record-size", "dcos-tuning", "dcos-producers"])
@@ -127,7 +127,7 @@ def test_linkedins_scenarios_are_all_there_by_their_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "asked"),
+    ("name", "requests"),
     [
         ("single-producer-no-replication", {"publishers": 1, "replication_factor": 1, "batch_bytes": 8196}),
         ("single-producer-sync-replication", {"replication_factor": 3, "acks": "all", "batch_bytes": 64_000}),
@@ -136,9 +136,9 @@ def test_linkedins_scenarios_are_all_there_by_their_names() -> None:
         ("end-to-end-latency", {"clients": 1, "messages": 5000}),
     ],
 )
-def test_linkedin_is_asked_as_it_was_published(name: str, asked: dict[str, object]) -> None:
+def test_linkedin_is_asked_as_it_was_published(name: str, requests: dict[str, object]) -> None:
     (point,) = points(name, scale=1)
-    assert {key: point.get(key) for key in asked} == asked
+    assert {key: point.get(key) for key in requests} == requests
 
 
 def test_sizes_are_those_of_the_document_but_for_the_header() -> None:
@@ -302,9 +302,9 @@ def test_totals_add_rates_up_and_say_where_producers_were() -> None:
 
 def test_what_is_published_of_setups_is_found() -> None:
     """Every tuned line of both documents stands beside a setup, but for those on 15 brokers."""
-    beside = sum(len(lines) for setup in dcos.SETUPS for lines in dcos._published_of(setup).values())
+    others = sum(len(lines) for setup in dcos.SETUPS for lines in dcos._published_of(setup).values())
     tuned = [row for row in published(dcos.PRODUCERS) if row["batch_size_bytes"] == 100_000 and row["brokers"] != 15]
-    assert beside == len(tuned)
+    assert others == len(tuned)
 
 
 def settings_with(preset: str, **more: object) -> Scenario:
@@ -355,15 +355,15 @@ def test_settings_of_the_users_brokers_are_theirs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("preset", "says"),
+    ("preset", "expected"),
     [
         ("durabilty", "has no preset 'durabilty'; did you mean durability"),
         (3, "has no preset 3"),
         ("x", "presets of this system: "),
     ],
 )
-def test_an_unknown_preset_is_one_line(preset: Any, says: str) -> None:
-    with pytest.raises(ConfigError, match=says):
+def test_an_unknown_preset_is_one_line(preset: Any, expected: str) -> None:
+    with pytest.raises(ConfigError, match=expected):
         written(preset=preset)
 
 
@@ -375,8 +375,8 @@ def test_a_system_without_presets_says_so() -> None:
 def test_a_row_that_ran_out_of_time_says_how_far_it_came() -> None:
     row = {"messages": 1000, "publishers": 3, "total_tx": 2999}
     rows = {"short": row, "whole": {**row, "total_tx": 3000}, "free": {"total_tx": 5}}
-    told = ["short: 2,999 of 3,000 records were acknowledged within its time"]
-    assert not_measured([done(ANY, rows)]) == told
+    messages = ["short: 2,999 of 3,000 records were acknowledged within its time"]
+    assert not_measured([done(ANY, rows)]) == messages
 
 
 def alone(module: ModuleType, **options: Any) -> tuple[Experiment, ExperimentOptions, ExperimentPart]:
@@ -416,12 +416,12 @@ def test_what_was_acknowledged_and_lost_stands_in_the_goals_row() -> None:
 def test_brokers_stand_beside_what_was_published_for_snappy_only() -> None:
     experiment, order, part = alone(compression, producers=4)
     broker = {"cpu_seconds_per_s": 0.5, "in_bytes_per_s": 3e6, "replication_in_bytes_per_s": 1e6, "messages_per_s": 9.0}
-    told = {"publishers": [{"records_per_sec": 20.0}] * 4, "servers": {"1": broker, "2": broker, "3": broker}}
+    reported = {"publishers": [{"records_per_sec": 20.0}] * 4, "servers": {"1": broker, "2": broker, "3": broker}}
     warm_up, *points = part.scenario["sweep"]["points"]
     assert (warm_up["name"], warm_up["publishers"]) == (WARM_UP, 1)
     assert {point["publishers"] for point in points} == {4}
     both = {name: {"compression_ratio": 2.0} for name in (WARM_UP, "snappy/6", "zstd/6")}
-    table, each = experiment.views(order, [done(part, both, dict.fromkeys(both, told))])
+    table, each = experiment.views(order, [done(part, both, dict.fromkeys(both, reported))])
     snappy, zstd = table.rows
     assert (snappy["avg_cpu_pct"], snappy["network_kbytes_per_sec"], snappy["records_per_sec"]) == (50, 4000, 80)
     assert snappy["network_kbytes_per_sec_ratio"] == pytest.approx(4000 / 79_000)
@@ -455,8 +455,8 @@ def test_a_brokers_bytes_stand_beside_the_algebra_with_their_deviation() -> None
     # 3 MB/s of payload over three brokers with two replicas: 2 MB/s in, 1 MB/s out.
     counted = {"in_bytes_per_s": 1.05e6, "replication_in_bytes_per_s": 1.05e6, "replication_out_bytes_per_s": 1e6}
     row = {"sent": int(3000 * seconds), "records_per_batch": 100.0}
-    told = {"servers": dict.fromkeys(("1", "2", "3"), counted)}
-    table, each = experiment.views(order, [done(part, {"p3-r2-c0": row}, {"p3-r2-c0": told})])
+    reported = {"servers": dict.fromkeys(("1", "2", "3"), counted)}
+    table, each = experiment.views(order, [done(part, {"p3-r2-c0": row}, {"p3-r2-c0": reported})])
     (found,) = table.rows
     assert found["in_deviation_pct"] == pytest.approx(5)
     assert found["out_deviation_pct"] == pytest.approx(0)
@@ -497,18 +497,18 @@ def test_the_planned_partitions_are_run_or_as_many_as_fit(most: int | None, run:
     order = ExperimentOptions(0.01, {"target_rate": 1000.0, **({"most_partitions": most} if most else {})})
     first = part_of(experiment, order)
     names = [point["name"] for point in first.scenario["sweep"]["points"]]
-    told = {
+    reported = {
         name: {"publishers": [{"records_per_sec": 300.0}], "subscribers": [{"records_per_sec": 500.0}]}
         for name in names
     }
-    measured = [done(first, {name: {} for name in names}, told)]
+    measured = [done(first, {name: {} for name in names}, reported)]
     second = part_of(experiment, order, measured)
     assert {point["partitions"] for point in second.scenario["sweep"]["points"]} == {run}
     resolved_from(second.name, second.name, second.scenario)
     reached = {"producers": {"publishers": [{"records_per_sec": 150.0}] * run}}
     measured.append(done(second, {"producers": {}}, reached))
     assert experiment.next_part(order, measured) is None
-    formula, needs, beside = experiment.views(order, measured)
+    formula, needs, others = experiment.views(order, measured)
     assert formula.rows[-1]["partitions"] == pytest.approx(1000 / 300)
     assert needs.rows[0]["in_mb_s"] == pytest.approx(1000 * 250 / 3 / 2**20)
-    assert (beside.rows[0]["predicted"], beside.rows[0]["share"]) == (run * 300, 0.5)
+    assert (others.rows[0]["predicted"], others.rows[0]["share"]) == (run * 300, 0.5)

@@ -30,8 +30,8 @@ from hydra.kafkatest.topics import Cluster, Topics
 from tests.integration.command import hydra, refusal
 
 
-def error(code: int, said: str = "") -> KafkaException:
-    return KafkaException(KafkaError(code, said))
+def error(code: int, output: str = "") -> KafkaException:
+    return KafkaException(KafkaError(code, output))
 
 
 def test_a_broker_that_cannot_be_reached_is_named_by_its_address() -> None:
@@ -108,15 +108,15 @@ def test_a_message_that_is_too_large_is_refused_with_both_numbers(
 
 
 @pytest.mark.parametrize(
-    ("code", "said", "what"),
+    ("code", "output", "what"),
     [
         (KafkaError.TOPIC_AUTHORIZATION_FAILED, "", "does not allow this user to create and describe topics"),
         (KafkaError.POLICY_VIOLATION, "at most 3 partitions", "refuses the topics of this run: at most 3 partitions"),
         (KafkaError.INVALID_CONFIG, "", "refuses the topics of this run: Broker: "),
     ],
 )
-def test_a_cluster_that_would_reject_the_topics_says_why(code: int, said: str, what: str) -> None:
-    assert what in refused("h:1", error(code, said)).what
+def test_a_cluster_that_would_reject_the_topics_says_why(code: int, output: str, what: str) -> None:
+    assert what in refused("h:1", error(code, output)).what
 
 
 def test_an_empty_reason_is_replaced_by_that_of_its_code() -> None:

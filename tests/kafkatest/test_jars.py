@@ -57,7 +57,7 @@ def test_without_java_the_package_is_named(bin_only: Path) -> None:
 
 @pytest.mark.tier("test")
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "text"),
     [
         ("echo 'openjdk version \"1.8.0_402\"' >&2", "and .*java is 1.8.0_402; apt install"),
         (
@@ -67,11 +67,11 @@ def test_without_java_the_package_is_named(bin_only: Path) -> None:
         ("exit 3", "java does not start: exit status 3;"),
     ],
 )
-def test_a_java_that_is_old_or_does_not_start_is_refused(bin_only: Path, script: str, said: str) -> None:
+def test_a_java_that_is_old_or_does_not_start_is_refused(bin_only: Path, script: str, text: str) -> None:
     program(bin_only, "java", script)
     with pytest.raises(MissingDependencyError) as e:
         jars.find_java()
-    assert re.search(said, one_line(e))
+    assert re.search(text, one_line(e))
 
 
 def test_without_maven_the_package_is_named(bin_only: Path, conf: Path, tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ UNLISTED = "^{} in .* is not as .*jars.sha256 lists it; "
 
 @pytest.mark.tier("test")
 @pytest.mark.parametrize(
-    ("what", "says"),
+    ("what", "expected"),
     [
         ("echo '[ERROR] no route'; exit 1", "no route"),
         ('printf "another" > "$out/a.jar"', UNLISTED.format("a.jar")),
@@ -106,10 +106,10 @@ UNLISTED = "^{} in .* is not as .*jars.sha256 lists it; "
     ids=["failed", "changed", "one more", "one less"],
 )
 def test_a_fetch_that_fails_or_brings_other_jars_than_the_list_leaves_nothing(
-    bin_only: Path, conf: Path, tmp_path: Path, what: str, says: str
+    bin_only: Path, conf: Path, tmp_path: Path, what: str, expected: str
 ) -> None:
     maven(bin_only, what, tmp_path / "calls")
-    with pytest.raises(MissingDependencyError, match=says):
+    with pytest.raises(MissingDependencyError, match=expected):
         jars.fetch(conf, tmp_path / "cache")
     found = [path for path in (tmp_path / "cache").rglob("*") if path.suffix != ".lock"]
     assert not [path for path in found if path.suffix == ".jar" or path.name.startswith(".")]

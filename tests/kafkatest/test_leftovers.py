@@ -33,7 +33,7 @@ def starts(pid: int) -> int | None:
     ("owner", "why"),
     [
         (replace(ME, pid=PID, started=1000), "process 77 on here, which is running"),
-        (replace(ME, pid=PID, started=999), ""),  # somebody else has its number by now
+        (replace(ME, pid=PID, started=999), ""),  # another process has its number by now
         (replace(ME, pid=78), ""),
         (replace(ME, pid=PID, started=1000, boot_id="boot2"), ""),
         (replace(ME, pid=78, pid_namespace="ns2"), "another container"),
@@ -46,10 +46,10 @@ def starts(pid: int) -> int | None:
     ],
 )
 def test_an_owner_is_dead_only_if_that_is_known(owner: ProcessOwner, why: str) -> None:
-    told = why_not_dead(owner, ME, starts)
-    assert told == why if not why else why in told
+    reported = why_not_dead(owner, ME, starts)
+    assert reported == why if not why else why in reported
     record = OwnedTopic("hydra-x", "c", "h:1", "/run", owner)
-    assert why_kept(record, "c", ME, starts) == told
+    assert why_kept(record, "c", ME, starts) == reported
     assert "of another cluster" in why_kept(record, "d", ME, starts)
 
 
@@ -119,22 +119,22 @@ def test_a_damaged_record_is_none(tmp_path: Path, text: str) -> None:
 class Cluster(Topics):
     """A cluster that has some topics, lists some of them, and refuses to delete some."""
 
-    def __init__(self, there: set[str], hidden: set[str], refused: set[str]) -> None:
+    def __init__(self, present: set[str], hidden: set[str], refused: set[str]) -> None:
         super().__init__("h:1", {}, "")
-        self.there, self._hidden, self._refused = there, hidden, refused
+        self.names, self._hidden, self._refused = present, hidden, refused
 
     def describe(self, timeout_s: float = 0.0) -> Described:
-        return Described("c", 1, frozenset(self.there - self._hidden))
+        return Described("c", 1, frozenset(self.names - self._hidden))
 
     def groups_of(self, topic: str) -> list[str]:
-        return []  # nobody answers at its address, and asking takes seconds
+        return []  # no broker answers at its address, and asking takes seconds
 
     def remove(self, topic: str) -> bool:
         if topic in self._refused:
             raise ServerError(f"Kafka refuses to delete {topic}", "look at --bootstrap")
-        was_there = topic in self.there
-        self.there.discard(topic)
-        return was_there
+        existed = topic in self.names
+        self.names.discard(topic)
+        return existed
 
 
 def test_a_topic_that_is_not_removed_keeps_its_record_and_stops_no_other(tmp_path: Path) -> None:
@@ -146,17 +146,17 @@ def test_a_topic_that_is_not_removed_keeps_its_record_and_stops_no_other(tmp_pat
     hidden = {"hydra-c-hidden", "hydra-d-hidden-refused"}
     kept = {"hydra-f-mine", "hydra-g-unknown"}
     cluster = Cluster({"hydra-a-refused", "hydra-b-there"} | hidden | kept, hidden, refused)
-    *others, mine, unknown = map(str, clean(cluster, records))
+    *others, own, unknown = map(str, clean(cluster, records))
     assert others == [
         "kept hydra-a-refused: Kafka refuses to delete hydra-a-refused",
         "removed hydra-b-there",
         "removed hydra-c-hidden",
         "kept hydra-d-hidden-refused: Kafka refuses to delete hydra-d-hidden-refused",
     ]
-    assert mine.startswith("kept hydra-f-mine: ")
-    assert "which is running" in mine
+    assert own.startswith("kept hydra-f-mine: ")
+    assert "which is running" in own
     assert unknown.startswith("kept hydra-g-unknown: ")
     assert "no record" in unknown
-    assert cluster.there == refused | kept
+    assert cluster.names == refused | kept
     assert records.all().keys() == refused | {"hydra-f-mine"}
     assert cluster.created == ()

@@ -150,6 +150,6 @@ def test_librdkafka_ends_a_connection_in_use(before: dict[str, Any], after: Any,
         found.note(KafkaError(KafkaError._TRANSPORT, "Disconnected"))
         found.read(json.dumps({"brokers": {"a": after} if after else {}}))
     why = "Disconnected" if losses and after is not DOWN else ""
-    assert found.told() == (losses, why)
+    assert found.total() == (losses, why)
     found.begin()
-    assert found.told() == (0, "")
+    assert found.total() == (0, "")

@@ -21,7 +21,7 @@ BEGIN = {0: 100, 1: 50, 2: 10}
 
 
 class Clock:
-    """Seconds that pass only when a test says so."""
+    """Seconds that pass only when a test advances them."""
 
     now_s = 1000.0
 
@@ -44,9 +44,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture
 def member(clock: Clock) -> Membership:
-    it = Membership()
-    it.step(STEP, BEGIN)
-    return it
+    membership = Membership()
+    membership.step(STEP, BEGIN)
+    return membership
 
 
 @pytest.mark.parametrize(
@@ -81,19 +81,19 @@ def test_what_has_been_read_is_committed_every_few_seconds_and_once(member: Memb
 
 def test_a_member_waits_for_its_own_and_then_for_the_others(member: Membership, clock: Clock) -> None:
     ends = {0: 110, 1: 60, 2: 10}
-    told: dict[int, int] = {}
-    asked: list[list[int]] = []
+    reported: dict[int, int] = {}
+    requests: list[list[int]] = []
 
     def committed(partitions: list[int]) -> dict[int, int]:
-        asked.append(partitions)
-        return told
+        requests.append(partitions)
+        return reported
 
     member.given([0], {})
     assert member.undrained(ends, committed) == 10
     member.positions[0] = 110
-    assert not asked
-    assert member.undrained(ends, committed) == 10  # nobody has told of partition 1; 2 got nothing in this step
-    told[1] = 57
+    assert not requests
+    assert member.undrained(ends, committed) == 10  # no member has partition 1; 2 got nothing in this step
+    reported[1] = 57
     assert member.undrained(ends, committed) == 10  # not asked again so soon
     clock.now_s += 1
     assert member.undrained(ends, committed) == 3
@@ -103,7 +103,7 @@ def test_a_member_waits_for_its_own_and_then_for_the_others(member: Membership, 
     assert member.undrained(ends, committed) == 3
     member.positions[1] = 60
     assert member.undrained(ends, committed) == 0
-    assert asked == [[1], [1]]
+    assert requests == [[1], [1]]
 
 
 def test_rebalances_are_told_of_each_step(member: Membership, clock: Clock) -> None:

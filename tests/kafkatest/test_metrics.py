@@ -1,4 +1,4 @@
-"""What brokers tell of themselves: the exporter's text, and a real broker's counters beside what was sent to it."""
+"""The brokers' own metrics: the exporter's text, and a real broker's counters beside what was sent to it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_broker_counts_the_bytes_and_messages_that_it_took(broker: EmbeddedBro
     assert count * size < grown["in_bytes_total"] < 1.03 * count * size
     assert grown["out_bytes_total"] == 0
     assert grown["cpu_seconds_total"] > 0
-    # One that does not answer is left out, and does not keep the others from telling.
+    # A broker that does not answer is left out, and does not delay the others.
     (address,) = exporters(broker.endpoints()).values()
-    (nobody,) = free_ports("127.0.0.1", 1)
-    assert ask(named([address, f"127.0.0.1:{nobody}"])).keys() == {address}
+    (none,) = free_ports("127.0.0.1", 1)
+    assert ask(named([address, f"127.0.0.1:{none}"])).keys() == {address}

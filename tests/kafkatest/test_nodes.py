@@ -31,16 +31,16 @@ THREE = "1@10.0.0.6:31001,2@10.0.0.7:31001,3@node-c:9093"
     ],
 )
 def test_every_node_is_told_of_all_and_listens_where_it_said(nodes: list[Node], number: int, voters: str) -> None:
-    mine = nodes[number - 1]
+    own = nodes[number - 1]
     lines = Installation(JAVA, JARS, conf_folder()).properties(settings(nodes, number)).splitlines()
     found = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
     assert found["node.id"] == str(number)
     assert found["controller.quorum.voters"] == voters
     votes = f"{number}@" in voters
     assert found["process.roles"] == ("broker,controller" if votes else "broker")
-    controller = f",CONTROLLER://{mine.host}:{mine.controller_port}" if votes else ""
-    assert found["listeners"] == f"PLAINTEXT://{mine.host}:{mine.port}{controller}"
-    assert found["advertised.listeners"] == f"PLAINTEXT://{mine.bootstrap}"
+    controller = f",CONTROLLER://{own.host}:{own.controller_port}" if votes else ""
+    assert found["listeners"] == f"PLAINTEXT://{own.host}:{own.port}{controller}"
+    assert found["advertised.listeners"] == f"PLAINTEXT://{own.bootstrap}"
     assert found["log.dirs"] == program.DATA
 
 

@@ -1,4 +1,4 @@
-"""The lines of Kafka's performance tools: read from real output of theirs, and written as they write them."""
+"""The lines of Kafka's performance tools: read from their real output, and written as they write them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ BEGAN_NS = 1_795_306_967_151_000_000
 
 
 @pytest.mark.parametrize(
-    ("lines", "told", "figures", "complaint"),
+    ("lines", "reported", "figures", "complaint"),
     [
         (
             [
@@ -81,11 +81,11 @@ BEGAN_NS = 1_795_306_967_151_000_000
         (["", "some word"], 0, {}, ""),
     ],
 )
-def test_the_producers_output(lines: list[str], told: int, figures: dict[str, int | float], complaint: str) -> None:
+def test_the_producers_output(lines: list[str], reported: int, figures: dict[str, int | float], complaint: str) -> None:
     output = ProducerOutput()
     for line in lines:
         output.read(line)
-    assert (output.told, output.figures, output.complaint) == (told, figures, complaint)
+    assert (output.records, output.figures, output.complaint) == (reported, figures, complaint)
 
 
 def test_the_producers_metrics() -> None:

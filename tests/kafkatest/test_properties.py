@@ -34,7 +34,7 @@ def test_a_file_has_one_property_a_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "text"),
     [
         (b"sasl.username=me\ngeheim\n", "line 2 has no '='"),
         (b"sasl.pasword=geheim", "did you mean 'sasl.password'"),
@@ -43,13 +43,13 @@ def test_a_file_has_one_property_a_line(tmp_path: Path) -> None:
         (None, "cannot be read: No such file"),
     ],
 )
-def test_a_file_that_is_none_is_refused_without_a_value(tmp_path: Path, content: bytes | None, said: str) -> None:
+def test_a_file_that_is_none_is_refused_without_a_value(tmp_path: Path, content: bytes | None, text: str) -> None:
     file = tmp_path / "client.properties"
     if content is not None:
         file.write_bytes(content)
     with pytest.raises(UsageError) as refusal:
         properties.parse_file(file)
-    assert said in str(refusal.value)
+    assert text in str(refusal.value)
     assert "geheim" not in str(refusal.value)
 
 
@@ -130,28 +130,28 @@ def test_secrets_are_told_from_the_rest_and_found_inside_of_values() -> None:
 
 
 TREE = Path(__file__).resolve().parents[2]
-NATIVE = TREE / "native" / "src" / "kafka" / "alike.h"
-ENTRY = re.compile(r'Alike\{"([^"]+)", "([^"]*)"(?:, (0x[0-9a-f]+))?\}')
+NATIVE = TREE / "native" / "src" / "kafka" / "common_properties.h"
+ENTRY = re.compile(r'CommonProperty\{"([^"]+)", "([^"]*)"(?:, (0x[0-9a-f]+))?\}')
 
 
 @pytest.mark.parametrize(("table", "role"), [("BOTH", None), ("PRODUCER", "publisher"), ("CONSUMER", "subscriber")])
 def test_the_native_client_is_told_the_same(table: str, role: Role | None) -> None:
     if not NATIVE.exists():
         pytest.skip("the source of the native client is not here")
-    (part,) = re.findall(rf"// alike: {table}\n(.*?)\n\}};", NATIVE.read_text(encoding="utf-8"), re.DOTALL)
+    (part,) = re.findall(rf"// common: {table}\n(.*?)\n\}};", NATIVE.read_text(encoding="utf-8"), re.DOTALL)
     entries = [(name, value, int(since or "0", 16)) for name, value, since in ENTRY.findall(part)]
-    told = [(row.name, row.told, row.since) for row in TABLE if row.told and row.role == role]
-    assert sorted(entries) == sorted(told)
+    messages = [(row.name, row.value, row.since) for row in TABLE if row.value and row.role == role]
+    assert sorted(entries) == sorted(messages)
 
 
 def test_each_is_in_the_docs_with_its_value() -> None:
     page = (TREE / "docs" / "kafka.md").read_text(encoding="utf-8")
     for row in TABLE:
-        assert not row.told or f"| `{row.name}` | {row.told} |" in page, row.name
+        assert not row.value or f"| `{row.name}` | {row.value} |" in page, row.name
 
 
 def test_none_is_a_setting_and_no_name_is_given_twice() -> None:
     for row in TABLE:
-        assert not (row.told and row.instead), row.name
+        assert not (row.value and row.instead), row.name
     names = [name for row in TABLE for name in row.names.split()]
     assert len(names) == len(set(names))

@@ -19,7 +19,7 @@ USERS = {"kafka.bootstrap": "h:9092"}
 
 
 @pytest.mark.parametrize(
-    ("overrides", "said"),
+    ("overrides", "text"),
     [
         ({"settings.replication_factor": 2}, "settings.replication_factor: 2 replicas need as many brokers"),
         ({**THREE, "sweep.vary.replication_factor": [1, 3, 4]}, "sweep.vary.replication_factor: 4 replicas"),
@@ -43,10 +43,10 @@ USERS = {"kafka.bootstrap": "h:9092"}
         ({"kafka.topic": {"num.io.threads": "4"}}, "no setting of this name for a topic"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line(overrides: dict[str, object], said: str) -> None:
+def test_what_cannot_be_is_refused_in_one_line(overrides: dict[str, object], text: str) -> None:
     with pytest.raises(ConfigError) as e:
         load_scenario("kafka-fixed", overrides)
-    assert said in str(e.value)
+    assert text in str(e.value)
     assert "\n" not in str(e.value)
 
 
@@ -76,7 +76,7 @@ PEM = "-----BEGIN X-----\nab\n-----END X-----\n"
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "text"),
     [
         ({"settings.messages": None}, "kafka-tool needs settings.messages"),
         ({"settings.payload": "json", "settings.message_size": 100}, "kafka-tool makes no JSON"),
@@ -84,9 +84,9 @@ PEM = "-----BEGIN X-----\nab\n-----END X-----\n"
         ({"settings.message_size_min": 24}, "records of one size"),
     ],
 )
-def test_what_it_cannot_do_is_refused(changes: dict[str, Any], said: str) -> None:
+def test_what_it_cannot_do_is_refused(changes: dict[str, Any], text: str) -> None:
     chosen = {key: value for key, value in (TOOL | changes).items() if value is not None}
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=text):
         load_scenario("kafka-fixed", chosen)
 
 
@@ -123,14 +123,14 @@ def test_properties_in_javas_names(properties: dict[str, str], config: dict[str,
 
 
 @pytest.mark.parametrize(
-    ("properties", "said"),
+    ("properties", "text"),
     [
         ({"ssl.crl.location": "/x"}, "nothing like the property 'ssl.crl.location'"),
         ({"sasl.mechanism": "GSSAPI", "sasl.password": "geheim"}, "for SASL GSSAPI"),
     ],
 )
-def test_properties_that_java_does_not_have(properties: dict[str, str], said: str) -> None:
-    with pytest.raises(UsageError, match=said) as refusal:
+def test_properties_that_java_does_not_have(properties: dict[str, str], text: str) -> None:
+    with pytest.raises(UsageError, match=text) as refusal:
         java_config(properties, "publisher")
     assert "geheim" not in str(refusal.value)
 

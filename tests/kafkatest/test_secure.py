@@ -38,7 +38,7 @@ pytestmark = [pytest.mark.tier("all"), pytest.mark.usefixtures("unclosed_sockets
 class Case:
     """Which of the broker's doors is tried (or several, with commas), and with what; {NAME} is a file of the test.
 
-    The reasons are what the controller, librdkafka and kafka-python say: "", or patterns.
+    The reasons are what the controller, librdkafka and kafka-python report: "", or patterns.
     """
 
     door: str
@@ -74,7 +74,7 @@ DENIED: Final = (
 """kafka-python may lose the broker's last word."""
 MISSING: Final = ("ssl.ca.location failed", "ssl.ca.location failed", "No such file")
 INCOMPLETE: Final = "sasl.username and sasl.password must be set"
-ASKED: Final = (
+CASES: Final = (
     "TLS: the server requires a client certificate; name yours with ssl.certificate.location",
     *("TLS: .*SSL routines::.*alert bad certificate", "ALERT_BAD_CERTIFICATE|disconnected"),
 )
@@ -93,7 +93,7 @@ WRONG: Final = {
     "scram, no password": Case("scram", without(SCRAM, "sasl.password"), INCOMPLETE, INCOMPLETE, INCOMPLETE),
     "expired": Case("expired", TLS, "TLS: the server's certificate has expired; renew it", *UNTRUSTED),
     "wrong host": Case("tls", TLS, "TLS: wrong host name: .* not for localhost", *UNTRUSTED, "localhost"),
-    "no client certificate": Case("client", TLS, *ASKED),
+    "no client certificate": Case("client", TLS, *CASES),
 }
 UNKNOWN: Final = {
     "tls, no security": Case("tls", {}, "TLS: the server demands TLS; add --kafka-prop security.protocol=SSL"),
@@ -129,7 +129,7 @@ def kafka(secure: SecureBroker, case: Case) -> dict[str, Any]:
     return {"bootstrap": bootstrap.replace(HOST, case.host), "properties": properties}
 
 
-def told(secure: SecureBroker, case: Case, topic: str) -> dict[str, Any]:
+def outcome(secure: SecureBroker, case: Case, topic: str) -> dict[str, Any]:
     with closing(Topics(secure.plain, {}, "reader")) as reader:
         return {**kafka(secure, case), "topic": topic, "offsets": reader.end_offsets(topic)}
 
@@ -153,10 +153,10 @@ def test_the_controller_makes_and_removes_its_topic(secure: SecureBroker, case: 
     it.open("run", tmp_path, wait_alone)
     made = it.configure(load_scenario("kafka-fixed").settings)
     assert made["offsets"] == {"0": 0}
-    with closing(Topics(secure.plain, {}, "")) as there:
-        assert made["topic"] in there.describe().topics
+    with closing(Topics(secure.plain, {}, "")) as present:
+        assert made["topic"] in present.describe().topics
         it.close()
-        assert made["topic"] not in there.describe().topics
+        assert made["topic"] not in present.describe().topics
     assert [warning.kind for warning in it.warnings()] == ["addresses_silent"] * case.door.startswith("none")
 
 
@@ -183,7 +183,7 @@ def command(system: dict[str, Any]) -> Configure:
 
 @EITHER
 def test_python_clients_are_let_in(library: ModuleType, secure: SecureBroker, topic: str, case: Case) -> None:
-    reach_each_other(library, command(told(secure, case, topic)))
+    reach_each_other(library, command(outcome(secure, case, topic)))
 
 
 def reach_each_other(library: ModuleType, configure: Configure) -> None:
@@ -204,7 +204,7 @@ def test_python_clients_say_what_is_wrong(
         monkeypatch.setattr(kafka_python, "CONNECT_TIMEOUT_MS", round(1000 * seconds))
         monkeypatch.setattr(confluent, "CONNECT_TIMEOUT_S", seconds)
         with closing(opened(library, "kafka-pub", 1)) as publisher, pytest.raises((OSError, ValueError)) as refused:
-            publisher.configure(command(told(secure, case, topic)))
+            publisher.configure(command(outcome(secure, case, topic)))
         if re.search(reason, str(refused.value)):
             break
     one_clear_line(str(refused.value), reason)
@@ -226,9 +226,9 @@ EPOCHS: Final = count(1)
 
 
 def refusal(native: Bench, client: int, system: dict[str, Any]) -> str:
-    """What a client says of a configuration that it cannot take: a subscriber's last words."""
+    """The error of a client that rejects a configuration: a subscriber's last message."""
     epoch = next(EPOCHS)
-    native.tell_configure([client], epoch, system=system, publishers={} if client == 1 else {1: ""})
+    native.send_configure([client], epoch, system=system, publishers={} if client == 1 else {1: ""})
     which = {"epoch": epoch} if client == 1 else {"fatal": True}
     return native.peer.heard(Error, [client], timeout_s=SOON_S, **which).message
 
@@ -237,7 +237,7 @@ def refusal(native: Bench, client: int, system: dict[str, Any]) -> str:
 def test_native_clients_are_let_in_or_say_that_their_library_is_too_old(
     native: Bench, secure: SecureBroker, topic: str, case: Case
 ) -> None:
-    system = told(secure, case, topic)
+    system = outcome(secure, case, topic)
     version = native.peer.relay("p").versions["librdkafka"]
     if case.door == "scram" and tuple(int(part) for part in version.split(".")[:3]) < (2, 6, 1):
         one_clear_line(refusal(native, 1, system), r"librdkafka \S+ cannot log in to Kafka 4 with SCRAM")
@@ -250,14 +250,14 @@ def test_native_clients_are_let_in_or_say_that_their_library_is_too_old(
 
 @EACH
 def test_a_native_publisher_says_what_is_wrong(native: Bench, secure: SecureBroker, topic: str, case: Case) -> None:
-    one_clear_line(refusal(native, 1, told(secure, case, topic)), case.librdkafka)
+    one_clear_line(refusal(native, 1, outcome(secure, case, topic)), case.librdkafka)
 
 
 def test_a_native_subscriber_says_what_is_wrong_with_its_last_words(
     native: Bench, secure: SecureBroker, topic: str
 ) -> None:
     case = WRONG["scram, wrong password"]
-    one_clear_line(refusal(native, 2, told(secure, case, topic)), case.librdkafka)
+    one_clear_line(refusal(native, 2, outcome(secure, case, topic)), case.librdkafka)
 
 
 def test_brokers_that_hydra_starts_use_tls(native: Bench, tmp_path: Path, needs_kafka: None) -> None:
@@ -268,13 +268,13 @@ def test_brokers_that_hydra_starts_use_tls(native: Bench, tmp_path: Path, needs_
         assert [path.stat().st_mode & 0o777 for path in keys] == [0o600]
         for library in (confluent, kafka_python):
             reach_each_other(library, command(system.configure(load_scenario("kafka-fixed").settings)))
-        told = system.configure(load_scenario("kafka-fixed").settings)
+        reported = system.configure(load_scenario("kafka-fixed").settings)
         epoch = next(EPOCHS)
-        native.configure_publisher(1, epoch, system=told)
-        native.configure_subscribers([2], epoch, system=told, publishers={1: ""})
+        native.configure_publisher(1, epoch, system=reported)
+        native.configure_subscribers([2], epoch, system=reported, publishers={1: ""})
         native.peer.heard(Ready, [2], epoch=epoch)
-        strange = {**told["properties"], "ssl.ca.pem": RunAuthority().client.ca}
-        one_clear_line(refusal(native, 1, {**told, "properties": strange}), "TLS: .*certificate verify failed")
+        strange = {**reported["properties"], "ssl.ca.pem": RunAuthority().client.ca}
+        one_clear_line(refusal(native, 1, {**reported, "properties": strange}), "TLS: .*certificate verify failed")
     finally:
         system.close()
     assert not [*tmp_path.rglob("*.pem")]

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
-from hydra.kafkatest import batching
+from hydra.kafkatest import record_batch_size
 from hydra.kafkatest.producer_statistics import ProducerCounts, Statistics
 from hydra.kafkatest.settings import KafkaSettings
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "text"),
     [
         ({"idempotence": True}, "idempotence needs acks all, not 1"),
         (
@@ -23,8 +23,8 @@ from hydra.kafkatest.settings import KafkaSettings
         ({"delivery_timeout_ms": 5, "linger_ms": 5.0}, "delivery_timeout_ms must be above linger_ms (5), not 5"),
     ],
 )
-def test_what_cannot_go_together_is_refused_in_one_line(settings: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match="^" + said.replace("(", r"\(").replace(")", r"\)") + "$"):
+def test_what_cannot_go_together_is_refused_in_one_line(settings: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match="^" + text.replace("(", r"\(").replace(")", r"\)") + "$"):
         KafkaSettings(**settings)
 
 
@@ -56,7 +56,7 @@ def test_librdkafkas_statistics_are_read_for_what_is_asked() -> None:
     [(0, 1), (-1, 1), (63, 1), (64, 2), (-64, 1), (-65, 2), (8191, 2), (8192, 3), (1_048_575, 3), (1_048_576, 4)],
 )
 def test_a_varint_takes_seven_bits_a_byte(value: int, size: int) -> None:
-    assert batching.varint_bytes(value) == size
+    assert record_batch_size.varint_bytes(value) == size
 
 
 @pytest.mark.parametrize("keys", [0, 1, 10_000])
@@ -65,7 +65,7 @@ def test_a_varint_takes_seven_bits_a_byte(value: int, size: int) -> None:
     [*product([1, 64, 65, 100, 1000, 5000, 9000], [24, 57, 58, 100]), *product([66], [1000, 8191, 8192, 65536])],
 )
 def test_the_derived_size_is_what_an_encoder_writes(msg_batch: int, message_size: int, keys: int) -> None:
-    size = batching.batch_bytes(msg_batch, message_size, batching.longest_key(keys))
+    size = record_batch_size.batch_bytes(msg_batch, message_size, record_batch_size.longest_key(keys))
     builder = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, size)
     key = str(keys - 1).encode() if keys else None
     taken = 0
@@ -77,5 +77,5 @@ def test_the_derived_size_is_what_an_encoder_writes(msg_batch: int, message_size
 
 def test_a_large_message_may_be_sent() -> None:
     size = 64 * 1024 * 1024
-    assert batching.request_bytes(batching.batch_bytes(1, size), size) > size
-    assert batching.request_bytes(4096, size) > size
+    assert record_batch_size.request_bytes(record_batch_size.batch_bytes(1, size), size) > size
+    assert record_batch_size.request_bytes(4096, size) > size

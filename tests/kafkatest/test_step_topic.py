@@ -42,7 +42,7 @@ def test_a_step_that_needs_another_topic_gets_it_and_the_old_one_goes_a_step_lat
     scenario = load_scenario("kafka-fixed", {"kafka.topic": {"max.message.bytes": "70000"}})
     records = TopicRegistry(tmp_path)
     stranger = Topics(broker.bootstrap, {}, uuid.uuid4().hex[:8])
-    theirs = stranger.create("data")
+    others = stranger.create("data")
     data = DataTopic(topics, 1, records, "run")
     configs = [topic_config_of(scenario, with_values(scenario.settings, {"partitions": n})) for n in (2, 3)]
     assert data.use(configs[0])
@@ -51,13 +51,13 @@ def test_a_step_that_needs_another_topic_gets_it_and_the_old_one_goes_a_step_lat
     assert data.use(configs[1])
     second = data.name
     assert sorted(data.end_offsets()) == [0, 1, 2]
-    assert {first, second, theirs} <= topics.describe().topics
+    assert {first, second, others} <= topics.describe().topics
     assert set(records.all()) == {first, second}
     assert not data.use(configs[1])
     assert first not in topics.describe().topics
     assert set(records.all()) == {second}
     assert data.close() == ()
-    assert topics.reach().topics & {first, second, theirs} == {theirs}
+    assert topics.reach().topics & {first, second, others} == {others}
     assert records.all() == {}
     stranger.close()
 
@@ -65,12 +65,12 @@ def test_a_step_that_needs_another_topic_gets_it_and_the_old_one_goes_a_step_lat
 @pytest.mark.tier("test")
 def test_a_topic_that_is_there_already_is_neither_used_nor_removed(broker: EmbeddedBroker, tmp_path: Path) -> None:
     run = uuid.uuid4().hex[:8]
-    other, mine = Topics(broker.bootstrap, {}, run), Topics(broker.bootstrap, {}, run)
-    theirs = other.create("data")
+    other, own = Topics(broker.bootstrap, {}, run), Topics(broker.bootstrap, {}, run)
+    others = other.create("data")
     scenario = load_scenario("kafka-fixed")
-    data = DataTopic(mine, 1, TopicRegistry(tmp_path), "run")
-    with pytest.raises(ServerError, match=f"refuses to create {theirs}: .*already exists"):
+    data = DataTopic(own, 1, TopicRegistry(tmp_path), "run")
+    with pytest.raises(ServerError, match=f"refuses to create {others}: .*already exists"):
         data.use(topic_config_of(scenario, scenario.settings))
     assert data.close() == ()
-    assert theirs in other.describe().topics
+    assert others in other.describe().topics
     other.close()

@@ -101,7 +101,7 @@ class Pretended(Topics):
 
 
 class Calm:
-    """Looks after brokers of which none is ever gone."""
+    """Watches brokers, all of which live."""
 
     def __init__(self, *_: object) -> None: ...
 
@@ -191,12 +191,12 @@ class Moving(Topics):
 
     def __init__(self, refusals: int, leader: str = "") -> None:
         super().__init__("h:1", {}, "run")
-        self.asked: list[tuple[str, int]] = []
+        self.requests: list[tuple[str, int]] = []
         self._leader, self._refusals = leader, refusals
 
     def leader(self, topic: str, partition: int, timeout_s: float) -> str:
-        self.asked.append((topic, partition))
-        if len(self.asked) <= self._refusals:
+        self.requests.append((topic, partition))
+        if len(self.requests) <= self._refusals:
             raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
         return self._leader
 
@@ -215,11 +215,11 @@ def test_the_leader_is_killed_once_when_its_moment_has_come(
     topics, brokers = Moving(refusals, leader), Brokers()
     kill = Kill(0.5, topics, "t", brokers, endpoints)
     assert kill.look(4.9, 10.0) == ""
-    assert (kill.due, topics.asked) == (False, [])
+    assert (kill.due, topics.requests) == (False, [])
     wait_until(lambda: kill.look(5.25, 10.0) == dies, "the kill")
     assert kill.look(5.5, 10.0) == ""
     assert brokers.killed == [(dies, "5.2 s into the window")]
-    assert (kill.killed, len(topics.asked)) == (dies, refusals + 1)
+    assert (kill.killed, len(topics.requests)) == (dies, refusals + 1)
 
 
 @pytest.mark.parametrize("refusals", [0, 2])
@@ -227,10 +227,10 @@ def test_a_partition_is_moved_once_when_its_moment_has_come(refusals: int) -> No
     cluster = Moving(refusals)
     move = Move(0.5, cluster, "t", 3)
     move.look(4.9, 10.0)
-    assert cluster.asked == []
+    assert cluster.requests == []
     wait_until(lambda: move.moved, "the move", between=lambda: move.look(5.0, 10.0))
     move.look(6.0, 10.0)
-    assert cluster.asked == [("t", 0)] * (refusals + 1)
+    assert cluster.requests == [("t", 0)] * (refusals + 1)
     move.close()
 
 

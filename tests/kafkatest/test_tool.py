@@ -31,7 +31,7 @@ def launch(bench: Bench, kind: str, client: int, **more: Any) -> GroupProgram:
     return bench.launch(PROGRAM, kind, first_id=client, env={"OPENBLAS_NUM_THREADS": "1"}, **more)
 
 
-def told(broker: EmbeddedBroker, topic: str, offsets: dict[int, int] | None = None) -> dict[str, Any]:
+def configured(broker: EmbeddedBroker, topic: str, offsets: dict[int, int] | None = None) -> dict[str, Any]:
     begin = {str(p): n for p, n in (offsets or {0: 0}).items()}
     return {"bootstrap": broker.bootstrap, "topic": topic, "offsets": begin}
 
@@ -60,7 +60,7 @@ def test_what_was_sent_is_what_the_log_grew_by_and_what_was_read(
     assert {m.implementation for m in bench.peer.log if isinstance(m, Hello)} == {"kafka-tool"}
     begin = {0: 0, 1: 0}
     for epoch in (1, 2):
-        system = told(broker, topic, begin)
+        system = configured(broker, topic, begin)
         sent = send(bench, epoch, system)
         end = topics.end_offsets(topic)
         assert (sent.sent, sent.acknowledged, sent.failed) == (RECORDS, RECORDS, 0)
@@ -85,7 +85,7 @@ def test_what_was_sent_is_what_the_log_grew_by_and_what_was_read(
         assert read.undrained == 0
         assert (read.last_ns - read.first_ns) // 1_000_000 == read.system["figures"]["fetch_ms"]
         begin = end
-    # Its groups are gone with their steps, its files with its runs.
+    # Its groups are deleted with their steps, its files with its runs.
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     # Kept until it has answered: one that is freed before takes the answer along, and nothing ends the wait.
     groups = admin.list_consumer_groups().result(SOON_S)
@@ -99,7 +99,7 @@ def test_records_that_are_too_large_are_told_of(
     topic = topics.create("data", config={"max.message.bytes": "2000"})
     launch(bench, "kafka-pub", PUBLISHER)
     settings = step_settings(messages=3, message_size=3_000)
-    bench.configure_publisher(PUBLISHER, 1, settings, system=told(broker, topic))
+    bench.configure_publisher(PUBLISHER, 1, settings, system=configured(broker, topic))
     window = bench.start([PUBLISHER], 1, 60.0)
     error = bench.peer.heard(Error, [PUBLISHER], epoch=1, timeout_s=LONG_S)
     assert "RecordTooLargeException" in error.message
@@ -116,7 +116,7 @@ def test_nothing_is_left_of_a_tool_that_is_ended_in_the_middle(
     program = launch(bench, "kafka-pub", PUBLISHER, arguments=["--respawns", "0"])
     settings = step_settings(messages=10_000_000, message_size=SIZE, rate=1000.0)
     secret = {"properties": {"sasl.username": "me", "sasl.password": "not told", "security.protocol": "PLAINTEXT"}}
-    bench.configure_publisher(PUBLISHER, 1, settings, system=told(broker, topic) | secret, progress_s=0.2)
+    bench.configure_publisher(PUBLISHER, 1, settings, system=configured(broker, topic) | secret, progress_s=0.2)
     assert list(sandbox.iterdir()) == []
     window = bench.start([PUBLISHER], 1, 60.0)
     progressed(bench, PUBLISHER, 1, 1)
@@ -135,7 +135,7 @@ def test_nothing_is_left_of_a_tool_that_is_ended_in_the_middle(
         os.kill(client, 9)
     else:
         bench.quit()
-        assert bench.await_gone(program, SOON_S) == 0
+        assert bench.await_exit(program, SOON_S) == 0
     bench.peer.wait(lambda: not java.is_running(), "Java is gone", SOON_S)
     bench.peer.wait(lambda: list(sandbox.iterdir()) == [], "its folder is gone", SOON_S)
 
@@ -143,7 +143,7 @@ def test_nothing_is_left_of_a_tool_that_is_ended_in_the_middle(
 def test_a_subscriber_needs_a_cluster_that_commits(bench: Bench, sandbox: Path) -> None:
     launch(bench, "kafka-sub", SUBSCRIBER)
     system = {"bootstrap": "127.0.0.1:1", "topic": "t", "offsets": {"0": 0}}
-    bench.tell_configure([SUBSCRIBER], 1, SETTINGS, publishers={PUBLISHER: ""}, system=system)
+    bench.send_configure([SUBSCRIBER], 1, SETTINGS, publishers={PUBLISHER: ""}, system=system)
     error = bench.peer.heard(Error, [SUBSCRIBER], epoch=1, timeout_s=LONG_S)
     assert error.message.startswith("Kafka does not commit where the group ")
-    assert not bench.peer.said(Ack, command="configure")
+    assert not bench.peer.messages_of(Ack, command="configure")

@@ -54,8 +54,8 @@ def test_a_cluster_that_does_not_answer_is_refused_before_anything_is_made() -> 
     system = KafkaSystem(load_scenario("kafka-fixed", {"kafka.bootstrap": f"127.0.0.1:{port}"}))
     with pytest.raises(UsageError) as e:
         system.check()
-    for said in (f"127.0.0.1:{port} does not answer", "Connection refused", "--servers"):
-        assert said in str(e.value)
+    for text in (f"127.0.0.1:{port} does not answer", "Connection refused", "--servers"):
+        assert text in str(e.value)
     assert "\n" not in str(e.value)
 
 
@@ -91,9 +91,9 @@ def test_between_steps_all_but_the_last_one_is_deleted(broker: EmbeddedBroker, t
     try:
         kept = []
         for step in range(3):
-            told = system.configure(scenario.settings)
-            topic = told["topic"]
-            assert told["offsets"] == {"0": 5 * step, "1": 0}
+            reported = system.configure(scenario.settings)
+            topic = reported["topic"]
+            assert reported["offsets"] == {"0": 5 * step, "1": 0}
             for _ in range(5):
                 producer.produce(topic, b"x", None, 0)
             assert producer.flush(SOON_S) == 0

@@ -36,7 +36,9 @@ pytestmark = [pytest.mark.tier("all"), pytest.mark.usefixtures("unclosed_sockets
 FLUSH_S = 2.0
 
 
-def told(epoch: int, bootstrap: str, topic: str, offsets: dict[int, int] | None = None, **settings: Any) -> Configure:
+def configured(
+    epoch: int, bootstrap: str, topic: str, offsets: dict[int, int] | None = None, **settings: Any
+) -> Configure:
     names = {"rate", "message_size"} & settings.keys()
     shared = SharedSettings(burst=100, **{name: settings.pop(name) for name in names})
     system = {**settings, "bootstrap": bootstrap, "topic": topic, "offsets": offsets or {}}
@@ -63,11 +65,11 @@ def send(publisher: PublisherTransport, epoch: int, first: int, count: int, size
 def take(subscriber: SubscriberTransport, count: int, first: int = 0) -> None:
     values: list[bytes] = []
 
-    def all_there() -> bool:
+    def all_received() -> bool:
         values.extend(subscriber.receive(0.1, 1000))
         return len(values) >= count
 
-    wait_until(all_there, f"{count} messages", saw=lambda: len(values))
+    wait_until(all_received, f"{count} messages", saw=lambda: len(values))
     assert unpack_batch(values)["sequence"].tolist() == list(range(first, first + count))
 
 
@@ -83,11 +85,11 @@ def test_a_subscriber_goes_back_on_the_connection_that_is_there(
     library: ModuleType, publisher: Any, broker: EmbeddedBroker, topics: Topics
 ) -> None:
     topic = topics.create("data")
-    publisher.configure(told(1, broker.bootstrap, topic))
+    publisher.configure(configured(1, broker.bootstrap, topic))
     send(publisher, 1, 0, 300)
     with contextlib.closing(opened(library, "kafka-sub", 2)) as subscriber:
         for epoch, first in ((1, 0), (2, 290)):
-            subscriber.configure(told(epoch, broker.bootstrap, topic, {0: first}))
+            subscriber.configure(configured(epoch, broker.bootstrap, topic, {0: first}))
             assert subscriber.undrained({"end_offsets": {0: 300}}) == 300 - first
             take(subscriber, 300 - first, first)
             assert subscriber.undrained({"end_offsets": {0: 300}}) == 0
@@ -97,17 +99,17 @@ def test_only_a_changed_producer_setting_makes_a_new_producer(
     publisher: Any, broker: EmbeddedBroker, topics: Topics
 ) -> None:
     topic = topics.create("data")
-    publisher.configure(told(1, broker.bootstrap, topic))
+    publisher.configure(configured(1, broker.bootstrap, topic))
     first = publisher._producer
     assert publisher.report_system()["batch_bytes"] >= 61
-    publisher.configure(told(2, broker.bootstrap, topic, rate=5.0))
+    publisher.configure(configured(2, broker.bootstrap, topic, rate=5.0))
     assert publisher._producer is first
-    publisher.configure(told(3, broker.bootstrap, topic, linger_ms=5.0))
+    publisher.configure(configured(3, broker.bootstrap, topic, linger_ms=5.0))
     assert publisher._producer is not first
-    publisher.configure(told(4, broker.bootstrap, topic, acks="0"))
+    publisher.configure(configured(4, broker.bootstrap, topic, acks="0"))
     send(publisher, 4, 0, 100)
     assert publisher.delivery() is None
-    # Nothing tells when the broker has them.
+    # It is unknown when the broker has them.
     wait_until(lambda: topics.end_offsets(topic) == {0: 100}, "the log to grow by what was sent")
 
 
@@ -124,7 +126,7 @@ def test_a_producer_obeys_its_settings_and_tells_what_it_achieved(
     topic = topics.create("data", partitions=2)
     before = {0: 0, 1: 0}
     for epoch, settings in enumerate(STEPS, 1):
-        publisher.configure(told(epoch, broker.bootstrap, topic, message_size=100, linger_ms=2000.0, **settings))
+        publisher.configure(configured(epoch, broker.bootstrap, topic, message_size=100, linger_ms=2000.0, **settings))
         began_ns = time.monotonic_ns()
         send(publisher, epoch, 0, 1000, 100)
         took_us = (time.monotonic_ns() - began_ns) // 1000
@@ -160,9 +162,9 @@ def producer_ids(broker: EmbeddedBroker, topic: str) -> int:
 def test_a_message_that_the_broker_does_not_take_has_failed(publisher: Any, broker: EmbeddedBroker) -> None:
     topic = f"small-{uuid.uuid4().hex}"
     small = NewTopic(topic, 1, 1, config={"max.message.bytes": "2000"})
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})  # without a name it is gone before the answer comes
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})  # without a name it is deleted before the answer comes
     admin.create_topics([small])[topic].result(SOON_S)
-    publisher.configure(told(1, broker.bootstrap, topic, message_size=3000, msg_batch=1))
+    publisher.configure(configured(1, broker.bootstrap, topic, message_size=3000, msg_batch=1))
     publisher.send(messages(1, 0, 3, 3000), 0)
     assert publisher.flush(SOON_S)
     delivery = publisher.delivery()
@@ -174,7 +176,7 @@ def test_a_message_that_the_broker_does_not_take_has_failed(publisher: Any, brok
 def test_answers_of_the_last_epoch_do_not_count(publisher: Any, broker: EmbeddedBroker, topics: Topics) -> None:
     topic = topics.create("data")
     for epoch, count in ((1, 50), (2, 20)):
-        publisher.configure(told(epoch, broker.bootstrap, topic, linger_ms=200.0))
+        publisher.configure(configured(epoch, broker.bootstrap, topic, linger_ms=200.0))
         publisher.send(messages(epoch, 0, count), 0)
     assert publisher.flush(SOON_S)
     assert publisher.delivery().acknowledged == 20
@@ -186,7 +188,7 @@ def test_a_cluster_that_does_not_answer(publisher: Any, monkeypatch: pytest.Monk
     monkeypatch.setattr(kafka_python, "CONNECT_TIMEOUT_MS", 300)
     (port,) = free_ports("127.0.0.1", 1)
     with pytest.raises(OSError, match="does not answer"):
-        publisher.configure(told(1, f"127.0.0.1:{port}", "x"))
+        publisher.configure(configured(1, f"127.0.0.1:{port}", "x"))
 
 
 @contextmanager
@@ -217,8 +219,8 @@ def test_a_broker_that_is_paused_and_dies_blocks_nobody(own_broker: EmbeddedBrok
             publisher, subscriber = opened(library, "kafka-pub", 1), opened(library, "kafka-sub", 2)
             stack.callback(publisher.close)
             stack.callback(subscriber.close)
-            publisher.configure(told(1, own_broker.bootstrap, topic))
-            subscriber.configure(told(1, own_broker.bootstrap, topic, {0: 0}))
+            publisher.configure(configured(1, own_broker.bootstrap, topic))
+            subscriber.configure(configured(1, own_broker.bootstrap, topic, {0: 0}))
             assert publisher.send(messages(1, 0, 300), 0) == 300
             wait_until(lambda: topics.end_offsets(topic) == {0: 300}, "the broker to have them")  # noqa: B023
             pairs.append((publisher, subscriber))
@@ -230,7 +232,7 @@ def test_a_broker_that_is_paused_and_dies_blocks_nobody(own_broker: EmbeddedBrok
                 assert not publisher.flush(FLUSH_S)
                 assert time.monotonic_ns() - began_ns > 0.95e9 * FLUSH_S
                 delivery = publisher.delivery()
-                # The broker has all 300, and may have been stopped before it said so of the last batch.
+                # The broker has all 300, and may have been stopped before it acknowledged the last batch.
                 assert 0 < delivery.acknowledged <= 300
                 assert delivery.unacknowledged == [(delivery.acknowledged, 300)]
                 # Their answers had come, and the one that did not come does not move their time to the flush's end.
@@ -242,7 +244,7 @@ def test_a_broker_that_is_paused_and_dies_blocks_nobody(own_broker: EmbeddedBrok
         kill(own_broker)
         wait_until(lambda: not own_broker.alive(), "its end")
         for publisher, subscriber in pairs:
-            # Nobody answers any more: whoever waited for that would not come back.
+            # There is no answer any more: a wait for it would not end.
             assert publisher.send(messages(1, 301, 100), 301) == 100
             assert not publisher.flush(0.3)
             delivery = publisher.delivery()
@@ -256,7 +258,7 @@ def test_a_flush_waits_for_probes_too(
 ) -> None:
     topic = topics.create("data")
     monkeypatch.setattr(f"{type(publisher).__module__}.PROBE_FLUSH_S", 0.0)
-    publisher.configure(told(1, broker.bootstrap, topic, acks="all", linger_ms=60_000.0))
+    publisher.configure(configured(1, broker.bootstrap, topic, acks="all", linger_ms=60_000.0))
     publisher.probe(pack(0, 7, 1, 0, 24))
     assert publisher.flush(SOON_S)
     assert topics.end_offsets(topic) == {0: 1}

@@ -68,7 +68,7 @@ class Account:
 
         Yields a file with a line for each time that the program was asked.
         """
-        token, asked, over = folder / "token", folder / "asked", threading.Event()
+        token, requests, over = folder / "token", folder / "asked", threading.Event()
 
         def renew() -> None:
             draft = folder / "token.new"
@@ -80,13 +80,13 @@ class Account:
                 renew()
 
         renew()
-        says = json.dumps({"apiVersion": _EXEC, "kind": "ExecCredential", "status": {"token": "TOKEN"}})
-        script = f"""echo >>'{asked}'; sed "s/TOKEN/$(cat '{token}')/" <<END\n{says}\nEND"""
+        expected = json.dumps({"apiVersion": _EXEC, "kind": "ExecCredential", "status": {"token": "TOKEN"}})
+        script = f"""echo >>'{requests}'; sed "s/TOKEN/$(cat '{token}')/" <<END\n{expected}\nEND"""
         self.uses(exec={"apiVersion": _EXEC, "command": "sh", "args": ["-c", script], "interactiveMode": "Never"})
         thread = threading.Thread(target=keep_new)
         thread.start()
         try:
-            yield asked
+            yield requests
         finally:
             over.set()
             thread.join()

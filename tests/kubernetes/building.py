@@ -26,7 +26,7 @@ def build_programs() -> None:
 
 
 def _compile() -> None:
-    # go.sum says what is fetched; a toolchain is never fetched, and the programs run in images without a C library.
+    # go.sum names what is fetched; a toolchain is never fetched, and the programs run in images without a C library.
     path = f"{os.environ['PATH']}:/usr/local/go/bin"
     # The compiler needs more memory and less time if it collects garbage less often.
     environment = {"CGO_ENABLED": "0", "GOGC": "400", "GOTOOLCHAIN": "local", "GOWORK": "off", "PATH": path}
@@ -64,7 +64,7 @@ def _stamp() -> Path:
 
 
 def _digest() -> str:
-    """Of what the programs are compiled from."""
+    """The digest of the sources of the programs."""
     digest = hashlib.sha256()
     for path in sorted(p for p in SOURCES.rglob("*") if p.is_file()):
         digest.update(f"{path.relative_to(SOURCES)}\0".encode() + path.read_bytes())

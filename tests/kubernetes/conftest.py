@@ -29,7 +29,7 @@ def rig_is_built() -> None:
 
 @pytest.fixture(scope="session")
 def rig(rig_is_built: None) -> Iterator[Rig]:
-    """A rig for all tests, in all workers: nobody breaks it, and everybody takes namespaces of their own."""
+    """A rig for all tests, in all workers: no test breaks it, and each test takes its own namespaces."""
     with shared() as rig:
         yield rig
 

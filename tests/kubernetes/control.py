@@ -59,7 +59,7 @@ def apiserver(place: Place) -> list[str | Path]:
 
 
 def controller_manager(place: Place) -> list[str | Path]:
-    """Notices within six seconds that a node is gone."""
+    """Notices within six seconds that a node has ended."""
     return [
         *_client("kube-controller-manager", place),
         f"--service-account-private-key-file={place.run / 'sa.key'}",

@@ -15,7 +15,7 @@ from tests.kubernetes.places import Place
 
 SYSTEM = "rig-system"
 """The user of the rig's own processes; the audit log leaves it out."""
-NOBODY = "hydra"
+USER = "hydra"
 """A user without any right."""
 ADMIN = "admin"
 ISSUER = "https://kubernetes.default.svc"
@@ -45,7 +45,7 @@ def certificates(folder: Path, address: str) -> None:
 def signed(folder: Path, claims: Mapping[str, Any]) -> str:
     """A JSON Web Token (RFC 7519) by the key of service account tokens."""
     text = ".".join(_encoded(json.dumps(part).encode()) for part in ({"alg": "ES256", "typ": "JWT"}, claims))
-    der = _openssl(folder, "dgst", "-sha256", "-sign", "sa.key", said=text.encode())
+    der = _openssl(folder, "dgst", "-sha256", "-sign", "sa.key", text=text.encode())
     # A sequence of two integers; RFC 7518 has both with 32 bytes each, and nothing else.
     length = der[3]
     numbers = der[4 : 4 + length], der[6 + length :]
@@ -57,8 +57,8 @@ def _encoded(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
-def _openssl(folder: Path, *arguments: str, said: bytes = b"") -> bytes:
-    return subprocess.run(["openssl", *arguments], cwd=folder, input=said, check=True, capture_output=True).stdout
+def _openssl(folder: Path, *arguments: str, text: bytes = b"") -> bytes:
+    return subprocess.run(["openssl", *arguments], cwd=folder, input=text, check=True, capture_output=True).stdout
 
 
 class Users:

@@ -19,13 +19,13 @@ from tests.integration.command import Background, await_clients, await_window, b
 from tests.kubernetes.accounts import RBAC, Account
 from tests.kubernetes.pods import delete, namespace
 from tests.kubernetes.rig import Rig
-from tests.suite.waiting import LONG_S, PATIENCE, wait_until
+from tests.suite.waiting import LONG_S, TIME_FACTOR, wait_until
 
 Json = dict[str, Any]
 
-_OURS: Final = f"labelSelector={object_names.MANAGED_BY}%3D{object_names.MANAGER}"
+_OWN_OBJECTS: Final = f"labelSelector={object_names.MANAGED_BY}%3D{object_names.MANAGER}"
 _SMALL: Final = (
-    *("--set", f"ready_timeout_s={60 * PATIENCE}", "--set", "warmup_s=0"),
+    *("--set", f"ready_timeout_s={60 * TIME_FACTOR}", "--set", "warmup_s=0"),
     *("--set", "publisher.demand.base_cpus=0.1", "--set", "subscriber.demand.base_cpus=0.05"),
 )
 """A machine that runs a whole Kubernetes beside the clients is slow, and has few CPUs for several tests."""
@@ -80,10 +80,10 @@ class Lab:
         with background(*arguments, log=self.folder / "said", env=env) as command:
             yield command
 
-    def items(self, kind: str, group: str = "api/v1", *, ours: bool = True) -> list[Json]:
+    def items(self, kind: str, group: str = "api/v1", *, own: bool = True) -> list[Json]:
         """Objects of the namespace, as an administrator sees them; those with Hydra's label only."""
         path = f"/{group}/namespaces/{self.space}/{kind}"
-        return self.rig.api().items(f"{path}?{_OURS}" if ours else path)
+        return self.rig.api().items(f"{path}?{_OWN_OBJECTS}" if own else path)
 
     def pods(self, part: str = "group") -> list[Json]:
         """The Pods of groups, or of another part."""
@@ -105,16 +105,16 @@ class Lab:
         wait_until(lambda: not self.left(), "an empty namespace", LONG_S, saw=self.left)
 
     def secrets(self) -> set[str]:
-        """The secret words in the environments of the run that goes on."""
+        """The secret words in the environments of the run that continues."""
         values = [pair for secret in self.items("secrets") for pair in secret["data"].items()]
         return {base64.b64decode(value).decode() for name, value in values if "KEY" in name or "URL" in name}
 
     def seen(self) -> str:
         """All that one may see of the namespace without the right to read Secrets."""
-        return json.dumps([self.items("pods"), self.items("jobs", "apis/batch/v1"), self.items("events", ours=False)])
+        return json.dumps([self.items("pods"), self.items("jobs", "apis/batch/v1"), self.items("events", own=False)])
 
     def delete_pod(self, name: str) -> None:
-        """Deletes a Pod at once; nothing happens if it has gone."""
+        """Deletes a Pod at once; nothing happens if it does not exist any more."""
         delete(self.rig.api(), f"/api/v1/namespaces/{self.space}/pods/{name}", gracePeriodSeconds=0)
 
     def await_clients(self) -> None:
@@ -132,10 +132,10 @@ def published(rig: Rig) -> str:
     return text.replace("[kubernetes]\n", f'[kubernetes]\nimage = "{rig.image}"\n', 1)
 
 
-def told(said: str, *starts: str) -> str:
-    """The one line of this kind that a command has said."""
-    (line,) = [line for line in said.splitlines() if line.startswith(starts or ("hydra:", "warning:"))]
-    assert "Traceback" not in said
+def printed_line(text: str, *starts: str) -> str:
+    """The one line of this kind that a command has printed."""
+    (line,) = [line for line in text.splitlines() if line.startswith(starts or ("hydra:", "warning:"))]
+    assert "Traceback" not in text
     return line
 
 
@@ -158,7 +158,7 @@ def granted(rig: Rig, name: str, *reads: str) -> Iterator[tuple[str, Account]]:
 
 @contextmanager
 def lab(rig: Rig, folder: Path) -> Iterator[Lab]:
-    """A lab in a namespace of its own, gone afterwards."""
+    """A lab in its own namespace, removed afterwards."""
     with granted(rig, "person", "nodes", "pods") as (space, account):
         it = Lab(rig, space, account, folder)
         it.settings()

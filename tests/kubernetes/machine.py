@@ -54,7 +54,7 @@ class Machine:
             for folder in (*(self.root / each for each in _FOLDERS), self.running):
                 for file in ("kubelet.sock", "kubelet_internal_checkpoint"):
                     (folder / file).unlink(missing_ok=True)
-                # One that somebody else uses is not empty.
+                # An instance in use is not empty.
                 with contextlib.suppress(OSError):
                     folder.rmdir()
 

@@ -99,7 +99,7 @@ def kubelet(place: Place, node: int, spec: NodeSpec) -> list[str | Path]:
         "volumePluginDir": str(folder / "plugins"),
         "evictionHard": {"memory.available": "10Mi"},
         "imageGCHighThresholdPercent": 100,
-        # Nobody answers there, which a Pod that asks for a name is told at once.
+        # No process listens there, so a Pod's request for a name fails at once.
         "clusterDNS": [place.gateway],
         "clusterDomain": "cluster.local",
         # Its rules would stay in this machine's firewall.

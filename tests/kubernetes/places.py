@@ -21,7 +21,7 @@ MACHINE: Final = Path("/run/lock/hydra-rig")
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Waits until nobody else holds the lock of that file, which ends with the process that holds it."""
+    """Waits until no other process holds the lock of that file, which ends with the process that holds it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -84,5 +84,5 @@ class Place:
         return self.folder(node) / "containerd.sock"
 
     def log(self, role: str) -> Path:
-        """What a process of the rig says."""
+        """The output of a process of the rig."""
         return self.run / f"{role}.log"

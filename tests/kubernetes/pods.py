@@ -13,7 +13,7 @@ from tests.suite.waiting import LONG_S, wait_until
 
 @contextmanager
 def namespace(api: Api) -> Iterator[str]:
-    """The name of a namespace in which Pod Security admits what is "restricted"; it is gone afterwards."""
+    """The name of a namespace in which Pod Security admits what is "restricted"; it is removed afterwards."""
     name = f"test-{uuid.uuid4().hex[:8]}"
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     api.create("/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
@@ -26,7 +26,7 @@ def namespace(api: Api) -> Iterator[str]:
 
 
 def delete(api: Api, path: str, **options: Any) -> None:
-    """Deletes an object, or all of a list; nothing happens if it has gone."""
+    """Deletes an object, or all of a list; nothing happens if it does not exist any more."""
     try:
         api.delete(path, **options)
     except ApiError as e:

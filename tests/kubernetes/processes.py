@@ -23,7 +23,7 @@ class RigError(Exception):
 
 
 def start(place: Place, role: str, command: Sequence[str | Path]) -> None:
-    """Starts a process that outlives this one; what it says is appended to its log."""
+    """Starts a process that outlives this one; its output is appended to its log."""
     # Nothing else of the environment: a proxy would be asked for what is on this machine.
     env = {_MARK: f"{place.number}/{role}", "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin", "HOME": "/root"}
     with place.log(role).open("ab") as log:
@@ -48,8 +48,8 @@ def of(place: Place, role: str | None = None, program: str | None = None) -> lis
             name = Path(os.fsdecode((folder / "cmdline").read_bytes().split(b"\0")[0])).name
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             continue  # has ended meanwhile
-        ours = wanted in variables if role else any(each.startswith(wanted) for each in variables)
-        if ours and int(folder.name) != os.getpid() and program in (None, name):
+        own = wanted in variables if role else any(each.startswith(wanted) for each in variables)
+        if own and int(folder.name) != os.getpid() and program in (None, name):
             found.append(int(folder.name))
     return found
 
@@ -80,10 +80,10 @@ def until(check: Callable[[], _T], what: str, saw: Callable[[], object] | None =
 
 
 def patiently(what: str, command: Sequence[str | Path], cwd: Path | None = None, **variables: str) -> None:
-    """Runs a command that takes long, and says that it goes on.
+    """Runs a command that takes long, and prints that it continues.
 
     Raises:
-        RigError: it failed; the last lines that it has said are in it.
+        RigError: it failed; its last lines are in it.
     """
     words, env = [TREE / "scripts" / "patiently", what, *command], os.environ | variables
     done = subprocess.run(words, cwd=cwd, env=env, stdout=2, stderr=subprocess.PIPE, text=True, check=False)
@@ -91,7 +91,7 @@ def patiently(what: str, command: Sequence[str | Path], cwd: Path | None = None,
         raise RigError(f"{what} failed: " + "; ".join(done.stderr.strip().splitlines()[-3:]))
 
 
-def say(text: str) -> None:
-    """Tells what takes long."""
+def show(text: str) -> None:
+    """Prints what takes long."""
     sys.stderr.write(f"{text} …\n")
     sys.stderr.flush()

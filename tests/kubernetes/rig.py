@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from tests.kubernetes import control, identity, network, nodes, processes, store
 from tests.kubernetes.api import Api, ApiError
-from tests.kubernetes.identity import ADMIN, NOBODY, SYSTEM
+from tests.kubernetes.identity import ADMIN, SYSTEM, USER
 from tests.kubernetes.machine import Machine
 from tests.kubernetes.nodes import PUBLISHED, NodeSpec
 from tests.kubernetes.places import Place
@@ -62,7 +62,7 @@ class Rig:
 
     @property
     def is_up(self) -> bool:
-        """Whether it has been started, and nobody has ended it."""
+        """Whether it was started and not ended."""
         return self._noted.exists()
 
     def up(self) -> None:
@@ -85,7 +85,7 @@ class Rig:
     def _start(self, images: Path) -> None:
         network.up(self.place, len(self._specs))
         identity.certificates(self.place.run, self.place.api)
-        for user, groups in ((SYSTEM, ("system:masters",)), (ADMIN, ("system:masters",)), (NOBODY, ())):
+        for user, groups in ((SYSTEM, ("system:masters",)), (ADMIN, ("system:masters",)), (USER, ())):
             self.users.add(user, *groups)
         self.start("etcd", "apiserver")
         for n in range(1, len(self._specs) + 1):
@@ -124,7 +124,7 @@ class Rig:
             processes.start(self.place, role, self._command(role))
 
     def kill(self, *roles: str) -> None:
-        """Ends processes by their roles, and waits until they are gone. Containers go on."""
+        """Ends processes by their roles, and waits for their ends. Containers continue."""
         for role in roles:
             processes.kill(partial(self.pids, role))
 
@@ -190,13 +190,13 @@ class Rig:
         return tuple(NodeSpec(**each) for each in json.loads(self._noted.read_text())["nodes"])
 
     def _keep_logs(self) -> None:
-        """What the processes said is looked at when they do not start."""
+        """The processes' output is read if they do not start."""
         kept = Path(os.environ.get("TMPDIR", "/tmp")) / f"{self.place.name}-logs"
         shutil.rmtree(kept, ignore_errors=True)
         kept.mkdir()
         for log in self.place.run.glob("*.log"):
             shutil.copy(log, kept)
-        processes.say(f"the rig's logs are kept in {kept}")
+        processes.show(f"the rig's logs are kept in {kept}")
 
 
 def _niced(nice: int, command: Sequence[str | Path]) -> list[str | Path]:

@@ -67,7 +67,7 @@ def by_hand(number: int) -> Iterator[None]:
 
 @contextmanager
 def reserved(specs: Sequence[NodeSpec] = PUBLISHED) -> Iterator[Rig]:
-    """An instance that nobody else uses, with these nodes; it is not up."""
+    """An instance that no other process uses, with these nodes; it is not up."""
     with locked(_TAKING):
         free, users = _free("one test")
     with users:
@@ -81,7 +81,7 @@ def reserved(specs: Sequence[NodeSpec] = PUBLISHED) -> Iterator[Rig]:
 
 @contextmanager
 def own(specs: Sequence[NodeSpec] = PUBLISHED) -> Iterator[Rig]:
-    """A rig that nobody else uses, with these nodes."""
+    """A rig that no other process uses, with these nodes."""
     with reserved(specs) as rig:
         rig.up()
         yield rig
@@ -103,7 +103,7 @@ def _of_session(session: str) -> tuple[Rig, IO[str]] | None:
 
 
 def _free(session: str) -> tuple[Rig, IO[str]]:
-    """An instance that nobody uses, locked; what a session that was killed has left of it is removed."""
+    """An instance that no process uses, locked; what a session that was killed has left of it is removed."""
     for number in INSTANCES:
         file = _users(number).open("a+")
         # One that was started by hand has nothing in its file.
@@ -118,7 +118,7 @@ def _free(session: str) -> tuple[Rig, IO[str]]:
 
 
 def _is_last(users: IO[str]) -> bool:
-    """Whether nobody else uses it; it is locked for us alone then."""
+    """Whether no other process uses it; then this process has its lock."""
     try:
         fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -28,7 +28,7 @@ _BLOBS: Final = Path("io.containerd.content.v1.content/blobs/sha256")
 _OVERLAYS: Final = Path("io.containerd.snapshotter.v1.overlayfs")
 _DATABASES: Final = (Path("io.containerd.metadata.v1.bolt/meta.db"), _OVERLAYS / "metadata.db")
 _UNUSED_S: Final = {"base": 7 * 24 * 3600, "hydra": 24 * 3600}
-"""When images are removed for which nobody asks any more: those of trees, and what took minutes to make."""
+"""When images are removed that no process uses any more: those of trees, and what took minutes to make."""
 
 
 def build() -> Path:
@@ -74,9 +74,9 @@ def bring(image: Image, root: Path, socket: Path) -> None:
         assert imports.stdin is not None
         with contextlib.suppress(BrokenPipeError), imports.stdin as stream:
             images.write(image, stream, known)
-        said = imports.stdout.read().decode() if imports.stdout else ""
+        output = imports.stdout.read().decode() if imports.stdout else ""
     if imports.returncode != 0:
-        raise RigError(f"containerd does not take {image.name}: {said.strip()}")
+        raise RigError(f"containerd does not take {image.name}: {output.strip()}")
 
 
 def _folder(fixed: Sequence[Image]) -> Path:
@@ -102,7 +102,7 @@ def _need(folder: Path, wanted: Sequence[Image]) -> None:
 
 
 def _forget(notes: Path, socket: Path) -> None:
-    """Removes images, stores and layers for which nobody has asked for long; none while an instance may use them."""
+    """Removes images, stores and layers that were not used for long; none while an instance may use them."""
     if any(each.is_dir() for each in RUNNING.glob("*")):
         return
     for note in (*notes.glob("*_base:*"), *notes.glob("*_hydra:*")):

@@ -1,4 +1,4 @@
-"""Faults that are really made while a run goes on: every measured row is kept, and nothing of the run stays."""
+"""Faults that are really made while a run continues: every measured row is kept, and nothing of the run stays."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from hydra.events.run_events import GroupExit, Launched
 from hydra.kubernetes import object_names
 from tests.integration.command import Background, assert_all_arrived, events, hydra, steps, table
 from tests.kubernetes import nodes
-from tests.kubernetes.labs import Lab, told
+from tests.kubernetes.labs import Lab, printed_line
 from tests.kubernetes.labs import lab as opened
 from tests.kubernetes.rig import Rig
-from tests.suite.waiting import LONG_S, PATIENCE, wait_until
+from tests.suite.waiting import LONG_S, TIME_FACTOR, wait_until
 
 pytestmark = pytest.mark.tier("all")
 
@@ -37,15 +37,13 @@ def driver(command: Background) -> psutil.Process:
 
 def parent_of_subscribers(lab: Lab) -> int:
     """The parent process of a group: of this lab's, as others run on the same nodes."""
-    ours = [
-        pod["metadata"]["uid"] for pod in lab.pods() if pod["metadata"]["labels"][object_names.ROLE] == "subscriber"
-    ]
+    own = [pod["metadata"]["uid"] for pod in lab.pods() if pod["metadata"]["labels"][object_names.ROLE] == "subscriber"]
     found = []
     for pid in nodes.contained(lab.rig.place):
         with suppress(psutil.Error, OSError):
             inside = Path(f"/proc/{pid}/cgroup").read_text()
             named = any(re.fullmatch(r"subscribers-\d+", word) for word in psutil.Process(pid).cmdline())
-            if named and any(uid in inside for uid in ours):
+            if named and any(uid in inside for uid in own):
                 found.append(pid)
     return min(found)
 
@@ -103,39 +101,39 @@ def test_a_namespace_that_is_deleted_ends_the_run_with_one_line(lab: Lab) -> Non
         lab.await_window(2)
         lab.rig.api().delete(f"/api/v1/namespaces/{lab.space}")
         assert command.wait() == 1, command.output()
-    assert f"namespace {lab.space}" in told(command.output(), "hydra:")
+    assert f"namespace {lab.space}" in printed_line(command.output(), "hydra:")
     assert len(table(lab.run)) >= 1
 
 
 def test_tokens_that_expire_are_renewed_by_a_plugin_and_nobody_notices(lab: Lab) -> None:
     with (
-        lab.account.renewing(lab.folder, 8) as asked,  # accepted for 18 s at most: the rows last longer
+        lab.account.renewing(lab.folder, 8) as requests,  # accepted for 18 s at most: the rows last longer
         lab.measuring(*FIXED, "--clients", "2,3,4", "--duration", 7) as command,
     ):
         assert command.wait() == 0, command.output()
         assert lab.left() == []
-    assert len(asked.read_text()) > 1, "no token has expired"
+    assert len(requests.read_text()) > 1, "no token has expired"
     assert "who asks" not in command.output()
     assert [row["failed_clients"] for row in table(lab.run)] == ["0", "0", "0"]
 
 
 @soak
-@pytest.mark.timeout(400 * PATIENCE)
+@pytest.mark.timeout(400 * TIME_FACTOR)
 def test_a_token_that_expires_and_is_not_renewed_ends_the_run_with_one_line(lab: Lab) -> None:
     with ExitStack() as given:
         given.enter_context(lab.account.renewing(lab.folder, 6))
         with lab.measuring(*FIXED, "--clients", "2,3,4,5,6", "--duration", 6) as command:
             lab.await_window()
-            given.close()  # nobody renews it any more
+            given.close()  # no process renews it any more
             wait_until(lambda: steps(lab.run), "the first row", LONG_S)
             administrator = ("--namespace", lab.space, "--master", "k8s://")
             listed = hydra("ps", *administrator, KUBECONFIG=str(lab.rig.kubeconfig())).stdout
             assert re.search(r"\brun +1 +\d+ +2\b", listed), listed
             assert command.wait(2 * LONG_S) == 1, command.output()
             lab.becomes_empty()
-    line = told(command.output())
-    for said in (lab.space, "the API server does not know who asks", "log in to the cluster again", "--resume"):
-        assert said in line
+    line = printed_line(command.output())
+    for text in (lab.space, "the API server does not know who asks", "log in to the cluster again", "--resume"):
+        assert text in line
     measured = steps(lab.run)
     assert {status for _, status in measured} == {"ok"}
     assert 1 <= len(measured) < 5
@@ -148,10 +146,12 @@ def test_a_token_that_expires_and_is_not_renewed_ends_the_run_with_one_line(lab:
 
 
 @soak
-@pytest.mark.timeout(400 * PATIENCE)
-@pytest.mark.parametrize(("lost", "says"), [("pod", "the Pod of run was deleted"), ("node", "in the cluster is lost")])
+@pytest.mark.timeout(400 * TIME_FACTOR)
+@pytest.mark.parametrize(
+    ("lost", "expected"), [("pod", "the Pod of run was deleted"), ("node", "in the cluster is lost")]
+)
 def test_where_a_command_in_the_cluster_is_lost_nothing_of_its_run_stays(
-    own_rig: Rig, tmp_path: Path, lost: str, says: str
+    own_rig: Rig, tmp_path: Path, lost: str, expected: str
 ) -> None:
     with opened(own_rig, tmp_path) as lab:
         lab.settings('service_account = "person"\nnode_lost_s = 3\ncontroller_cpus = 0.2')
@@ -165,7 +165,7 @@ def test_where_a_command_in_the_cluster_is_lost_nothing_of_its_run_stays(
                 own_rig.fail_node(pod["spec"]["nodeName"])
             assert command.wait(2 * LONG_S) == 1, command.output()
             lab.becomes_empty()
-        assert says in told(command.output())
+        assert expected in printed_line(command.output())
 
 
 def an_apiserver_is_away_for_ten_seconds_of_a_window(lab: Lab) -> None:
@@ -185,7 +185,7 @@ def an_apiserver_is_away_for_ten_seconds_of_a_window(lab: Lab) -> None:
     (lab.folder / "run").rename(lab.folder / "first")
 
 
-@pytest.mark.timeout(400 * PATIENCE)
+@pytest.mark.timeout(400 * TIME_FACTOR)
 @pytest.mark.parametrize("lost", ["node", pytest.param("kubelet", marks=soak)])
 def test_what_an_apiserver_an_etcd_and_a_node_do_to_a_run(own_rig: Rig, tmp_path: Path, lost: str) -> None:
     """A cluster of its own, broken in each way in turn."""

@@ -52,15 +52,15 @@ class InCluster(Lab):
         return ["--master", "kubernetes", "--namespace", self.space, "--config", "cluster.toml"]
 
     def starts(self, *words: str, program: Sequence[str] = Hydra) -> subprocess.Popen[str]:
-        """A command whose standard error is the file ``said``."""
-        with (self.folder / "said").open("w") as said:
+        """A command whose standard error is the file ``text``."""
+        with (self.folder / "said").open("w") as text:
             whole, env = [*program, *words, *self.where], {**os.environ, "KUBECONFIG": str(self.account.kubeconfig)}
-            return subprocess.Popen(whole, stdout=subprocess.DEVNULL, stderr=said, text=True, cwd=self.folder, env=env)
+            return subprocess.Popen(whole, stdout=subprocess.DEVNULL, stderr=text, text=True, cwd=self.folder, env=env)
 
-    def says(self, text: str) -> None:
-        """Waits until the command says it."""
-        said = self.folder / "said"
-        wait_until(lambda: text in said.read_text(), f"{text!r} from the command", LONG_S, saw=said.read_text)
+    def await_text(self, text: str) -> None:
+        """Waits until the command prints it."""
+        output = self.folder / "said"
+        wait_until(lambda: text in output.read_text(), f"{text!r} from the command", LONG_S, saw=output.read_text)
 
 
 @pytest.fixture
@@ -89,28 +89,28 @@ def test_a_command_runs_in_the_cluster_and_its_run_directory_is_fetched(lab: InC
 
 
 def test_what_was_measured_is_fetched_whoever_is_ended(lab: InCluster) -> None:
-    # More steps than are measured: the run goes on while both commands fetch from it.
+    # More steps than are measured: the run continues while both commands fetch from it.
     sweep = ("--clients", "2,3,4", "--repeat", "5", "--duration", "2", "--rate", "100")
     command = lab.starts("zmqfixed", "--in-cluster", *sweep, "--out", "runs/killed")
-    lab.says("step 1 of 15")
+    lab.await_text("step 1 of 15")
     command.terminate()
     assert command.wait(SOON_S) == 130
-    lab.says("the run stays in the cluster: hydra fetch killed --master kubernetes")
-    told = lab.hydra("fetch", "killed", "--out", "runs/part").stdout
-    assert "runs/part has what killed has measured so far; the run is still running" in told
+    lab.await_text("the run stays in the cluster: hydra fetch killed --master kubernetes")
+    output = lab.hydra("fetch", "killed", "--out", "runs/part").stdout
+    assert "runs/part has what killed has measured so far; the run is still running" in output
     assert len(table(lab.folder / "runs" / "part")) >= 1
     looking = lab.starts("fetch", "killed", "--follow", "--out", "looked")
-    lab.says("step")
+    lab.await_text("step")
     looking.send_signal(signal.SIGINT)
     assert looking.wait(SOON_S) == 130
-    lab.says("the run stays in the cluster")
+    lab.await_text("the run stays in the cluster")
     os.kill(controller(lab, "killed"), signal.SIGKILL)
-    told = lab.hydra("fetch", "killed", "--follow", expect=1).stderr
-    assert "killed by SIGKILL; what the command had measured is in runs/killed" in told
+    output = lab.hydra("fetch", "killed", "--follow", expect=1).stderr
+    assert "killed by SIGKILL; what the command had measured is in runs/killed" in output
     assert len(steps(lab.folder / "runs" / "killed")) >= 1
     lab.becomes_empty()
-    told = lab.hydra("fetch", "killed", "--out", "again", expect=2).stderr
-    assert f"no command killed runs in the cluster's namespace {lab.space}" in told
+    output = lab.hydra("fetch", "killed", "--out", "again", expect=2).stderr
+    assert f"no command killed runs in the cluster's namespace {lab.space}" in output
 
 
 @pytest.mark.parametrize("drained", [False, True])
@@ -119,7 +119,7 @@ def test_ctrl_c_and_a_drained_node_end_the_run_cleanly(lab: InCluster, drained: 
         "zmqfixed", "--in-cluster", "--clients", "2,3,4", "--duration", "5", "--rate", "100", "--out", "runs/ended"
     )
     # The line before the first step precedes the database; a signal between them leaves no run, as nothing began.
-    lab.says("step 1")
+    lab.await_text("step 1")
     if drained:
         (pod,) = lab.pods("controller")
         lab.rig.api().delete(f"/api/v1/namespaces/{lab.space}/pods/{pod['metadata']['name']}")
@@ -132,21 +132,26 @@ def test_ctrl_c_and_a_drained_node_end_the_run_cleanly(lab: InCluster, drained: 
 
 @contextlib.contextmanager
 def unanswered(rig: Rig, namespace: str, resource: str) -> Iterator[Callable[[], bool]]:
-    """The API server answers nobody who creates objects of a kind in a namespace: it waits for one that says nothing.
+    """The API server does not answer requests for new objects of a kind in a namespace: it waits for a silent webhook.
 
-    Yields whether somebody waits. What waits at the end is refused.
+    Yields whether a request waits. What waits at the end is refused.
     """
     with socket.create_server((rig.place.gateway, 0)) as silent:
         silent.setblocking(False)
         asking: list[socket.socket] = []
 
-        def is_asked() -> bool:
+        def is_waiting() -> bool:
             with contextlib.suppress(BlockingIOError):
                 asking.append(silent.accept()[0])
             return bool(asking)
 
         rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": [resource]}
-        says = {"failurePolicy": "Fail", "timeoutSeconds": 30, "sideEffects": "None", "admissionReviewVersions": ["v1"]}
+        expected = {
+            "failurePolicy": "Fail",
+            "timeoutSeconds": 30,
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        }
         webhook = {
             "name": "silent.rig.local",
             "clientConfig": {"url": f"https://{rig.place.gateway}:{silent.getsockname()[1]}/"},
@@ -154,9 +159,9 @@ def unanswered(rig: Rig, namespace: str, resource: str) -> Iterator[Callable[[],
             "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
         }
         name = f"silent-{namespace}"
-        rig.api().create(WEBHOOKS, {"metadata": {"name": name}, "webhooks": [{**webhook, **says}]})
+        rig.api().create(WEBHOOKS, {"metadata": {"name": name}, "webhooks": [{**webhook, **expected}]})
         try:
-            yield is_asked
+            yield is_waiting
         finally:
             rig.api().delete(f"{WEBHOOKS}/{name}")
             for each in asking:
@@ -164,18 +169,18 @@ def unanswered(rig: Rig, namespace: str, resource: str) -> Iterator[Callable[[],
 
 
 def test_a_job_whose_files_never_come_ends_by_itself(lab: InCluster) -> None:
-    with unanswered(lab.rig, lab.space, "secrets") as is_asked:
+    with unanswered(lab.rig, lab.space, "secrets") as is_waiting:
         command = lab.starts("zmqfixed", "--in-cluster", "--out", "runs/half", program=QUICK)
-        wait_until(is_asked, "the Secret, which is made behind the Job", LONG_S)
+        wait_until(is_waiting, "the Secret, which is made behind the Job", LONG_S)
         command.kill()
         command.wait()
     (job,) = lab.items("jobs", "apis/batch/v1")
     assert job["spec"]["ttlSecondsAfterFinished"] == LOG_KEPT_S
     assert lab.hydra("ps").stdout.split().count("half") == 1
     wait_until(lambda: [p for p in lab.items("pods") if p["status"]["phase"] == "Failed"], "the end of its Pod", LONG_S)
-    told = lab.hydra("fetch", "half", expect=1).stderr
+    errors = lab.hydra("fetch", "half", expect=1).stderr
     assert (
-        "half has not begun: init container begin: exit status 1: the group's files did not appear within 3 s" in told
+        "half has not begun: init container begin: exit status 1: the group's files did not appear within 3 s" in errors
     )
     assert lab.items("secrets") == []
     path = f"/apis/batch/v1/namespaces/{lab.space}/jobs/{job['metadata']['name']}"
@@ -187,9 +192,9 @@ def test_an_image_that_is_not_there_is_one_line(lab: InCluster) -> None:
     settings = (lab.folder / "cluster.toml").read_text()
     settings = settings.replace(lab.rig.image, "rig.local/nosuch:1").replace("IfNotPresent", "Never")
     (lab.folder / "cluster.toml").write_text(settings)
-    told = lab.hydra("zmqfixed", "--quiet", "--in-cluster", expect=1).stderr
-    assert told.startswith("hydra: the command cannot run in the cluster: rig.local/nosuch:1 is not on the node")
-    assert len(told.splitlines()) == 1
+    errors = lab.hydra("zmqfixed", "--quiet", "--in-cluster", expect=1).stderr
+    assert errors.startswith("hydra: the command cannot run in the cluster: rig.local/nosuch:1 is not on the node")
+    assert len(errors.splitlines()) == 1
     assert lab.left() == []
 
 

@@ -1,4 +1,4 @@
-"""Whoever started a rig may be killed: nothing of it stays."""
+"""The process that started a rig may be killed: nothing of it stays."""
 
 from __future__ import annotations
 

@@ -36,9 +36,9 @@ def test_the_machine_is_as_it_was_when_the_last_instance_has_ended(machine: Mach
 
 
 def test_folders_that_somebody_else_uses_stay(machine: Machine) -> None:
-    theirs = machine.root / "run/containerd/containerd.sock"
-    theirs.parent.mkdir(parents=True)
-    theirs.touch()
+    others = machine.root / "run/containerd/containerd.sock"
+    others.parent.mkdir(parents=True)
+    others.touch()
     machine.enter(machine.running / "1")
     machine.leave(machine.running / "1")
-    assert theirs.exists()
+    assert others.exists()

@@ -1,4 +1,4 @@
-"""What a cluster refuses, or ends by its rules: one line says what and what to try, and the next row may do better."""
+"""What a cluster refuses, or ends by its rules: one line states this and what to try, and the next row may succeed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hydra.events.run_events import GroupExit, Launched
 from tests.integration.command import events, table
 from tests.kubernetes import images
 from tests.kubernetes.api import ApiError
-from tests.kubernetes.labs import Lab, told
+from tests.kubernetes.labs import Lab, printed_line
 from tests.kubernetes.pods import pod
 from tests.suite.waiting import LONG_S, wait_until
 
@@ -23,14 +23,14 @@ ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 
 def line_of(lab: Lab, *words: object, expect: int = 1) -> str:
     """The one line with which a command refuses."""
-    return told(lab.measure(*words, expect=expect).stderr, "hydra")
+    return printed_line(lab.measure(*words, expect=expect).stderr, "hydra")
 
 
 soak = pytest.mark.skipif("HYDRA_SOAK_SEEDS" not in os.environ, reason="takes half a minute: make soak")
 
 
 @pytest.mark.parametrize(
-    ("settings", "image", "pull", "says"),
+    ("settings", "image", "pull", "expected"),
     [
         pytest.param("", "rig.local/nothing:1", "Never", "is not on the node, and pull_policy", id="not there"),
         pytest.param("", "rig.local/nothing:1", "Always", "nothing:1 cannot be pulled: ", id="pull", marks=soak),
@@ -41,10 +41,10 @@ soak = pytest.mark.skipif("HYDRA_SOAK_SEEDS" not in os.environ, reason="takes ha
     ],
 )
 def test_what_cannot_start_is_refused_before_anything_is_measured(
-    lab: Lab, settings: str, image: str, pull: str, says: str
+    lab: Lab, settings: str, image: str, pull: str, expected: str
 ) -> None:
     lab.settings(settings, image=image, pull=pull)
-    assert says in line_of(lab, *ONE)
+    assert expected in line_of(lab, *ONE)
 
 
 def test_an_image_without_hydra_is_what_its_user_gave(lab: Lab) -> None:
@@ -70,7 +70,7 @@ def test_a_quota_refuses_a_row_and_the_next_one_heals_when_it_is_lifted(lab: Lab
     with lab.measuring(*FIXED, "--clients", "2,4,5", "--duration", 2) as command:
         wait_until(lambda: "exceeded quota" in command.output(), "the refusal", LONG_S)
         lab.rig.api().delete(f"{quotas}/few")
-        # A failed row is tried once more; by then the quota may be gone, or not yet.
+        # A failed row is tried once more; by then the quota may be removed, or not yet.
         assert command.wait() in (0, 3), command.output()
     rows = table(lab.run)
     assert [row["clients"] for row in rows] == ["2", "4", "5"]
@@ -88,8 +88,8 @@ def test_an_eviction_is_told_and_the_next_row_has_all(lab: Lab) -> None:
         command.wait()
     two, three = table(lab.run)
     assert (two["failed_clients"], three["failed_clients"]) == ("2", "0"), command.output()
-    (told,) = events(lab.run, GroupExit)
-    assert "evicted from node node2, for example because the node was drained" in told
+    (reported,) = events(lab.run, GroupExit)
+    assert "evicted from node node2, for example because the node was drained" in reported
 
 
 def test_a_group_without_memory_is_told_so(lab: Lab) -> None:
@@ -97,9 +97,9 @@ def test_a_group_without_memory_is_told_so(lab: Lab) -> None:
     demand = ("--set", "subscriber.demand.base_mem=8", "--set", "subscriber.demand.mem_per_client=1")
     lab.measure("zmqfixed", "--client", "pyzmq", "--clients", 2, "--duration", 1, *demand, expect=1)
     # Now and then the container runtime misses that it was the kernel.
-    told = [e for e in events(lab.run, GroupExit) if "needs more memory than its limit of" in e]
-    assert told
-    assert "memory_limit_ratio" in told[0]
+    messages = [e for e in events(lab.run, GroupExit) if "needs more memory than its limit of" in e]
+    assert messages
+    assert "memory_limit_ratio" in messages[0]
 
 
 def test_a_rule_of_admission_is_named(lab: Lab) -> None:
@@ -127,7 +127,7 @@ def test_a_rule_of_admission_is_named(lab: Lab) -> None:
 
 
 def _tried(lab: Lab) -> str:
-    """What the API says to a Pod that is not made for good."""
+    """The API's answer to a Pod that is not made for good."""
     try:
         lab.rig.api().create(f"/api/v1/namespaces/{lab.space}/pods?dryRun=All", pod("p", "i", ["true"]))
     except ApiError as e:

@@ -56,7 +56,7 @@ def pods(rig: Rig, space: str) -> Iterator[str]:
 
 
 def ended(rig: Rig, path: str) -> list[str]:
-    """What a Pod has said until it ended."""
+    """The output of a Pod until its end."""
     status: dict[str, Any] = status_of(rig.api(), path, "Succeeded", "Failed")
     log: str = rig.api().get(f"{path}/log")
     assert status["phase"] == "Succeeded", log
@@ -81,8 +81,8 @@ def test_the_control_plane_gets_a_processor_before_hydra_and_hydra_before_the_no
 
 def test_restricted_pods_run_where_they_are_told_and_reach_each_other_across_nodes(rig: Rig, pods: str) -> None:
     address = status_of(rig.api(), f"{pods}/listens", "Running")["podIP"]
-    there = {"nodeSelector": {"group": "cpu16-mem60"}}
-    rig.api().create(pods, pod("asks-pod", images.PYTHON, ["python3", "-c", ASKS_POD, address], **there))
+    present = {"nodeSelector": {"group": "cpu16-mem60"}}
+    rig.api().create(pods, pod("asks-pod", images.PYTHON, ["python3", "-c", ASKS_POD, address], **present))
     assert ended(rig, f"{pods}/asks-pod") == ["b'hello'"]
     nodes = {each["metadata"]["name"]: each["spec"]["nodeName"] for each in rig.api().items(pods)}
     assert (nodes["listens"], nodes["asks-pod"]) == ("node1", "node2")
@@ -110,9 +110,9 @@ def test_pod_security_refuses_what_is_not_restricted(rig: Rig, pods: str) -> Non
 def test_a_user_has_no_rights_and_the_log_tells_what_was_asked(rig: Rig, pods: str, space: str) -> None:
     with pytest.raises(ApiError, match="403"):
         rig.api("hydra").get(pods)
-    asked = [each for each in rig.audited("hydra") if each["objectRef"].get("namespace") == space]
-    assert [(each["verb"], each["objectRef"]["resource"]) for each in asked] == [("list", "pods")]
-    assert asked[0]["responseStatus"]["code"] == 403
+    requests = [each for each in rig.audited("hydra") if each["objectRef"].get("namespace") == space]
+    assert [(each["verb"], each["objectRef"]["resource"]) for each in requests] == [("list", "pods")]
+    assert requests[0]["responseStatus"]["code"] == 403
 
 
 def test_an_account_has_the_rights_that_it_is_granted(rig: Rig, pods: str, space: str) -> None:

@@ -1,6 +1,6 @@
 """The rights in conf/kubernetes are enough for every command, and none of them is for nothing.
 
-The audit log of the apiserver tells what was asked, and whether it was allowed.
+The audit log of the apiserver shows what was asked, and whether it was allowed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Right = tuple[str, str]
 OF_IN_CLUSTER: set[Right] = {("get", "pods"), ("get", "pods/log"), ("get", "pods/exec"), ("create", "pods/exec")}
 OF_MISHAPS: set[Right] = {("list", "events")}
 """Asked only where a Pod does not start for a minute."""
-OF_EVERYBODY: set[Right] = {("create", "selfsubjectaccessreviews")}
+COMMON_RIGHTS: set[Right] = {("create", "selfsubjectaccessreviews")}
 """What Kubernetes lets every account do."""
 OPTIONAL: Right = ("list", "pods")
 """In all namespaces: what usage.yaml gives. Without it a run gets on with its own."""
@@ -45,12 +45,12 @@ class User(Lab):
     def where(self) -> list[object]:
         return ["--master", "k8s://hydra", "--namespace", self.space, "--config", self.folder / "hydra.toml"]
 
-    def asked(self) -> list[dict[str, Any]]:
+    def calls(self) -> list[dict[str, Any]]:
         """The calls so far, one entry for each: a watch has another one when it begins."""
         return [each for each in self.rig.audited(self.account.user) if each["stage"] == "ResponseComplete"]
 
     def phases(self, part: str) -> list[str]:
-        """Of its Pods that are such a part of a run."""
+        """Its Pods that are such a part of a run."""
         return [pod["status"]["phase"] for pod in self.pods(part)]
 
 
@@ -115,34 +115,34 @@ def test_the_role_is_enough_for_every_command_and_all_of_it_is_used(user: User, 
         # The keeper comes again. Meanwhile Hydra looks whether its Job, and with it the run, is still there.
         for pod in user.pods("keeper"):
             user.delete_pod(pod["metadata"]["name"])
-        wait_until(lambda: ("get", "jobs") in map(right, user.asked()), "a look at the Job")
+        wait_until(lambda: ("get", "jobs") in map(right, user.calls()), "a look at the Job")
         (left,) = json.loads(user.hydra("ps", "--json").stdout)
         assert left["run"] == "run"
         user.hydra("kill", "run")
         assert going.wait() > 0
     assert user.phases("group") == []
 
-    asked = user.asked()
-    refused = {(right(call), call["objectRef"].get("namespace", "")) for call in asked if not allowed(call)}
+    requests = user.calls()
+    refused = {(right(call), call["objectRef"].get("namespace", "")) for call in requests if not allowed(call)}
     assert refused <= {(OPTIONAL, "")}
-    elsewhere = {call["objectRef"]["namespace"] for call in asked if "namespace" in call["objectRef"]}
+    elsewhere = {call["objectRef"]["namespace"] for call in requests if "namespace" in call["objectRef"]}
     assert elsewhere == {user.space}
-    used = {right(call) for call in asked if allowed(call)}
-    assert used - granted() == OF_EVERYBODY
+    used = {right(call) for call in requests if allowed(call)}
+    assert used - granted() == COMMON_RIGHTS
     assert granted() - used == OF_IN_CLUSTER | OF_MISHAPS
 
 
 def test_the_number_of_calls_does_not_depend_on_that_of_clients(user: User, tmp_path: Path) -> None:
     counts = []
     for clients in (10, 100):
-        before = len(user.asked())
+        before = len(user.calls())
         run = tmp_path / f"of-{clients}"
         user.hydra(
             *("zmqfixed", "--clients", clients, "--implementation", "native", "--rate", 10, "--duration", 1),
             *("--set", "warmup_s=0", "--out", run),
         )
         assert [row["clients"] for row in table(run)] == [str(clients)]
-        counts.append(Counter(right(call) for call in user.asked()[before:]))
+        counts.append(Counter(right(call) for call in user.calls()[before:]))
     for each in counts:
         # Groups that are killed one after the other take a call each, and none if they have ended before.
         assert 1 <= each.pop(("deletecollection", "pods")) <= 3

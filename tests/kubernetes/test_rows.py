@@ -35,16 +35,16 @@ def labelled(lab: Lab, **labels: str | None) -> None:
 
 def test_each_row_is_placed_on_the_nodes_as_they_are_then(lab: Lab) -> None:
     words = ("zmqfixed", "--client", "native", "--rate", 100, "--clients", "2,4", "--duration", 4)
-    there = f'subscriber.constraints=[["{lab.space}","CLUSTER","yes"]]'
+    present = f'subscriber.constraints=[["{lab.space}","CLUSTER","yes"]]'
     try:
         labelled(lab, node1="yes")
-        with lab.measuring(*words, "--set", there) as command:
+        with lab.measuring(*words, "--set", present) as command:
             lab.await_window()
             labelled(lab, node1=None, node2="yes")
             assert command.wait() == 0, command.output()
     finally:
         labelled(lab, node1=None, node2=None)
-    first, second = (told for told in events(lab.run, Launched) if "subscriber" in told)
+    first, second = (reported for reported in events(lab.run, Launched) if "subscriber" in reported)
     assert "node1" in first
     assert "node2" in second
 

@@ -9,7 +9,7 @@ import pytest
 from hydra.events.run_events import GroupExit, Launched
 from tests.integration.command import assert_all_arrived, events, table
 from tests.kubernetes import images
-from tests.kubernetes.labs import Lab, told
+from tests.kubernetes.labs import Lab, printed_line
 
 pytestmark = pytest.mark.tier("all")
 
@@ -65,8 +65,8 @@ def test_a_server_in_a_pod_is_restarted(lab: Lab) -> None:
 
 
 def test_a_workload_is_judged_and_a_group_that_dies_within_counts(lab: Lab) -> None:
-    asked = ("slo", "zmqfixed", "--clients", 4, "--rate", 100, "--duration", "4s", "--p99", "10s", "--loss", 0)
-    with lab.measuring(*asked, "--client", "native", "--json") as command:
+    requests = ("slo", "zmqfixed", "--clients", 4, "--rate", 100, "--duration", "4s", "--p99", "10s", "--loss", 0)
+    with lab.measuring(*requests, "--client", "native", "--json") as command:
         lab.await_clients()
         name = lab.a_subscriber()
         lab.await_window()
@@ -94,5 +94,5 @@ def test_commands_tell_of_the_cluster_and_end_a_run_from_outside(lab: Lab) -> No
         name = json.loads(lab.hydra("ps", "--json").stdout)[0]["run"]
         lab.hydra("kill", name)
         assert command.wait() == 1, command.output()
-        assert "was removed from namespace" in told(command.output())
+        assert "was removed from namespace" in printed_line(command.output())
     assert len(table(lab.run)) >= 1

@@ -63,10 +63,10 @@ def test_the_workers_of_a_session_share_an_instance_until_the_last_one_ends(rigs
 
 
 def test_sessions_and_tests_that_break_their_rig_have_instances_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    with shared() as mine, own() as broken:
+    with shared() as first, own() as broken:
         monkeypatch.setenv(SESSION, "two")
-        with shared() as theirs:
-            assert len({each.place.number for each in (mine, broken, theirs)}) == 3
+        with shared() as others:
+            assert len({each.place.number for each in (first, broken, others)}) == 3
 
 
 def test_what_a_killed_session_left_is_taken_and_what_a_human_started_is_not(rigs: type[FakeRig]) -> None:

@@ -168,8 +168,8 @@ def test_a_guess_of_the_disk_skips_no_row() -> None:
         needs(resolve("kafka-fixed", {"settings.rate": rate}), clients=2, groups=2, fork_window=128)
         for rate in ("max", 100.0)
     )
-    for needed, grave in ((guess, False), (known, True)):
-        assert [s.grave for s in shortages(machine, needed) if "disk" in s.what] == [grave]
+    for needed, severe in ((guess, False), (known, True)):
+        assert [s.grave for s in shortages(machine, needed) if "disk" in s.what] == [severe]
 
 
 def test_the_disk_is_that_of_the_run_also_where_its_folder_is_not_there_yet(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def limited(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("limited")
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "text"),
     [
         (OSError(errno.EMFILE, "Too many open files"), "ulimit -n is"),
         (caused(ServerError("nats-server does not run"), OSError(errno.EMFILE, "x")), "ulimit -n is"),
@@ -59,10 +59,10 @@ def limited(monkeypatch: pytest.MonkeyPatch) -> None:
         (hidden(UsageError("wrong"), OSError(errno.EMFILE, "x")), ""),
     ],
 )
-def test_the_limit_behind_an_error(error: Exception, said: str) -> None:
+def test_the_limit_behind_an_error(error: Exception, text: str) -> None:
     found = limit_behind(error)
-    assert said in found
-    assert bool(said) is bool(found)
+    assert text in found
+    assert bool(text) is bool(found)
 
 
 def test_too_little_virtual_memory_is_named_when_a_library_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch) -> None:

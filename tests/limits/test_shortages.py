@@ -26,7 +26,7 @@ def test_an_ample_machine_lacks_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "what", "remedy", "grave"),
+    ("change", "what", "remedy", "severe"),
     [
         ({"nofile_hard": 1024, "nofile_soft": 1024}, "hard limit", "hard nofile 2100", True),
         ({"nofile_soft": 1024}, "soft limit", "ulimit -n 2100", False),
@@ -44,12 +44,12 @@ def test_an_ample_machine_lacks_nothing() -> None:
     ],
 )
 def test_each_shortage_names_the_command_that_removes_it(
-    change: dict[str, object], what: str, remedy: str, grave: bool
+    change: dict[str, object], what: str, remedy: str, severe: bool
 ) -> None:
     (found,) = shortages(replace(AMPLE, **change), NEEDS)  # type: ignore[arg-type]
     assert what in found.what
     assert remedy in found.remedy
-    assert found.grave is grave
+    assert found.grave is severe
 
 
 @pytest.mark.parametrize("name", ["zmqrate", "kafka-batch", "kafka-fixed", "kafka-rate"])

@@ -20,7 +20,7 @@ from tests.machine.trees import stat, write
 
 
 def test_a_process_is_read_whatever_its_name_contains() -> None:
-    found = processes_of({**stat(7, 1, "a) S (b", 150, gone=25), "/proc/8/stat": "", "/proc/self/stat": "7 (x) S"})
+    found = processes_of({**stat(7, 1, "a) S (b", 150, ended=25), "/proc/8/stat": "", "/proc/self/stat": "7 (x) S"})
     assert found == {7: ProcessTimes(1, "a) S (b", 5, 1.5, 0.25)}
 
 
@@ -38,18 +38,18 @@ def test_those_who_descend_from_a_process_belong_to_it() -> None:
         # Another process with the same id has done all of its work since then.
         (stat(9, 1, "old", 500), stat(9, 1, "other", 40, start=6), {"other": 0.4}),
         # What an ended child had used before counts for nothing, the rest for the parent that waited for it.
-        (stat(3, 1, "make", 0) | stat(4, 3, "cc", 100), stat(3, 1, "make", 0, gone=170), {"make": 0.7}),
+        (stat(3, 1, "make", 0) | stat(4, 3, "cc", 100), stat(3, 1, "make", 0, ended=170), {"make": 0.7}),
         (
             stat(3, 1, "make", 0) | stat(4, 3, "sh", 2) | stat(6, 4, "cc", 100) | stat(7, 4, "as", 9),
-            stat(3, 1, "make", 0, gone=171),
+            stat(3, 1, "make", 0, ended=171),
             {"make": 0.6},
         ),
-        (stat(3, 1, "make", 0, gone=50), stat(3, 1, "make", 1, gone=60), {"make": 0.11}),
-        # Threads of the kernel work for everyone, and what is the run's own is not another's.
+        (stat(3, 1, "make", 0, ended=50), stat(3, 1, "make", 1, ended=60), {"make": 0.11}),
+        # Threads of the kernel work for all processes, and the run's own processes are no others.
         (stat(2, 0, "kthreadd", 0), stat(2, 0, "kthreadd", 9) | stat(8, 2, "ksoftirqd/0", 90), {}),
         ({}, stat(5, 1, "hydra", 90) | stat(16, 5, "client", 90), {}),
         # An own process that is not read again has not ended.
-        (stat(3, 1, "sh", 0) | stat(5, 3, "hydra", 500), stat(3, 1, "sh", 0, gone=40), {"sh": 0.4}),
+        (stat(3, 1, "sh", 0) | stat(5, 3, "hydra", 500), stat(3, 1, "sh", 0, ended=40), {"sh": 0.4}),
         (stat(9, 1, "a", 0) | stat(10, 1, "a", 0), stat(9, 1, "a", 10) | stat(10, 1, "a", 20), {"a": 0.3}),
     ],
 )
@@ -62,14 +62,14 @@ def test_own_processes_are_read_once_and_their_new_children_are_own(tmp_path: Pa
     write(tmp_path, stat(1, 0, "init", 0) | stat(5, 1, "hydra", 10) | stat(6, 5, "group", 10))
     machine = OwnMachine(tmp_path, pid=5)
     first = machine.read(())
-    assert first.ours == {5, 6}
+    assert first.own == {5, 6}
     write(tmp_path, stat(7, 6, "client", 70) | stat(8, 1, "busy", 40))
     last = machine.read(())
-    assert last.ours == {5, 6, 7}
+    assert last.own == {5, 6, 7}
     assert first.processes is not None
     assert last.processes is not None
     assert 6 not in last.processes
-    assert used_by_others(first.processes, last.processes, first.ours | last.ours) == {"busy": 0.4}
+    assert used_by_others(first.processes, last.processes, first.own | last.own) == {"busy": 0.4}
 
 
 def test_groups_that_an_engine_started_on_this_host_are_own(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_groups_that_an_engine_started_on_this_host_are_own(tmp_path: Path) -> N
     lines = {30: "python -m x --group g-1", 31: "python -m x --group g-1", 40: "server --group g-2", 50: "bash"}
     write(tmp_path, {f"/proc/{pid}/cmdline": line.replace(" ", "\0") + "\0" for pid, line in lines.items()})
     machine = OwnMachine(tmp_path, pid=5)
-    assert machine.read((), {31: "g-1", 40: "g-2", 50: "g-3", 99: "g-4"}).ours == {5, 30, 31, 32, 40}
+    assert machine.read((), {31: "g-1", 40: "g-2", 50: "g-3", 99: "g-4"}).own == {5, 30, 31, 32, 40}
 
 
 def test_the_clock_of_a_process_counts_its_cpu_time() -> None:
@@ -150,16 +150,16 @@ def test_what_disturbs_a_step(activity: MachineActivity, found: Disturbance | No
 
 
 @pytest.mark.parametrize(
-    ("jumps", "said"),
+    ("jumps", "output"),
     [
         ({"h": 1}, "on h, the CPU was slowed down 3 times, the clock jumped 1 time; cool"),
         ({"silent": 2, "quiet": 0}, "on h, the CPU was slowed down 3 times; on silent, the clock jumped 2 times; cool"),
     ],
 )
-def test_a_host_whose_clock_jumps_is_named(jumps: dict[str, int], said: str) -> None:
+def test_a_host_whose_clock_jumps_is_named(jumps: dict[str, int], output: str) -> None:
     hot = MachineActivity(10.0, 4, {}, throttled=3)
     (text,) = disturbed(encode_disturbances(disturbances({"h": hot, "quiet": QUIET}, jumps)))
-    assert said in text
+    assert output in text
     assert text.endswith("; measure when the host is not suspended, nor moved to other hardware")
 
 

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from hydra.client.kernel_files import read_texts
-from hydra.control.host_looks import HostLooks
+from hydra.control.kernel_text_requests import KernelTextRequests
 from hydra.model import FactChange
 from hydra.run.machine_watch import MachineWatch
 from hydra.run.own_machine import OwnMachine
@@ -50,22 +50,22 @@ class Channel:
         self.host = host
         self.answers = True
         self.too_many = False
-        self.asked: list[bool] = []
+        self.looks: list[bool] = []
         """Of each command that was sent: whether it asks for processes."""
-        self.roster: Any = SimpleNamespace(own=OWN, hellos=lambda: [host.hello], looks=HostLooks(OWN))
+        self.roster: Any = SimpleNamespace(own=OWN, hellos=lambda: [host.hello], looks=KernelTextRequests(OWN))
         self.roster.looks.joined(b"far", host.key)
 
     def wait_until(self, condition: Callable[[], bool], timeout_s: float) -> bool:
         for identity, look in self.roster.looks.due(0) if self.answers else ():
             texts = read_texts(look.patterns, look.most_bytes, self.host.root)
-            self.asked.append("/proc/[0-9]*/stat" in look.patterns)
+            self.looks.append("/proc/[0-9]*/stat" in look.patterns)
             message = KernelTexts(
                 ids=[1],
                 seq=1,
                 number=look.number,
                 time_ns=self.host.now_ns,
                 texts=texts,
-                complete=not (self.too_many and self.asked[-1]),
+                complete=not (self.too_many and self.looks[-1]),
             )
             self.roster.looks.heard(identity, message)
         return condition()
@@ -153,7 +153,7 @@ def test_a_host_with_too_many_processes_is_observed_without_them(watch: MachineW
         activity = watch.activities(channel)["far"]
         assert activity.others is None
         assert activity.pinned == {"publisher": "2-3"}
-    assert sum(channel.asked) == 1
+    assert sum(channel.looks) == 1
 
 
 def test_before_is_the_time_since_the_last_stored_step_or_the_start(

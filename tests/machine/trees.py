@@ -45,7 +45,7 @@ def machine(name: str, folder: Path) -> MachineRecord:
 _STAT = "{pid} ({name}) S {parent} 1 1 0 -1 4194560 1 2 3 4 {user} {system} {gone} 0 20 0 1 0 {start} 99 9\n"
 
 
-def stat(pid: int, parent: int, name: str, ticks: int, *, gone: int = 0, start: int = 5) -> dict[str, str]:
-    """The text of a process in ``/proc``; ``gone`` is the time of its children that ended. Times are in ticks."""
-    words = {"pid": pid, "name": name, "parent": parent, "user": ticks, "system": 0, "gone": gone, "start": start}
+def stat(pid: int, parent: int, name: str, ticks: int, *, ended: int = 0, start: int = 5) -> dict[str, str]:
+    """The text of a process in ``/proc``; ``ended`` is the time of its children that ended. Times are in ticks."""
+    words = {"pid": pid, "name": name, "parent": parent, "user": ticks, "system": 0, "gone": ended, "start": start}
     return {f"/proc/{pid}/stat": _STAT.format(**words)}

@@ -11,7 +11,7 @@ from tests.measure.reports import START, STOP, published, received
 
 
 def reporting(*reports: SubscriberReport, cohort: Collection[int] = ()) -> SubscriberTable:
-    """Of subscribers from 1 on."""
+    """The columns of subscribers from 1 on."""
     return table_of(dict(enumerate(reports, 1)), cohort=cohort)
 
 

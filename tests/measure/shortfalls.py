@@ -1,4 +1,4 @@
-"""Steps of one subscriber that misses messages, and courses of loss."""
+"""Steps of one subscriber that misses messages, and losses over time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RATE = 1000.0
 
 
 def slices(seconds: float, **lost: float) -> loss_pattern.LossProfile:
-    """A course that is 0 but for the slices ``s7=0.5``, or ``s10_19=0.5`` for a stretch of them."""
+    """The loss of each slice, 0 except for the slices ``s7=0.5``, or ``s10_19=0.5`` for a stretch of them."""
     found = np.zeros(round(seconds / loss_pattern.SLICE_S))
     for name, share in lost.items():
         first, _, last = name[1:].partition("_")

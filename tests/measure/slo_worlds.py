@@ -113,13 +113,13 @@ def jittery(seconds: int, chance: Chance, p99_ms: float, messages: int) -> Made:
 
 def lossy(lost: Parts) -> Made:
     """A step in which these parts of every second's messages are lost, for all subscribers; others take 5 ms."""
-    facts, course, _ = step(np.arange(len(lost) * RATE) / RATE, np.full(len(lost) * RATE, 0.005), len(lost))
+    facts, series, _ = step(np.arange(len(lost) * RATE) / RATE, np.full(len(lost) * RATE, 0.005), len(lost))
     for n, part in enumerate(lost.tolist()):
-        gone = round(part * RATE) * SUBSCRIBERS
-        left = RATE * SUBSCRIBERS - gone
+        ended = round(part * RATE) * SUBSCRIBERS
+        left = RATE * SUBSCRIBERS - ended
         latency = Histogram([index_of(5000), left], 5000, 5000) if left else Histogram()
-        course[n] = replace(course[n], lost=gone, received=left, latency=latency)
-    return facts, course, merge(interval.latency for interval in course)
+        series[n] = replace(series[n], lost=ended, received=left, latency=latency)
+    return facts, series, merge(interval.latency for interval in series)
 
 
 def step(due_s: Parts, latency_s: Parts, seconds: int, subscribers: int = SUBSCRIBERS) -> Made:
@@ -128,11 +128,11 @@ def step(due_s: Parts, latency_s: Parts, seconds: int, subscribers: int = SUBSCR
     due = np.bincount(due_s.astype(int), minlength=seconds)
     us = np.maximum((latency_s * 1e6).astype(int), 1)
     its = [_histogram(us[arrived == second], subscribers) for second in range(seconds)]
-    course = [
+    series = [
         TimeSeriesInterval(n, int(due[n]), int(due[n]), sum(latency.counts[1::2]), lost=0, latency=latency)
         for n, latency in enumerate(its)
     ]
-    return TimeSeriesFacts(0, float(seconds), 1, float(subscribers), complete=True), course, merge(its)
+    return TimeSeriesFacts(0, float(seconds), 1, float(subscribers), complete=True), series, merge(its)
 
 
 def _histogram(us: npt.NDArray[np.int64], subscribers: int) -> Histogram:

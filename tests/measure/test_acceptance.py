@@ -19,8 +19,8 @@ from tests.measure.reports import published, received
 HISTOGRAM = Histogram([50, 900], 50, 50)
 
 
-def told(sent: int, accepted: int, failed: int = 0, **unaccepted: Any) -> PublisherReport:
-    """Of a publisher of a system with acknowledgements."""
+def account_of(sent: int, accepted: int, failed: int = 0, **unaccepted: Any) -> PublisherReport:
+    """The account of a publisher of a system with acknowledgements."""
     holes = [(accepted, sent - 1)] if accepted < sent else []
     system = {"acceptance": unaccepted} if unaccepted else None
     return published(sent, accepted, failed=failed, unacknowledged=holes, system=system)
@@ -35,23 +35,23 @@ def of_step(report: PublisherReport, rate: Rate = 100.0, **more: Any) -> dict[st
 @pytest.mark.parametrize(
     ("report", "held", "sent", "passed", "verdict"),
     [
-        (told(1000, 1000), True, True, True, "requested rate"),
+        (account_of(1000, 1000), True, True, True, "requested rate"),
         # Up to 1 % of the messages due may not be sent, and up to the loss target of 0.5 % may not be accepted.
-        (told(990, 990), True, True, True, "requested rate"),
-        (told(980, 980), False, False, True, "undecided: publisher or server"),
-        (told(1000, 995, 5, reason="quota", text="too many", messages=5), True, True, True, "requested rate"),
-        (told(1000, 996, 4, reason="quota", text="too many", messages=4), True, True, True, "requested rate"),
-        (told(1000, 992, 8, reason="quota", text="too many", messages=8), False, True, False, "server"),
+        (account_of(990, 990), True, True, True, "requested rate"),
+        (account_of(980, 980), False, False, True, "undecided: publisher or server"),
+        (account_of(1000, 995, 5, reason="quota", text="too many", messages=5), True, True, True, "requested rate"),
+        (account_of(1000, 996, 4, reason="quota", text="too many", messages=4), True, True, True, "requested rate"),
+        (account_of(1000, 992, 8, reason="quota", text="too many", messages=8), False, True, False, "server"),
         (
-            told(1000, 206, 794, reason="message_too_large", text="too large", messages=794),
+            account_of(1000, 206, 794, reason="message_too_large", text="too large", messages=794),
             False,
             True,
             False,
             "server",
         ),
-        (told(1000, 0, 1000, reason="timeout", text="timed out", messages=1000), False, True, False, "server"),
-        (told(1000, 600), False, True, False, "server"),  # no answer
-        (told(500, 500), False, False, True, "undecided: publisher or server"),
+        (account_of(1000, 0, 1000, reason="timeout", text="timed out", messages=1000), False, True, False, "server"),
+        (account_of(1000, 600), False, True, False, "server"),  # no answer
+        (account_of(500, 500), False, False, True, "undecided: publisher or server"),
     ],
 )
 def test_a_rate_is_held_and_passes_if_the_system_accepted_the_messages(
@@ -68,8 +68,8 @@ def test_a_rate_is_held_and_passes_if_the_system_accepted_the_messages(
 
 
 def test_the_reason_is_that_of_the_publisher_with_most_rejected_messages() -> None:
-    few = told(1000, 999, 1, reason="quota", text="too many", messages=1)
-    many = told(1000, 900, 100, reason="stream_full", text="maximum messages exceeded", messages=100)
+    few = account_of(1000, 999, 1, reason="quota", text="too many", messages=1)
+    many = account_of(1000, 900, 100, reason="stream_full", text="maximum messages exceeded", messages=100)
     o = replace(observed(), publishers={0, 1}, publisher_reports={0: few, 1: many})
     f = figures(o)
     assert (f["refused_reason"], f["refused_text"]) == ("stream_full", "maximum messages exceeded")
@@ -80,21 +80,21 @@ def test_the_reason_is_that_of_the_publisher_with_most_rejected_messages() -> No
 
 def test_the_answer_about_a_loss_counts_what_was_not_accepted() -> None:
     facts = TimeSeriesFacts(0, 10.0, 1, copies=1.0)
-    course = [TimeSeriesInterval(second, due=100) for second in range(10)]
+    series = [TimeSeriesInterval(second, due=100) for second in range(10)]
     lost = {"client_loss_pct": 0.0, "undrained_pct": 0.0, "unknown_pct": 0.0}
-    assert copies_of({**lost, "unaccepted_pct": 0.0}, HISTOGRAM, facts, course).gone == (0, 0)
-    assert copies_of({**lost, "unaccepted_pct": 10.0}, HISTOGRAM, facts, course).gone == (100, 100)
-    nothing = copies_of({**dict.fromkeys(lost), "unaccepted_pct": 100.0}, Histogram(), facts, course)
+    assert copies_of({**lost, "unaccepted_pct": 0.0}, HISTOGRAM, facts, series).gone == (0, 0)
+    assert copies_of({**lost, "unaccepted_pct": 10.0}, HISTOGRAM, facts, series).gone == (100, 100)
+    nothing = copies_of({**dict.fromkeys(lost), "unaccepted_pct": 100.0}, Histogram(), facts, series)
     assert (nothing.expected, nothing.gone) == (1000, (1000, 1000))
 
 
 @pytest.mark.parametrize(
     ("report", "progress", "flaw"),
     [
-        (told(9000, 9000, stalled_us=990_000), True, ""),  # below a tenth of the 10 s
-        (told(9000, 9000, stalled_us=1_000_000), False, "nothing accepted of a publisher for 1 s"),
-        (told(9000, 8999, 1, reason="quota", messages=1), True, ""),
-        (told(9000, 8999), False, "1 message never acknowledged"),
+        (account_of(9000, 9000, stalled_us=990_000), True, ""),  # below a tenth of the 10 s
+        (account_of(9000, 9000, stalled_us=1_000_000), False, "nothing accepted of a publisher for 1 s"),
+        (account_of(9000, 8999, 1, reason="quota", messages=1), True, ""),
+        (account_of(9000, 8999), False, "1 message never acknowledged"),
     ],
 )
 def test_at_max_a_row_is_clean_if_every_publisher_makes_progress(
@@ -110,7 +110,7 @@ def test_at_max_a_row_is_clean_if_every_publisher_makes_progress(
 
 
 def test_a_lost_connection_that_nothing_asked_for_makes_a_row_not_clean() -> None:
-    report = told(1000, 1000, lost_connections=1, lost_why="Packet too large")
+    report = account_of(1000, 1000, lost_connections=1, lost_why="Packet too large")
     f = of_step(report)
     assert flaws({**f, "status": "ok"}) == ("1 publisher lost the connection (Packet too large)",)
     for explained in ({"events": True}, {"connecting": ConnectFacts()}):
@@ -144,7 +144,11 @@ def test_a_lost_connection_of_a_subscriber_is_named_with_its_reason(
 
 
 def test_the_reason_is_that_of_whichever_publisher_has_one() -> None:
-    reports = [told(1000, 1000), told(1000, 1000), told(1000, 1000, reason="message_too_large", text="too large")]
+    reports = [
+        account_of(1000, 1000),
+        account_of(1000, 1000),
+        account_of(1000, 1000, reason="message_too_large", text="too large"),
+    ]
     assert acceptance(reports, 100.0, 10.0).reason == "message_too_large"
 
 

@@ -15,11 +15,11 @@ from tests.measure.shortfalls import account, observed, slices
 
 
 @pytest.mark.parametrize(
-    ("lost", "loser"),
+    ("lost", "lossy"),
     [
         ([0, 50, 0, 0], 11),
         ([1, 50, 12, 0], 11),
-        # Not four times as much as the next; too few for more than chance; nobody at all; nobody beside it.
+        # Not four times as much as the next; too few for more than chance; none at all; no other subscriber.
         ([1, 50, 13, 0], None),
         ([0, 9, 0, 0], None),
         ([0, 0, 0, 0], None),
@@ -28,12 +28,12 @@ from tests.measure.shortfalls import account, observed, slices
         ([0, 0, 40, 0, 900], 12),
     ],
 )
-def test_a_subscriber_stands_out_that_lost_far_more_than_every_other_one(lost: list[int], loser: int | None) -> None:
+def test_a_subscriber_stands_out_that_lost_far_more_than_every_other_one(lost: list[int], lossy: int | None) -> None:
     ids, nothing = np.arange(10, 10 + len(lost)), np.zeros(len(lost), np.int64)
     fates = MessageOutcomes(nothing + 1000, nothing, nothing, nothing, nothing, np.array(lost), nothing)
     found = lone_loser(ids, ids < 14, fates)
-    assert (found and found.client) == loser
-    assert found is None or found.loss == lost[loser - 10] / 1000  # type: ignore[operator]
+    assert (found and found.client) == lossy
+    assert found is None or found.loss == lost[lossy - 10] / 1000  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(

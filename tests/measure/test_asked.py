@@ -1,4 +1,4 @@
-"""Who was asked, beside what was reported: in the order of the ids, whatever collections say so."""
+"""The clients that should report, and their reports: in the order of the ids, in any collection."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ REPORTS = table_of({c: received(100 * c) for c in (2, 3, 5, 9)})
 
 
 def test_flags_and_reports_are_in_the_order_of_the_ids() -> None:
-    asked = asked_of({5, 1, 3, 2}, REPORTS, cohort={3, 1, 77}, dead={1}, silent=[5])
-    assert asked.ids.tolist() == [1, 2, 3, 5]
-    assert asked.reported.tolist() == [False, True, True, True]
-    assert asked.reports.ids.tolist() == [2, 3, 5]
-    assert asked.others.tolist() == [False, True, False, True]
-    assert (asked.dead.tolist(), asked.silent.tolist()) == ([True, False, False, False], [False, False, False, True])
-    assert asked.reports_of(asked.cohort).received.tolist() == [300]
-    assert asked.last_words({1: 7, 2: 8}).tolist() == [7]
+    requests = asked_of({5, 1, 3, 2}, REPORTS, cohort={3, 1, 77}, dead={1}, silent=[5])
+    assert requests.ids.tolist() == [1, 2, 3, 5]
+    assert requests.reported.tolist() == [False, True, True, True]
+    assert requests.reports.ids.tolist() == [2, 3, 5]
+    assert requests.others.tolist() == [False, True, False, True]
+    assert (requests.dead.tolist(), requests.silent.tolist()) == (
+        [True, False, False, False],
+        [False, False, False, True],
+    )
+    assert requests.reports_of(requests.cohort).received.tolist() == [300]
+    assert requests.last_words({1: 7, 2: 8}).tolist() == [7]
 
 
 def array_of(ids: Iterable[int]) -> Collection[int]:
@@ -35,20 +38,24 @@ def array_of(ids: Iterable[int]) -> Collection[int]:
 
 @pytest.mark.parametrize("kind", [set, list, tuple, array_of, frozenset])
 def test_ids_of_any_collection(kind: Callable[[Iterable[int]], Collection[int]]) -> None:
-    asked = asked_of(kind([9, 2]), REPORTS, kind([9]), kind([]), kind([2]))
-    assert (asked.ids.tolist(), asked.cohort.tolist(), asked.silent.tolist()) == ([2, 9], [False, True], [True, False])
+    requests = asked_of(kind([9, 2]), REPORTS, kind([9]), kind([]), kind([2]))
+    assert (requests.ids.tolist(), requests.cohort.tolist(), requests.silent.tolist()) == (
+        [2, 9],
+        [False, True],
+        [True, False],
+    )
     o = replace(observed(), subscribers={1, 2, 3}, dead={3}, last_words={3: 10})
     same = replace(o, subscribers=kind([3, 1, 2]), dead=kind([3]), silent=kind([]), cohort=kind([]))
     assert figures(same) == figures(o)
 
 
 def test_nobody_was_asked() -> None:
-    asked = asked_of(range(0), EMPTY)
-    assert (len(asked.ids), len(asked.reports), asked.last_words({}).tolist()) == (0, 0, [])
+    requests = asked_of(range(0), EMPTY)
+    assert (len(requests.ids), len(requests.reports), requests.last_words({}).tolist()) == (0, 0, [])
 
 
 def test_a_report_of_somebody_who_was_not_asked_counts_nowhere() -> None:
     o = replace(observed(), subscriber_reports=table_of({1: received(1000), 2: received(1000)}))
     late = table_of({1: received(1000), 2: received(1000), 3: received(500, lost=500, seconds=3.0)})
-    # (Histograms are sums: there nobody can be left out.)
+    # (Histograms are sums: they cannot leave out a client.)
     assert figures(replace(o, subscriber_reports=late)) == figures(o)

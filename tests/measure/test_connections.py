@@ -19,7 +19,7 @@ def let_in(number: int, ready_us: int, *, apart_ms: int = 0, **more: Any) -> Con
 
 
 @pytest.mark.parametrize(
-    ("values", "asked", "percent", "figure"),
+    ("values", "requests", "percent", "figure"),
     [
         ([3, 1, 2], 3, 50.0, 2),
         ([3, 1, 2], 3, 100.0, 3),
@@ -31,9 +31,9 @@ def let_in(number: int, ready_us: int, *, apart_ms: int = 0, **more: Any) -> Con
     ],
 )
 def test_a_missing_value_ranks_above_all_others(
-    values: list[int], asked: int, percent: float, figure: int | None
+    values: list[int], requests: int, percent: float, figure: int | None
 ) -> None:
-    assert ranked(values, asked, percent) == figure
+    assert ranked(values, requests, percent) == figure
 
 
 def test_of_twenty_clients_two_were_never_let_in() -> None:
@@ -46,7 +46,10 @@ def test_of_twenty_clients_two_were_never_let_in() -> None:
     assert (figures["connect_attempts"], figures["connect_refused"], figures["connect_timed_out"]) == (28, 4, 2)
     assert (figures["connect_local"], figures["connect_local_why"]) == (4, "EMFILE")
     assert figures["connect_refused_why"] == "full"
-    assert (figures["connected_p50_ms"], figures["connect_tcp_p50_ms"]) == (None, None)  # the library does not tell
+    assert (figures["connected_p50_ms"], figures["connect_tcp_p50_ms"]) == (
+        None,
+        None,
+    )  # the library does not report them
     assert (figures["other_connections"], figures["connect_server_cpu_s"]) == (2, 0.5)
 
 
@@ -71,8 +74,8 @@ def test_phases_are_those_of_the_clients_let_in() -> None:
 
 def test_of_twenty_clients_two_never_came_back() -> None:
     back = [ConnectionReport(disconnections=[(AT + 3 * MS, AT + (n + 10) * MS, 2)]) for n in range(18)]
-    gone = [ConnectionReport(disconnections=[(AT + 3 * MS, 0, 5)])] * 2
-    figures = connection_figures(ConnectFacts(down_ns=(AT,)), [*back, *gone], 20)
+    ended = [ConnectionReport(disconnections=[(AT + 3 * MS, 0, 5)])] * 2
+    figures = connection_figures(ConnectFacts(down_ns=(AT,)), [*back, *ended], 20)
     assert (figures["disconnections"], figures["never_back"], figures["back_attempts"]) == (20, 2, 2.3)
     # From the end of the server, not from the moment at which a client noticed.
     assert (figures["back_p50_ms"], figures["back_p99_ms"], figures["back_max_ms"]) == (19.0, None, None)
@@ -80,7 +83,7 @@ def test_of_twenty_clients_two_never_came_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("down", "asked", "never", "p50_ms", "max_ms"),
+    ("down", "requests", "never", "p50_ms", "max_ms"),
     [
         ((AT,), 3, 0, 6.0, 7.0),
         ((AT,), 4, 1, 6.0, None),
@@ -90,10 +93,10 @@ def test_of_twenty_clients_two_never_came_back() -> None:
     ],
 )
 def test_after_an_end_of_the_server_dead_and_silent_clients_are_not_back(
-    down: tuple[int, ...], asked: int, never: int, p50_ms: float | None, max_ms: float | None
+    down: tuple[int, ...], requests: int, never: int, p50_ms: float | None, max_ms: float | None
 ) -> None:
     reports = [ConnectionReport(disconnections=[(AT + 3 * MS, AT + n * MS, 1)]) for n in (5, 6, 7)]
-    figures = connection_figures(ConnectFacts(down_ns=down), reports, asked)
+    figures = connection_figures(ConnectFacts(down_ns=down), reports, requests)
     assert (figures["disconnections"], figures["never_back"]) == (3, never)
     assert (figures["back_p50_ms"], figures["back_max_ms"]) == (p50_ms, max_ms)
     assert is_above_all(figures, "back_max_ms") == (max_ms is None)
@@ -126,10 +129,10 @@ def test_a_step_that_does_not_measure_it_has_columns_only_of_disconnections() ->
 
 
 def test_an_invalid_report_is_that_of_a_client_that_was_not_let_in() -> None:
-    told: list[Any] = [
+    messages: list[Any] = [
         {"connection": {"due_ns": 5, "ready_us": 7}},
         {"connection": {"due_ns": "x"}},
         {"other": 1},
         None,
     ]
-    assert reports_of(told) == [ConnectionReport(due_ns=5, ready_us=7)]
+    assert reports_of(messages) == [ConnectionReport(due_ns=5, ready_us=7)]

@@ -1,4 +1,4 @@
-"""Steps of tools whose messages have no header: what is counted is told, what only a header tells is not."""
+"""Steps of tools whose messages have no header: what is counted is shown, what only a header shows is not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hydra.model import Histogram, LedgerCounts, ProcessUsage, PublisherReport, 
 from hydra.wire.subscriber_table import SubscriberTable, table_of
 
 SENT = PublisherReport(100, 100, 0, 1, 2, 0, Histogram(), ProcessUsage())
-TOLD = {"max_latency_ms": 9.0, "p50_ms": 1, "p99_ms": 3, "p99_9_ms": 4}
+SHOWN = {"max_latency_ms": 9.0, "p50_ms": 1, "p99_ms": 3, "p99_9_ms": 4}
 
 
 def read(*messages: int) -> SubscriberTable:
@@ -40,14 +40,14 @@ def test_the_account(subscribers: tuple[int, ...], grown: int | None, shared: bo
     ("publishers", "columns"),
     [
         ([None], {}),
-        ([{"figures": TOLD}], {"ack_max_us": 9000, "ack_p50_us": 1000, "ack_p99_us": 3000, "ack_p999_us": 4000}),
-        ([{"figures": TOLD}, {"figures": {"max_latency_ms": 12.5}}], {"ack_max_us": 12_500}),
+        ([{"figures": SHOWN}], {"ack_max_us": 9000, "ack_p50_us": 1000, "ack_p99_us": 3000, "ack_p999_us": 4000}),
+        ([{"figures": SHOWN}, {"figures": {"max_latency_ms": 12.5}}], {"ack_max_us": 12_500}),
     ],
 )
 def test_percentiles_of_several_publishers_cannot_be_merged(
     publishers: list[dict[str, Any] | None], columns: dict[str, Any]
 ) -> None:
-    assert acknowledged_after([replace(SENT, system=said) for said in publishers]) == columns
+    assert acknowledged_after([replace(SENT, system=text) for text in publishers]) == columns
 
 
 def test_what_only_a_header_tells_is_empty() -> None:

@@ -20,7 +20,7 @@ def second(n: int, received: int = 1000, *, late_us: int = 5000, due: int = 100,
     return TimeSeriesInterval(n, due, due, received, lost=lost, latency=latency)
 
 
-def course(**others: TimeSeriesInterval) -> list[TimeSeriesInterval]:
+def series(**others: TimeSeriesInterval) -> list[TimeSeriesInterval]:
     changed = {interval.begin_s: interval for interval in others.values()}
     return [changed.get(n, second(n)) for n in range(30)]
 
@@ -51,17 +51,17 @@ def after(its: Sequence[TimeSeriesInterval], killed_s: float) -> EventImpact:
 
 
 def bad(*seconds: int) -> list[TimeSeriesInterval]:
-    """A course in which these are late."""
-    return course(**{f"s{n}": second(n, late_us=50_000) for n in seconds})
+    """A time series in which these are late."""
+    return series(**{f"s{n}": second(n, late_us=50_000) for n in seconds})
 
 
 def test_an_event_that_nobody_notices_is_recovered_from_at_once() -> None:
-    done = after(course(), 10.5)
+    done = after(series(), 10.5)
     assert (done.recovered_s, done.lost, done.catch_up_pps, done.bad_after) == (0.0, 0, 0.0, 0)
 
 
 def test_what_a_killed_server_costs() -> None:
-    done = after(course(a=second(10, 500, lost=7), b=second(11, 0), c=second(12, 2493, late_us=900_000)), 10.0)
+    done = after(series(a=second(10, 500, lost=7), b=second(11, 0), c=second(12, 2493, late_us=900_000)), 10.0)
     assert (done.recovered_s, done.highest_backlog, done.catch_up_pps, done.lost) == (3.0, 1493, 1493, 7)
     assert (done.before.max_us, done.during.max_us, done.after.max_us) == (5000, 900_000, 5000)
 
@@ -84,11 +84,11 @@ def test_each_event_has_its_own_part_of_the_step() -> None:
     assert other.before.max_us == 5000
     # Two of one moment are both recovered from.
     events = [EventSpec(10.0, "a"), EventSpec(10.0, "b")]
-    assert [c.recovered_s for c in event_impacts(FACTS, course(), events, SLO, ["a", "b"])] == [0.0, 0.0]
+    assert [c.recovered_s for c in event_impacts(FACTS, series(), events, SLO, ["a", "b"])] == [0.0, 0.0]
 
 
 def test_a_loss_that_nobody_knows_is_not_said() -> None:
-    unknown = [TimeSeriesInterval(i.begin_s, i.due, i.sent, i.received, lost=None, latency=i.latency) for i in course()]
+    unknown = [TimeSeriesInterval(i.begin_s, i.due, i.sent, i.received, lost=None, latency=i.latency) for i in series()]
     assert after(unknown, 5.0).lost is None
 
 

@@ -24,7 +24,7 @@ OWN = ReportColumn("disconnects", "", "how often", role="subscriber", key="gone"
 
 
 @pytest.mark.parametrize(
-    ("said", "folded"),
+    ("text", "folded"),
     [
         ((3, 5), {"sum": 8, "max": 5, "common": None}),
         ((4, 4), {"sum": 8, "max": 4, "common": 4}),
@@ -35,10 +35,10 @@ OWN = ReportColumn("disconnects", "", "how often", role="subscriber", key="gone"
 )
 @pytest.mark.parametrize("fold", ["sum", "max", "common"])
 def test_a_column_of_the_systems_own_is_folded_over_those_who_report_it(
-    said: tuple[int | None, ...], folded: Mapping[str, Figure], fold: Literal["sum", "max", "common"]
+    text: tuple[int | None, ...], folded: Mapping[str, Figure], fold: Literal["sum", "max", "common"]
 ) -> None:
-    told = (None if value is None else {"gone": value, "other": 1} for value in said)
-    table = reporting(*(received(system=its) for its in told))
+    reported = (None if value is None else {"gone": value, "other": 1} for value in text)
+    table = reporting(*(received(system=its) for its in reported))
     own = SystemColumns(reported=[replace(OWN, fold=fold)])
     f = figures(replace(observed(), subscriber_reports=table, columns=own))
     names = list(f)
@@ -137,7 +137,7 @@ def test_latencies_between_hosts_have_the_bound_of_both_clocks_and_those_below_z
 def test_without_a_clock_or_a_latency_there_is_no_bound() -> None:
     o = replace(observed(), agents={0: "a", 1: "b", 2: "elsewhere"}, clocks=CLOCKS)
     assert (figures(o)["latency_bound_us"], figures(o)["negative_latencies"]) == (None, 0)
-    # Of who told no latency no clock is needed.
+    # Without latencies no clock is needed.
     assert figures(replace(o, subscriber_reports=reporting(received(1000))))["latency_bound_us"] == 1.5
     f = figures(replace(o, subscriber_reports=reporting(received(0), received(0))))
     assert (f["latency_bound_us"], f["negative_latencies"]) == (None, None)
@@ -165,7 +165,7 @@ def sampled(
 
 FULL_LINK = sampled(sent_mbit_s=950, speed_mbit=1000)
 UNSEEN = "undecided: subscriber hosts or high-water mark"
-"""Where nobody knows how busy subscribers were."""
+"""Without the CPU use of subscribers."""
 
 
 def on_hosts(**hosts: list[HostSample]) -> Observation:
@@ -184,7 +184,7 @@ def test_the_hosts_columns_are_of_the_host_that_fared_worst() -> None:
     assert {k: f[k] for k in expected} == pytest.approx(expected)
 
 
-def told(*cpu_pct: float, group: str = "s") -> list[model.ThreadSample]:
+def samples(*cpu_pct: float, group: str = "s") -> list[model.ThreadSample]:
     """Threads of a server that used so much all through the window."""
     threads = [model.BusyThread(1, "t", pct, tid=n) for n, pct in enumerate(cpu_pct)]
     return [model.ThreadSample(START + k * SECOND, group, threads, "server") for k in (0, 5, 10)]
@@ -194,11 +194,15 @@ def told(*cpu_pct: float, group: str = "s") -> list[model.ThreadSample]:
     ("threads", "servers", "others_pct"),
     [
         ({}, {}, 60),
-        ({"b": told(30, 5)}, {}, 25),
-        ({"here": told(30, 5)}, {}, 25),  # no group: the controller watches it
-        ({"here": told(*[1.5] * 10)}, {}, None),  # there may be an eleventh
-        ({"here": told(*[1.5] * 10)}, {"s": {"cpu_seconds_per_s": 0.35}}, 25),
-        ({"here": told(*[1.5] * 10), "b": told(1)}, {"s": {"cpu_seconds_per_s": 0.35}}, None),  # of which of the two?
+        ({"b": samples(30, 5)}, {}, 25),
+        ({"here": samples(30, 5)}, {}, 25),  # no group: the controller watches it
+        ({"here": samples(*[1.5] * 10)}, {}, None),  # there may be an eleventh
+        ({"here": samples(*[1.5] * 10)}, {"s": {"cpu_seconds_per_s": 0.35}}, 25),
+        (
+            {"here": samples(*[1.5] * 10), "b": samples(1)},
+            {"s": {"cpu_seconds_per_s": 0.35}},
+            None,
+        ),  # of which of the two?
         ({}, {"elsewhere": {"cpu_seconds_per_s": 0.35}}, 60),
     ],
 )
@@ -345,7 +349,7 @@ def test_in_the_window_late_undrained_lost_and_unknown_stand_apart() -> None:
         # Of 1,050 sent, 50 were not acknowledged and stand in a joined range with 8 (or 100) that were; 5 may be lost.
         (900, 0, 10.0, 10.0, False),
         (900, 95, 0.5, 5.5, None),
-        (900, 150, 0.0, 0.0, None),  # all of it came, but how much of it too late nobody knows
+        (900, 150, 0.0, 0.0, None),  # all of it came, but how much of it too late is unknown
         (992, 0, 0.8, 0.8, False),
         (992, 8, 0.0, 0.8, None),
         (992, 55, 0.0, 0.3, True),

@@ -35,7 +35,7 @@ def ledger(
     sequences: Collection[int], sent: int, holes: Sequence[SequenceRange] = (), *,
     late: int = 0, duplicates: int = 0, publisher: int = 0,
 ) -> LedgerCounts:  # fmt: skip
-    """What a member says that got these; so many of them late."""
+    """The report of a member that got these; this many of them late."""
     expected = set(range(sent)) - spread(holes)
     got = len(expected & set(sequences))
     extra = len(set(sequences) - expected)
@@ -80,7 +80,7 @@ def test_a_spread_at_random_is_what_a_plain_model_says(seed: int) -> None:
     dice = random.Random(seed)
     publishers: dict[int, PublisherReport] = {}
     of_members: list[list[LedgerCounts]] = [[] for _ in range(dice.randrange(1, 6))]
-    said: dict[int, tuple[int, int, int, int, set[int]]] = {}
+    text: dict[int, tuple[int, int, int, int, set[int]]] = {}
     for publisher in range(dice.randrange(1, 4)):
         sent = dice.randrange(400)
         holes = [(low, low + dice.randrange(12)) for low in range(0, sent, 37) if dice.random() < 0.4]
@@ -88,7 +88,7 @@ def test_a_spread_at_random_is_what_a_plain_model_says(seed: int) -> None:
         expected = set(range(sent)) - spread(holes)
         publishers[publisher] = published(sent, len(expected), unacknowledged=holes)
         took: list[list[int]] = [[] for _ in of_members]
-        for n in range(sent + dice.randrange(10)):  # some that nobody sent
+        for n in range(sent + dice.randrange(10)):  # some that were not sent
             for _ in range(dice.choice([0, 1, 1, 1, 1, 1, 2, 3])):
                 dice.choice(took).append(n)
         for ledgers, its in zip(of_members, took, strict=True):
@@ -97,7 +97,7 @@ def test_a_spread_at_random_is_what_a_plain_model_says(seed: int) -> None:
         everyone = [n for its in took for n in its]
         seen = set(everyone)
         missing = expected - seen
-        said[publisher] = len(expected & seen), len(missing), len(everyone) - len(seen), len(seen - expected), missing
+        text[publisher] = len(expected & seen), len(missing), len(everyone) - len(seen), len(seen - expected), missing
     members = [member(*ledgers) for ledgers in of_members]
     for report in members:
         check_report(report)
@@ -106,8 +106,8 @@ def test_a_spread_at_random_is_what_a_plain_model_says(seed: int) -> None:
     assert found.ids.tolist() == [0]
     assert {
         x.publisher: (x.received, x.missing, x.duplicates, x.extra, spread(x.missing_ranges)) for x in found.ledgers(0)
-    } == said
-    assert is_complete(table, publishers) == (not any(missing for _, missing, *_ in said.values()))
+    } == text
+    assert is_complete(table, publishers) == (not any(missing for _, missing, *_ in text.values()))
 
 
 def test_a_group_that_has_everything_lost_nothing() -> None:
@@ -120,21 +120,21 @@ def test_a_group_that_has_everything_lost_nothing() -> None:
         "verdict": "requested rate",
     }  # fmt: skip
     assert {k: f[k] for k in expected} == expected
-    # Without a group nobody shares.
+    # Without a group each subscriber receives everything.
     alone = figures(replace(of_group(shared()), group=""))
     assert "group" not in alone
     assert alone["client_loss_pct"] == pytest.approx(200 / 3)
 
 
 LOST = range(500, 520)
-"""The twenty messages that nobody got."""
+"""The twenty messages that no member got."""
 
 
 @pytest.mark.parametrize(
     ("changes", "figures_of"),
     [
         ({}, {"lost": 20, "unknown": 0, "undrained": 0, "client_loss_pct": 2.0, "shortfall_pct": 2.0}),
-        # Whoever had to stop draining may have had any of them yet to come.
+        # A member that had to stop draining may have received any of them later.
         ({"drain": "deadline"}, {"lost": 0, "unknown": 20, "client_loss_pct": 0.0, "unknown_pct": 2.0}),
         ({"undrained": 5}, {"lost": 15, "undrained": 5, "client_loss_pct": 1.5}),
         ({"undrained": 50}, {"lost": 0, "undrained": 20, "client_loss_pct": 0.0}),
@@ -210,13 +210,13 @@ def test_a_member_that_did_not_list_what_it_received_leaves_bounds(truncated: bo
 
 
 def test_joined_ranges_of_a_publisher_leave_bounds() -> None:
-    # 50 to 99 were not acknowledged as far as anybody is told, and yet 30 of them were.
+    # 50 to 99 have no acknowledgement that arrived, and yet 30 of them were stored.
     holes = [(50, 99)]
     one, two = (ledger(its, 1000, holes) for its in (range(90), range(90, 1000)))
     sent = published(1000, 980, unacknowledged=holes, unacknowledged_joined=True)
     # The 20 that were not are 2 %, and the target allows them.
     f = figures(replace(of_two(one, two, sent), loss_target=0.021))
-    # All 30 have come, and nobody knows when.
+    # All 30 have arrived at an unknown time.
     assert (f["client_loss_low_pct"], f["client_loss_high_pct"], f["passed"]) == (0.0, 0.0, None)
     assert f["client_loss_unlisted"] == "publisher"
 

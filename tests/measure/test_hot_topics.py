@@ -32,7 +32,7 @@ def test_a_subscriber_of_some_topics_expects_their_messages_dead_or_alive() -> N
     assert due.of(np.array([7, 8])).tolist() == whole
     one = expected({0: published(1000), 5: published(500)}, one_publisher=True, traffic=TRAFFIC)
     assert one.of(np.array([7, 8])).tolist() == [count(5, 7, 500), count(0, 8, 1000)]
-    # One lost 4, the other died after it had told of 10.
+    # One lost 4, the other died after it had reported 10.
     found = outcomes_of_all(asked_of([7, 8], table_of({7: received(whole[0] - 4, lost=4)})), due, 10, {8: 10})
     assert (found.expected.tolist(), found.lost.tolist()) == (whole, [4, whole[1] - 10])
 

@@ -1,4 +1,4 @@
-"""Whether a growing backlog is told from a disturbed one, with lags as real steps had them.
+"""Whether a growing backlog is distinguished from a disturbed one, with lags as real steps had them.
 
 ``lag_bins.json`` holds the lags of ten subscribers in each of some steps of ``hydra zmqfixed`` and ``kafka-fixed`` on a
 busy machine with two cores: several rates, up to one that could not be carried; in those marked ``stopped``, some
@@ -24,7 +24,7 @@ from hydra.wire.report_batch import NULL
 
 RECORDED: list[dict[str, Any]] = json.loads(Path(__file__).with_name("lag_bins.json").read_text())
 CALM_S = 0.01
-"""Shared swings of the lag (standard deviation) up to which 1 % of growth in 5 s, 50 ms, can be told from them."""
+"""Shared swings of the lag (standard deviation) up to which 1 % of growth in 5 s, 50 ms, is detected."""
 TIMES = (np.arange(20) + 0.5) * 0.25
 
 
@@ -64,7 +64,7 @@ def trendless(steps: list[Lags], subscribers: int, rng: np.random.Generator) -> 
 
 
 def caught(steps: list[Lags], subscribers: int, seeds: int, everyone: float = 0.0, one: float = 0.0) -> float:
-    """The share of simulated steps in which somebody is said to fall behind."""
+    """The share of simulated steps with a reported backlog."""
     found = 0
     for seed in range(seeds):
         rng = np.random.default_rng([subscribers, seed])
@@ -102,7 +102,7 @@ def test_a_growing_backlog_is_caught_in_five_seconds(subscribers: int, seeds: in
 
 @pytest.mark.parametrize("seeds", [pytest.param(150, marks=TEST), pytest.param(500, marks=ALL)])
 def test_a_backlog_that_grows_by_more_than_a_restless_lag_swings_is_caught(seeds: int) -> None:
-    """Growth of 1 % is 50 ms in 5 s and drowns in such swings: docs/measurements.md says how often it is seen."""
+    """Growth of 1 % is 50 ms in 5 s and drowns in such swings: docs/measurements.md states how often it is seen."""
     assert caught(RESTLESS, 10, seeds, everyone=0.1) >= 0.95
 
 

@@ -14,7 +14,7 @@ EDGES = np.array([0.0, 100.0, 200.0])
 
 
 @pytest.mark.parametrize(
-    ("losers", "expected"),
+    ("lossy", "expected"),
     [
         ([], [[0, 0], [0, 0]]),
         # 20 of the 200 that two subscribers should have got in that half.
@@ -32,8 +32,8 @@ EDGES = np.array([0.0, 100.0, 200.0])
         ([LossySubscriber(4, 400, 20, {0: [(0, 9)], 7: [(190, 199)]})], [[0, 0], [0.05, 0.05]]),
     ],
 )
-def test_gaps_become_shares_of_what_was_due(losers: list[LossySubscriber], expected: list[list[float]]) -> None:
-    assert shares(losers, GROUPS, [400, 400], EDGES) == pytest.approx(np.array(expected), nan_ok=True)
+def test_gaps_become_shares_of_what_was_due(lossy: list[LossySubscriber], expected: list[list[float]]) -> None:
+    assert shares(lossy, GROUPS, [400, 400], EDGES) == pytest.approx(np.array(expected), nan_ok=True)
     assert not shares([LossySubscriber(1, 0, 5, {0: [(0, 4)]})], GROUPS, [0, 0], EDGES).any(), "nothing was due"
 
 

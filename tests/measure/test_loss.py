@@ -1,4 +1,4 @@
-"""What became of every message, over everyone who was asked, and when a rate passes."""
+"""The outcome of every message, over all clients that should report, and when a rate passes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.measure.reports import published, received
 THOUSAND = ExpectedMessages({0: 1000}, {})
 
 
-def fate(
+def outcome(
     *reports: SubscriberReport | None, due: ExpectedMessages = THOUSAND, last_word: int = 0, doubt: Doubt = "most"
 ) -> MessageOutcome:
     """Of subscribers with these reports, in a step of 10 s."""
@@ -64,20 +64,20 @@ def test_with_one_publisher_each_what_it_sent_is_expected_of_its_listeners() -> 
         (received(600, drain="quiet"), MessageOutcome(1000, 600, lost=400, in_time=600)),
         (received(600, drain="marked"), MessageOutcome(1000, 600, lost=400, in_time=600)),
         (received(600, drain="complete"), MessageOutcome(1000, 600, lost=400, in_time=600)),
-        # What waits may hold records that nobody expects: they make nothing of what is missing.
+        # The waiting records may be unexpected ones: they do not change what is missing.
         (received(990, undrained=25, drain="deadline"), MessageOutcome(1000, 990, undrained=10, in_time=990)),
     ],
 )
 def test_a_message_came_in_the_window_or_late_or_waits_or_is_lost_or_unknown(
     report: SubscriberReport, became: MessageOutcome
 ) -> None:
-    assert fate(report) == became
+    assert outcome(report) == became
     assert became.in_window + became.late + became.undrained + became.unknown + became.lost == became.expected
 
 
 @pytest.mark.parametrize(("last_word", "lost"), [(0, 1000), (400, 600), (1000, 0), (1003, 0)])
 def test_a_subscriber_without_a_report_has_lost_all_after_its_last_word(last_word: int, lost: int) -> None:
-    assert fate(None, last_word=last_word) == MessageOutcome(1000, 1000 - lost, lost=lost, in_time=1000 - lost)
+    assert outcome(None, last_word=last_word) == MessageOutcome(1000, 1000 - lost, lost=lost, in_time=1000 - lost)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_subscriber_without_a_report_has_lost_all_after_its_last_word(last_wor
 )
 def test_what_was_got_of_joined_ranges_is_an_interval(extra: int, most: int, least: int) -> None:
     due, report = ExpectedMessages({0: 500}, {0: (50, 10)}), received(450, extra=extra)
-    assert [fate(report, due=due, doubt=doubt).lost for doubt in ("most", "least")] == [most, least]
+    assert [outcome(report, due=due, doubt=doubt).lost for doubt in ("most", "least")] == [most, least]
 
 
 @pytest.mark.parametrize(
@@ -109,14 +109,14 @@ def test_what_was_got_of_joined_ranges_is_an_interval(extra: int, most: int, lea
 def test_loss_counts_those_who_never_answered_and_nothing_that_waits(
     reports: list[SubscriberReport | None], loss_pct: float, at_stop_pct: float
 ) -> None:
-    account = fate(*reports)
+    account = outcome(*reports)
     assert (account.loss_pct, account.loss_at_stop_pct) == (loss_pct, at_stop_pct)
 
 
 def test_nothing_sent_is_no_loss_and_no_pass() -> None:
-    account = fate(None, due=ExpectedMessages({0: 0}, {}))
+    account = outcome(None, due=ExpectedMessages({0: 0}, {}))
     assert (account.loss_pct, account.loss_at_stop_pct, account.passes(0.5)) == (None, None, None)
-    assert fate() == MessageOutcome()
+    assert outcome() == MessageOutcome()
 
 
 @pytest.mark.parametrize(
@@ -137,15 +137,15 @@ def test_nothing_sent_is_no_loss_and_no_pass() -> None:
 def test_a_rate_passes_by_what_was_received_and_by_what_came_in_time(
     report: SubscriberReport, target: float, passes: bool
 ) -> None:
-    assert fate(report).passes(target) is passes
+    assert outcome(report).passes(target) is passes
 
 
 def test_failed_clients_are_counted_once_under_the_gravest_reason() -> None:
     reports = {1: received(1000), 2: received(999, lost=1), 3: received(5, lost=995)}
     reports |= {6: received(999, undrained=1, drain="deadline"), 7: received(999, drain="deadline")}
-    asked = asked_of(range(1, 8), table_of(reports), dead={3, 9}, silent={4})
-    everyone = asked.ids > 0
-    failed = failed_clients(asked, everyone, outcomes_of_all(asked, THOUSAND, 10, {}))
+    requests = asked_of(range(1, 8), table_of(reports), dead={3, 9}, silent={4})
+    everyone = requests.ids > 0
+    failed = failed_clients(requests, everyone, outcomes_of_all(requests, THOUSAND, 10, {}))
     assert (failed, failed.total) == (FailedClients(lossy=1, dead=1, silent=2), 4)
-    assert failed_clients(asked, everyone, None) == FailedClients(lossy=0, dead=1, silent=2)
-    assert failed_clients(asked, asked.ids > 4, None) == FailedClients(lossy=0, dead=0, silent=1)
+    assert failed_clients(requests, everyone, None) == FailedClients(lossy=0, dead=1, silent=2)
+    assert failed_clients(requests, requests.ids > 4, None) == FailedClients(lossy=0, dead=0, silent=1)

@@ -106,7 +106,7 @@ def test_the_design_effect_tells_who_loses_together() -> None:
 
 @pytest.mark.parametrize(("subscribers", "repeats"), [(1, 1), (10, 1), (1, 3), (10, 3)])
 def test_a_constant_loss_is_known_as_well_as_its_copies_are_counted(subscribers: int, repeats: int) -> None:
-    """Of 1000 messages 1 % are lost, each by all or none as far as anybody knows."""
+    """Of 1000 messages 1 % are lost, each by all or none, for all that is known."""
     step = evidence(np.full((subscribers, 200), 0.01), 10.0, messages=1000)
     limits = interval([step] * repeats)
     assert limits is not None
@@ -160,6 +160,6 @@ def test_repeats_have_the_interval_of_all_their_bursts_and_never_0_plus_or_minus
     assert (clean[LOSS], clean[LOSS_CI_HIGH], clean["client_loss_pct_ci95"]) == (0.0, None, None)
     text = tables.RunTables(FIXED, [{**row, "clients": 2}, {**clean, "clients": 2}]).markdown
     assert f"{row[LOSS]:g} [0.025 – {row[LOSS_CI_HIGH]:.1f}]" in text
-    # What one more burst would cost is what the row beside it says.
+    # The cost of one more burst is that of the neighbouring row.
     assert "0 [0 – 5.5]" in text
     assert "In brackets: the 95 % confidence interval of the mean loss" in text

@@ -18,7 +18,7 @@ RATES = ("avg_tx_rate_pps", "avg_rx_rate_pps", "aggregate_pps", "tx_mb_s", "rx_m
 
 
 def sent(count: int, rate: Rate, seconds: float, window_s: float) -> Observation:
-    """A step in which all messages were sent and received in so many seconds of its window."""
+    """A step in which all messages were sent and received in this many seconds of its window."""
     settings = Settings(rate=rate, messages=count)
     its = received(count, seconds=seconds, first_batch=1, batches=count)
     return replace(

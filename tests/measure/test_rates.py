@@ -80,11 +80,11 @@ def test_a_tool_that_reads_at_a_rate_has_that_of_the_time_since_the_first_messag
 def test_members_of_a_group_at_full_rate_have_shares_of_the_rate_of_all_its_messages(
     members: list[tuple[int, float, float]], pps: list[float] | None
 ) -> None:
-    theirs = {
+    others = {
         n: replace(received(count, seconds=last, first_batch=min(count, 1)), first_ns=START + round(first * SECOND))
         for n, (count, first, last) in enumerate(members)
     }
-    found = rates.own_rx_rates_pps(table_of(theirs), shared=True)
+    found = rates.own_rx_rates_pps(table_of(others), shared=True)
     assert (found if found is None else found.tolist()) == (pps if pps is None else pytest.approx(pps))
 
 

@@ -30,7 +30,7 @@ def sample(second: int, *figures: float) -> HostSample:
 
 
 def between(*ends: HostCounters) -> HostSummary:
-    """Of the first and of the last second."""
+    """Counters of the first and of the last second."""
     summary = summarise([HostSample((1 + n) * SECOND, each) for n, each in enumerate(ends)], WINDOW)
     assert summary is not None
     return summary

@@ -35,7 +35,7 @@ def test_a_row_has_the_means_over_the_servers() -> None:
     }
     rates = {"server_in_mb_s": 4.0, "server_out_mb_s": 2.0, "server_messages_s": 100.0}
     assert columns(servers) == {"server_cpu_pct": 100.0, **rates}
-    # What nobody tells is no figure.
+    # What is unknown is no figure.
     assert columns({}) == {}
     assert columns({"a": {"heap_bytes": 1.0}}) == {}
     assert columns({"a": {CPU: 0.25}}) == {"server_cpu_pct": 25.0}

@@ -28,7 +28,7 @@ def subscriber(
     return received(ledgers=counts, undrained=undrained, drain=drain)
 
 
-def course(reports: list[SubscriberReport], rate: float = RATE, window_s: float = 1.0) -> dict[int, float]:
+def losses(reports: list[SubscriberReport], rate: float = RATE, window_s: float = 1.0) -> dict[int, float]:
     """The slices with losses, and which share of what was due was lost in each."""
     found = loss_pattern.loss_profile(table_of(dict(enumerate(reports))), rate, window_s)
     return {int(i): float(found[i]) for i in np.flatnonzero(found)}
@@ -57,7 +57,7 @@ def listing(ranges: list[SequenceRange], times: int = 1) -> SubscriberTable:
         ([subscriber([(40, 49)], [(40, 44)])], {2: 15 / 40}),
         # 110 are missing, 20 of them are in the list: 90 are spread over the 900 that follow.
         ([subscriber([(80, 99)], more=90)], {4: 1.0, **dict.fromkeys(range(5, 50), 1 / 10)}),
-        # Where the drain had to end, nobody knows what is lost.
+        # If the drain had to end, what is lost is unknown.
         ([subscriber([(20, 39)], drain="deadline"), subscriber([(20, 39)])], {1: 10 / 20}),
         ([subscriber([(20, 39)], drain="marked")], {1: 1.0}),
     ],
@@ -65,16 +65,16 @@ def listing(ranges: list[SequenceRange], times: int = 1) -> SubscriberTable:
 def test_the_course_is_the_share_that_was_lost_by_the_time_at_which_it_was_due(
     reports: list[SubscriberReport], shares: dict[int, float]
 ) -> None:
-    assert course(reports) == pytest.approx(shares)
+    assert losses(reports) == pytest.approx(shares)
     # At 10/s a message is due every 0.1 s: it is lost in all five slices.
-    assert course([subscriber([(3, 3)])], rate=10.0) == pytest.approx(dict.fromkeys(range(15, 20), 1.0))
+    assert losses([subscriber([(3, 3)])], rate=10.0) == pytest.approx(dict.fromkeys(range(15, 20), 1.0))
 
 
 def test_the_course_of_many_is_added_up_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     reports = [subscriber([(40, 59), (61 + 7 * n, 63 + 7 * n)], more=n) for n in range(1, 20)]
-    whole = course(reports)
+    whole = losses(reports)
     monkeypatch.setattr(loss_pattern, "_AT_ONCE", 3)
-    assert course(reports) == pytest.approx(whole)
+    assert losses(reports) == pytest.approx(whole)
 
 
 @pytest.mark.parametrize("rate", [1000.0, 33_333.3, pytest.param(777_777.7, marks=pytest.mark.tier("test"))])
@@ -100,7 +100,7 @@ def test_where_nothing_was_lost_the_course_is_nothing_at_all(rate: float) -> Non
         # A burst of 2.5 s is one of 1 s, another, and one of 0.5 s.
         (slices(5, s20_144=0.1), 5, 0.0, [0.1, 0.1, 0.05]),
         (slices(5, s0_249=0.1), 5, 0.0, [0.1] * 5),
-        # What piles up does so all the time.
+        # A backlog grows all the time.
         (slices(1), 1, 0.02, [0.02]),
         (slices(5), 5, 0.02, [0.02] * 5),
         (slices(0.3), 0.3, 0.02, [0.006]),
@@ -117,8 +117,8 @@ def test_a_step_of_five_seconds_says_what_five_of_one_second_say() -> None:
     at = [(100, 250), (1400, 1402), (1600, 1899), (3333, 3334), (4100, 4899)]
     of_five: list[float] = []
     for second in range(5):
-        mine = [(a - 1000 * second, b - 1000 * second) for a, b in at if 1000 * second <= a < 1000 * (second + 1)]
-        of_five += loss_pattern.bursts(loss_pattern.loss_profile(listing(mine), RATE, 1.0), 1.0, 0.03)
+        own = [(a - 1000 * second, b - 1000 * second) for a, b in at if 1000 * second <= a < 1000 * (second + 1)]
+        of_five += loss_pattern.bursts(loss_pattern.loss_profile(listing(own), RATE, 1.0), 1.0, 0.03)
     together = loss_pattern.bursts(loss_pattern.loss_profile(listing(at), RATE, 5.0), 5.0, 0.03)
     assert sorted(together) == pytest.approx(sorted(of_five))
     assert sum(together) == pytest.approx(sum(b - a + 1 for a, b in at) / RATE + 5 * 0.03)
@@ -137,11 +137,11 @@ def test_what_is_written_can_be_read(sizes: tuple[float, ...]) -> None:
         (observed(account([(100, 399)])), [0.3], 15.0),
         # A backlog that grows by a tenth of the rate.
         (observed(account([], slope=0.1)), [0.1, 0.1], 10.0),
-        # What waits when the drain ended counts once, as piled up, though it is missing.
+        # What waits when the drain ended counts once, as backlog, though it is missing.
         (observed(account([(1800, 1999)], undrained=200, drain="deadline")), [0.1, 0.1], 10.0),
-        # So does what nobody knows of.
+        # So does what is unknown.
         (observed(account([(1600, 1999)], drain="deadline")), [0.2, 0.2], 20.0),
-        # No lag is known: what came later than the 0.1 s that are allowed of 2 s piled up.
+        # No lag is known: what came later than the 0.1 s that are allowed of 2 s is backlog.
         (observed(account([], late=300, lag_s=None)), [0.1, 0.1], 10.0),
         (observed(account([], late=100, lag_s=None)), [], 0.0),
         # With a lag that does not grow, what is late at the end is no backlog.

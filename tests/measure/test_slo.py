@@ -25,15 +25,15 @@ def objectives(
     slo: SloSpec, second: Histogram, seconds: int = 400, lost: Sequence[int] = (),
     recoveries: Recoveries | None = None, publishers: int = 1, figures: Mapping[str, Figure] = MappingProxyType({}),
 ) -> list[ObjectiveResult]:  # fmt: skip
-    """Of the rate, and of what is asked for, in so many seconds that are alike; ``lost`` in the first of them."""
+    """The accounts of a rate and a target, in this many equal seconds; ``lost`` in the first of them."""
     received = sum(second.counts[1::2])
-    gone = [*lost, *[0] * (seconds - len(lost))]
-    course = [TimeSeriesInterval(n, received + gone[n], received, received, lost=gone[n], latency=second)
+    names = [*lost, *[0] * (seconds - len(lost))]
+    series = [TimeSeriesInterval(n, received + names[n], received, received, lost=names[n], latency=second)
               for n in range(seconds)]  # fmt: skip
     facts = TimeSeriesFacts(0, float(seconds), 1, copies=1.0, complete=True)
     share = 100 * sum(lost) / max(received * seconds + sum(lost), 1)
     figures = {**HELD, "client_loss_pct": share, **figures}
-    return objective_results(slo, figures, merge([second] * seconds), facts, course, recoveries, publishers)
+    return objective_results(slo, figures, merge([second] * seconds), facts, series, recoveries, publishers)
 
 
 def spread(n: int, late: int = 0, us: int = 1000) -> Histogram:
@@ -147,11 +147,11 @@ def test_nothing_lost_is_a_yes_and_what_it_shows_is_told() -> None:
 
 def test_seconds_that_are_lost_as_a_whole_have_clopper_and_pearsons_limits() -> None:
     second = spread(1000)
-    course = [TimeSeriesInterval(n, 1000, 1000, 0, lost=1000) for n in range(3)]
-    course += [TimeSeriesInterval(n, 1000, 1000, 1000, lost=0, latency=second) for n in range(3, 100)]
+    series = [TimeSeriesInterval(n, 1000, 1000, 0, lost=1000) for n in range(3)]
+    series += [TimeSeriesInterval(n, 1000, 1000, 1000, lost=0, latency=second) for n in range(3, 100)]
     facts = TimeSeriesFacts(0, 100.0, 1, copies=1.0, complete=True)
     loss = objective_results(
-        SloSpec(loss_pct=5.0), {**HELD, "client_loss_pct": 3.0}, merge([second] * 97), facts, course
+        SloSpec(loss_pct=5.0), {**HELD, "client_loss_pct": 3.0}, merge([second] * 97), facts, series
     )[1]
     limits = 100 * beta.ppf(0.05, 3, 98), 100 * beta.ppf(0.95, 4, 97)
     assert (loss.low, loss.limit) == pytest.approx(limits, rel=0.02)

@@ -26,12 +26,12 @@ Made = tuple[TimeSeriesFacts, list[TimeSeriesInterval], Histogram]
 
 
 def seldom(wrong: int, of: int) -> bool:
-    """Whether so many wrong answers may be chance, if one in twenty is."""
+    """Whether this many wrong answers may be chance, if one in twenty is."""
     return wrong <= int(binom.ppf(0.9999, of, DOUBT))
 
 
 def answer(parts: np.ndarray[tuple[int], np.dtype[np.float64]], share: float) -> Word:
-    """What the seconds of a step say of a share, if stalls of a second are reckoned with."""
+    """The interval of a share from the seconds of a step, with stalls of a second."""
     copies = float(RATE * SUBSCRIBERS)
     seconds = BadCopies(parts * copies, np.full(len(parts), copies), copies)
     return "yes" if seconds.above(share) <= DOUBT else "no" if seconds.within(share) <= DOUBT else "unknown"
@@ -44,13 +44,13 @@ def test_a_yes_and_a_no_are_wrong_in_one_of_twenty_steps_at_most(world: World) -
     for seconds in SECONDS:
         for part in (2.0, 1.0, 0.8):
             chance = np.random.default_rng([seconds, round(10 * part)])
-            said = Counter(answer(world(part * share, seconds, chance), share) for _ in range(STEPS))
-            wrong = said["no"] if part < 1 else said["yes"] if part > 1 else max(said["yes"], said["no"])
-            assert seldom(wrong, STEPS), (seconds, part, said)
+            counter = Counter(answer(world(part * share, seconds, chance), share) for _ in range(STEPS))
+            wrong = counter["no"] if part < 1 else counter["yes"] if part > 1 else max(counter["yes"], counter["no"])
+            assert seldom(wrong, STEPS), (seconds, part, counter)
             if part == 1.0:
                 continue
             # At twice the target, a yes is rarer still.
-            assert part < 1 or said["yes"] <= max(1, STEPS // 50), (seconds, said)
+            assert part < 1 or counter["yes"] <= max(1, STEPS // 50), (seconds, counter)
 
 
 @pytest.mark.tier("test")
@@ -63,22 +63,22 @@ def test_what_is_far_from_its_target_is_told_in_time(world: World) -> None:
 
 def test_stretches_of_many_seconds_count_as_few() -> None:
     chance = np.random.default_rng(2)
-    said = Counter(answer(regimes(0.02, 600, chance), 0.01) for _ in range(STEPS))
-    assert seldom(said["yes"], STEPS), said
+    counter = Counter(answer(regimes(0.02, 600, chance), 0.01) for _ in range(STEPS))
+    assert seldom(counter["yes"], STEPS), counter
 
 
-def asked(slo: SloSpec, make: Callable[[np.random.Generator], Made], steps: int) -> Counter[Word]:
+def answers(slo: SloSpec, make: Callable[[np.random.Generator], Made], steps: int) -> Counter[Word]:
     """What is answered to one objective, by whole steps."""
-    said: Counter[Word] = Counter()
+    counter: Counter[Word] = Counter()
     for seed in range(steps):
-        facts, course, latency = make(np.random.default_rng(seed))
-        lost = sum(interval.lost or 0 for interval in course)
+        facts, series, latency = make(np.random.default_rng(seed))
+        lost = sum(interval.lost or 0 for interval in series)
         share = 100 * lost / (lost + sum(latency.counts[1::2]))
         figures = HELD | {"client_loss_pct": share, "undrained_pct": 0.0, "unknown_pct": 0.0}
-        (*_, found) = objective_results(slo, figures, latency, facts, course)
-        said[word(found.holds)] += 1
+        (*_, found) = objective_results(slo, figures, latency, facts, series)
+        counter[word(found.holds)] += 1
         assert (found.measure_s is None) or found.measure_s > facts.duration_s
-    return said
+    return counter
 
 
 @pytest.mark.tier("test")
@@ -96,8 +96,8 @@ def test_whole_steps_are_not_answered_wrongly(
     slo: SloSpec, make: Callable[[np.random.Generator], Made], never: Word
 ) -> None:
     steps = max(STEPS // 2, 10)
-    said = asked(slo, make, steps)
-    assert seldom(said[never], steps), said
+    text = answers(slo, make, steps)
+    assert seldom(text[never], steps), text
 
 
 def late_for_all(seconds: int, chance: np.random.Generator, share: float) -> Made:

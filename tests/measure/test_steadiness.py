@@ -97,9 +97,9 @@ def test_what_needs_no_statistics(received: Sequence[float], found: list[Unstead
 def test_what_was_written_is_read_and_only_whole_seconds_of_a_complete_step_count() -> None:
     found = [Unsteadiness("beginning", 3, -0.25), Unsteadiness("second", 7, 0.5), Unsteadiness("stop", 2, -1.0, 1.5)]
     assert decode_unsteadiness(encode_unsteadiness(found)) == found
-    course = [TimeSeriesInterval(second, 100, received=second) for second in range(12)]
-    assert received_of(TimeSeriesFacts(0, 9.5, 1, 2.0, complete=True), course) == list(range(9))
-    assert received_of(TimeSeriesFacts(0, 9.5, 1, 2.0), course) == []
+    series = [TimeSeriesInterval(second, 100, received=second) for second in range(12)]
+    assert received_of(TimeSeriesFacts(0, 9.5, 1, 2.0, complete=True), series) == list(range(9))
+    assert received_of(TimeSeriesFacts(0, 9.5, 1, 2.0), series) == []
 
 
 @pytest.mark.parametrize(

@@ -72,15 +72,15 @@ class World:
         arrived = sent + 0.0002 + dice.exponential(0.002, len(sent))
         if self.burst_s:
             arrived = np.ceil(arrived / self.burst_s) * self.burst_s
-        there = dice.random(len(due)) >= self.lost
+        present = dice.random(len(due)) >= self.lost
         for begin_s, for_s in stops:
             within = (arrived >= begin_s) & (arrived < begin_s + for_s)
             if kept:
                 arrived[within] = begin_s + for_s + dice.exponential(0.01, int(within.sum()))
-            there &= ~within | kept
-        return intervals(due, arrived, there, self.points, self.publishers, self.seconds)
+            present &= ~within | kept
+        return intervals(due, arrived, present, self.points, self.publishers, self.seconds)
 
-    def found(self, course: list[TimeSeriesInterval], limit: float | None = None) -> Found:
+    def found(self, series: list[TimeSeriesInterval], limit: float | None = None) -> Found:
         settings = Settings(rate=self.rate, receive_rate=limit)
         step = replace(
             observed(self.rate),
@@ -89,13 +89,13 @@ class World:
             subscribers=range(self.subscribers),
             held_back_s=self.linger_s,
         )
-        return find(course, self.seconds, traffic_in(step, self.subscribers))
+        return find(series, self.seconds, traffic_in(step, self.subscribers))
 
 
 def intervals(
     due: Floats,
     arrived: Floats,
-    there: npt.NDArray[np.bool_],
+    present: npt.NDArray[np.bool_],
     points: list[tuple[float, float]],
     each: int,
     seconds: int,
@@ -105,7 +105,7 @@ def intervals(
     last = max(seconds, int(arrived.max(initial=0.0)) + 1)
     latency_us = np.maximum(np.rint((arrived - due) * 1e6), 1).astype(np.int64)
     for second in range(last):
-        its = latency_us[there & (arrived >= second) & (arrived < second + 1)]
+        its = latency_us[present & (arrived >= second) & (arrived < second + 1)]
         values, counts = np.unique(its // 1000 * 1000 + 1, return_counts=True)
         indexes = Counter[int]()
         for value, count in zip(values.tolist(), counts.tolist(), strict=True):
@@ -113,7 +113,7 @@ def intervals(
         flat = [number for pair in sorted(indexes.items()) for number in pair]
         histogram = Histogram(flat, int(its.min()), int(its.max())) if len(its) else Histogram()
         begin, end = (load.count_by(round(min(at, seconds) * 1e9) - 1) for at in (second, second + 1))
-        lost = int((~there & (due >= second) & (due < second + 1)).sum())
+        lost = int((~present & (due >= second) & (due < second + 1)).sum())
         found.append(TimeSeriesInterval(second, (end - begin) * each, received=len(its), lost=lost, latency=histogram))
     return found
 
@@ -295,9 +295,9 @@ def test_a_step_with_a_stop_is_neither_steady_nor_clean() -> None:
 
 def test_a_short_stop_is_not_steady_and_may_be_clean() -> None:
     dice, world = np.random.default_rng(8), World(100)
-    course = world.step(dice, [(3.4, 0.9)])
+    series = world.step(dice, [(3.4, 0.9)])
     step = replace(
-        observed(), course=course, facts=TimeSeriesFacts(0, 10, 1, 1.0, complete=True),
+        observed(), course=series, facts=TimeSeriesFacts(0, 10, 1, 1.0, complete=True),
         plan=StepPlan(1, Settings(rate=100.0), 10), subscribers=[1],
     )  # fmt: skip
     found = figures(step)

@@ -42,7 +42,7 @@ TOO_SLOW = replace(ZMQ, held=False, behind=False)
         # Whatever is busy: nothing was lost or late.
         (replace(ZMQ, behind=False, publisher=RUNS, subscribers=RUNS, subscriber_host_pct=99), "requested rate"),
         (replace(ZMQ, behind=False, network_share=1.0, segments_retransmitted=0.5), "requested rate"),
-        # What was lost, within the target, shows who is at its limit; without anybody there it is no limit.
+        # What was lost, within the target, shows who is at its limit; without a busy client it is no limit.
         (replace(ZMQ, behind=False, losing=True, subscribers=BusyWorker("python", 90, 0)), "subscriber hosts"),
         (replace(ZMQ, behind=False, losing=True, out_of_publishers=flow(reader=0.9)), "subscriber hosts"),
         (replace(KAFKA, behind=False, losing=True, server=RUNS), "server"),
@@ -82,7 +82,7 @@ TOO_SLOW = replace(ZMQ, held=False, behind=False)
         (replace(ZMQ, held=None, publisher=RUNS), QUEUE),  # at rate max its loop is never idle
         (replace(ZMQ, held=None, publisher=RUNS, library=RUNS), "publisher"),
         (replace(ZMQ, held=False, publisher=RUNS, blocked_share=0.5), QUEUE),
-        # Nobody was busy.
+        # No client was busy.
         (ZMQ, QUEUE),
         (replace(ZMQ, subscriber_host_pct=99), QUEUE),
         (replace(ZMQ, behind=False, held=False, blocked_share=0.05), QUEUE),
@@ -99,7 +99,7 @@ TOO_SLOW = replace(ZMQ, held=False, behind=False)
         (replace(ZMQ, subscribers=None, subscriber_host_pct=99), "subscriber hosts"),
         (replace(KAFKA, subscribers=RUNS, server_idle=0.7), "subscriber hosts"),
         (replace(KAFKA, out_of_servers=flow(reader=0.9), server=RUNS), "subscriber hosts"),
-        # The network: what the connections say goes before what the host as a whole sent again.
+        # The network: the figures of connections count before the host's resent segments.
         (replace(ZMQ, out_of_publishers=flow(network=0.6)), "network"),
         (replace(KAFKA, out_of_servers=flow(network=0.6)), "network"),
         (replace(ZMQ, network_share=0.95), "network"),
@@ -187,9 +187,9 @@ def test_a_limit_at_the_hosts_of_the_run_is_known_unless_a_server_or_the_run_did
 
 
 def test_the_figures_for_the_cause_come_first_and_nothing_is_said_of_what_was_not_measured() -> None:
-    told = replace(ZMQ, held=False, publisher=STARVED, lag_p99_ms=170.04, subscriber_host_pct=40.6, steal_pct=3.2)
-    told = replace(told, out_of_publishers=TcpWaits(2, 0.25, 0.0, 1_230_000))
-    assert verdict(told).evidence == (
+    reported = replace(ZMQ, held=False, publisher=STARVED, lag_p99_ms=170.04, subscriber_host_pct=40.6, steal_pct=3.2)
+    reported = replace(reported, out_of_publishers=TcpWaits(2, 0.25, 0.0, 1_230_000))
+    assert verdict(reported).evidence == (
         "subscribers lost messages or received them late; publishers: main ran 19 %, waited 80 % for CPU; "
         "schedule lag p99 170 ms; publishers' 2 connections waited 25 % for their reader, 0 % for the network, "
         "1.23 MB unsent; subscribers: python ran 20 %, waited 1 % for CPU; subscribers' hosts 41 % busy, 3 % stolen"
@@ -202,9 +202,9 @@ def test_the_figures_for_the_cause_come_first_and_nothing_is_said_of_what_was_no
     shared = BottleneckEvidence(
         QUEUE, True, held=True, behind=False, losing=True, subscriber_host_pct=77.0, others_pct=75.2
     )
-    said = "the rate was held and passed, though messages were lost; subscribers' hosts 77 % busy"
-    assert verdict(shared).evidence == f"{said}, about 75 % by other processes"
-    assert verdict(replace(shared, others_pct=4.9)).evidence == said
+    text = "the rate was held and passed, though messages were lost; subscribers' hosts 77 % busy"
+    assert verdict(shared).evidence == f"{text}, about 75 % by other processes"
+    assert verdict(replace(shared, others_pct=4.9)).evidence == text
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ TERMINAL = {"TASK_FINISHED", "TASK_FAILED", "TASK_KILLED", "TASK_ERROR", "TASK_L
 
 @dataclass
 class Task:
-    """A task on an agent; ``updates`` are those that nobody acknowledged, oldest first."""
+    """A task on an agent; ``updates`` are those without an acknowledgement, oldest first."""
 
     info: Json
     framework: str
@@ -111,7 +111,7 @@ class Agent:
         asyncio.get_running_loop().call_later(nanoseconds / 1e9, _signal, task, signal.SIGKILL)
 
     def shut_down(self, framework: str) -> None:
-        """The framework was torn down: its executors end, and nobody hears of them again."""
+        """The framework was torn down: its executors end, and no process receives their messages."""
         for (owner, _), task in list(self.tasks.items()):
             if owner == framework:
                 task.send_no_more()
@@ -121,7 +121,7 @@ class Agent:
 
     def acknowledge(self, framework: str, task_id: str, update: str) -> None:
         task = self.tasks.get((framework, task_id))
-        # A host that is gone hears nothing, and tells nothing more.
+        # A lost host receives nothing, and sends nothing more.
         if not self.alive or task is None or not task.updates or task.updates[0]["uuid"] != update:
             return
         task.updates.pop(0)
@@ -130,7 +130,7 @@ class Agent:
             self._send(task)
 
     def send_again(self) -> None:
-        """After a failover: every update that nobody acknowledged."""
+        """After a failover: every update that no process acknowledged."""
         for task in self.tasks.values():
             if task.updates:
                 self._send(task)
@@ -146,7 +146,7 @@ class Agent:
                     why = {"source": "SOURCE_AGENT", "reason": "REASON_CONTAINER_LAUNCH_FAILED"}
                     self._update(task, "TASK_FAILED", f"Failed to launch container: {fetch}", **why)
                     return
-            if self._gone(task):
+            if self._has_ended(task):
                 self._update(task, "TASK_KILLED", "Killed before it was launched")
                 return
             self._update(task, "TASK_STARTING")
@@ -175,7 +175,7 @@ class Agent:
                 self._update(task, "TASK_FAILED", f"Failed to launch command: {error}")
                 return
         self._update(task, "TASK_RUNNING")
-        if self._gone(task):
+        if self._has_ended(task):
             _signal(task, signal.SIGKILL)
         code = await task.process.wait()
         ended = f"terminated with signal {signal.strsignal(-code)}" if code < 0 else f"exited with status {code}"
@@ -185,7 +185,7 @@ class Agent:
         state = "TASK_KILLED" if task.killed else "TASK_FAILED" if code else "TASK_FINISHED"
         self._update(task, state, f"Command {ended}")
 
-    def _gone(self, task: Task) -> bool:
+    def _has_ended(self, task: Task) -> bool:
         """What may have happened while something was awaited."""
         return task.killed or not self.alive
 
@@ -271,7 +271,7 @@ class Agent:
 
 
 def _signal(task: Task, number: signal.Signals) -> None:
-    """To the task's processes while it runs: the number of one that has ended may be somebody else's by now."""
+    """To the task's processes while it runs: the number of one that has ended may be another process's by now."""
     if task.process is not None and task.process.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(task.process.pid, number)

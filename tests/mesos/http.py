@@ -44,7 +44,7 @@ def _head(status: int, headers: Mapping[str, str]) -> bytes:
 
 
 class Stream:
-    """A response that goes on: each record is a chunk of its own, its length before it (RecordIO)."""
+    """A response that continues: each record is a chunk of its own, its length before it (RecordIO)."""
 
     def __init__(self, writer: asyncio.StreamWriter, headers: Mapping[str, str]) -> None:
         self._writer = writer

@@ -1,4 +1,4 @@
-"""A Mesos master for tests: it says what a real one said in the recordings, and its agents really run their tasks."""
+"""A Mesos master for tests: it answers as a real one in the recordings, and its agents really run their tasks."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Master:
         agent.send_again()
 
     async def forget_agent(self, agent: Agent) -> None:
-        """The agent's host is gone; the master notices after the ping timeout."""
+        """The agent's host is lost; the master notices after the ping timeout."""
         await agent.stop()
         await asyncio.sleep(self._ping_timeout_s)
         self.agents.pop(agent.id, None)
@@ -103,7 +103,7 @@ class Master:
             framework = self.frameworks.get(task.framework)
             if framework is not None and (task.state not in TERMINAL or task.updates):
                 why = ("TASK_UNREACHABLE", "health check timed out", "REASON_AGENT_REMOVED")
-                self._tell(framework, task.id, *why, agent.id, unreachable_time={"nanoseconds": time.time_ns()})
+                self._send_update(framework, task.id, *why, agent.id, unreachable_time={"nanoseconds": time.time_ns()})
         for framework in self.frameworks.values():
             self._event(framework, "failure", {"agent_id": {"value": agent.id}})
 
@@ -129,13 +129,13 @@ class Master:
         if framework.stream is not None:
             framework.stream.send({"type": kind.upper(), **({kind: body} if body is not None else {})})
 
-    def _tell(
+    def _send_update(
         self, framework: Framework, task: str, state: str, message: str, reason: str, agent: str = "", **more: Json
     ) -> None:
-        """What the master itself has to say of a task: nobody acknowledges it."""
-        said = {"message": message, "source": "SOURCE_MASTER", "reason": reason, "timestamp": time.time()}
+        """An update by the master itself: it is not acknowledged."""
+        text = {"message": message, "source": "SOURCE_MASTER", "reason": reason, "timestamp": time.time()}
         where = {"agent_id": {"value": agent}} if agent else {}
-        status = {"task_id": {"value": task}, "state": state, **said, **where, **more}
+        status = {"task_id": {"value": task}, "state": state, **text, **where, **more}
         self._event(framework, "update", {"status": status})
 
     def _deliver(self, agent: Agent, task: Task, status: Json) -> None:
@@ -155,7 +155,7 @@ class Master:
             await asyncio.sleep(self._allocation_s)
 
     def _allocate(self) -> None:
-        """Every agent's free resources to the framework that has the least, as far as its filters let them pass."""
+        """Every agent's free resources to the framework that has the least, except those that its filters reject."""
         fresh: dict[str, list[Offer]] = {}
         now = time.monotonic()
         for agent in self.agents.values():
@@ -163,12 +163,12 @@ class Master:
             if not free or not agent.alive:
                 continue
             for framework in sorted(self.frameworks.values(), key=lambda f: len(fresh.get(f.id, ()))):
-                mine = {key: amount for key, amount in free.items() if key[1] in ("*", framework.role)}
+                own = {key: amount for key, amount in free.items() if key[1] in ("*", framework.role)}
                 refused, until = framework.filters.get(agent.id, ({}, 0.0))
-                filtered = until > now and pool.minus(refused, mine) is not None
-                if not mine or filtered or framework.suppressed or framework.stream is None:
+                filtered = until > now and pool.minus(refused, own) is not None
+                if not own or filtered or framework.suppressed or framework.stream is None:
                     continue
-                offer = Offer(f"{self.id}-O{next(self._numbers['offer'])}", framework, agent, mine)
+                offer = Offer(f"{self.id}-O{next(self._numbers['offer'])}", framework, agent, own)
                 self.offers[offer.id] = offer
                 fresh.setdefault(framework.id, []).append(offer)
                 break
@@ -226,10 +226,15 @@ class Master:
         total, used, offered = map(pool.plain, (agent.total, agent.used(), self._offered(agent)))
         pid = f"slave(1)@127.0.0.1:{agent.port}"
         who = {"id": agent.id, "hostname": agent.hostname, "port": agent.port, "pid": pid}
-        is_there = {"registered_time": agent.registered_time, "active": True, "deactivated": False, "version": "1.11.0"}
+        registered = {
+            "registered_time": agent.registered_time,
+            "active": True,
+            "deactivated": False,
+            "version": "1.11.0",
+        }
         has = {"resources": total, "unreserved_resources": total, "reserved_resources": {}, "used_resources": used}
         attributes = {a["name"]: _plain(a) for a in agent.attributes}
-        return {**who, **is_there, **has, "offered_resources": offered, "attributes": attributes}
+        return {**who, **registered, **has, "offered_resources": offered, "attributes": attributes}
 
     def _state(self) -> Json:
         rows = []
@@ -242,8 +247,8 @@ class Master:
                 if task.framework == framework.id and task.state not in TERMINAL
             ]
             known = {"id": framework.id, "name": framework.info["name"], "registered_time": framework.registered_time}
-            there = framework.stream is not None
-            rows.append({**known, "active": there, "connected": there, "tasks": tasks})
+            present = framework.stream is not None
+            rows.append({**known, "active": present, "connected": present, "tasks": tasks})
         return {"version": "1.11.0", "id": self.id, "frameworks": rows, "completed_frameworks": []}
 
     def _operator_teardown(self, request: Request) -> Response:
@@ -350,14 +355,16 @@ class Master:
         return [self.offers.pop(i) for i in wanted if i in valid], [i for i in wanted if i not in valid]
 
     def _accept(self, framework: Framework, body: Json) -> None:
-        offers, gone = self._take(framework, body["offer_ids"])
+        offers, ended = self._take(framework, body["offer_ids"])
         infos = [i for operation in body["operations"] for i in operation["launch"]["task_infos"]]
-        if gone or len({offer.agent.id for offer in offers}) != 1:
-            why = f"Offer {gone[0]} is no longer valid" if gone else "Aggregated offers must belong to one single agent"
+        if ended or len({offer.agent.id for offer in offers}) != 1:
+            why = (
+                f"Offer {ended[0]} is no longer valid" if ended else "Aggregated offers must belong to one single agent"
+            )
             for info in infos:
                 text = f"Task launched with invalid offers: {why}"
                 lost = (info["task_id"]["value"], "TASK_DROPPED", text, "REASON_INVALID_OFFERS")
-                self._tell(framework, *lost, info["agent_id"]["value"])
+                self._send_update(framework, *lost, info["agent_id"]["value"])
             return
         agent = offers[0].agent
         left = pool.total(offer.resources for offer in offers)
@@ -370,7 +377,7 @@ class Master:
                     f"than available {pool.words(left, framework.role)}"
                 )
                 refused = (info["task_id"]["value"], "TASK_ERROR", text, "REASON_TASK_INVALID")
-                self._tell(framework, *refused, info["agent_id"]["value"])
+                self._send_update(framework, *refused, info["agent_id"]["value"])
                 continue
             left = rest
             agent.launch(framework.id, info)
@@ -400,7 +407,7 @@ class Master:
                 agent, task = known[identity]
                 state = task.updates[0]["state"] if task.updates else task.state
                 text = "Reconciliation: Latest task state"
-            self._tell(framework, identity, state, text, "REASON_RECONCILIATION", agent)
+            self._send_update(framework, identity, state, text, "REASON_RECONCILIATION", agent)
 
     def _tear_down(self, framework: Framework) -> None:
         del self.frameworks[framework.id]

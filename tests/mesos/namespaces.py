@@ -42,13 +42,13 @@ def hosts(count: int) -> Iterator[Hosts]:
         stack.callback(_ip, "link", "del", bridge)
         _ip("addr", "add", f"{network}.1/24", "dev", bridge)
         _ip("link", "set", bridge, "up")
-        for n, (name, ours) in enumerate(zip(names, links, strict=True)):
+        for n, (name, own) in enumerate(zip(names, links, strict=True)):
             _ip("netns", "add", name)
             stack.callback(_ip, "netns", "del", name)
-            _ip("link", "add", ours, "type", "veth", "peer", "name", "eth0", "netns", name)
+            _ip("link", "add", own, "type", "veth", "peer", "name", "eth0", "netns", name)
             # It goes with its namespace, but that takes its time.
-            stack.callback(_ip, "link", "del", ours)
-            _ip("link", "set", ours, "master", bridge, "up")
+            stack.callback(_ip, "link", "del", own)
+            _ip("link", "set", own, "master", bridge, "up")
             _ip("-n", name, "addr", "add", f"{network}.{n + 2}/24", "dev", "eth0")
             _ip("-n", name, "link", "set", "eth0", "up")
             _ip("-n", name, "link", "set", "lo", "up")

@@ -1,4 +1,4 @@
-"""What a real Mesos 1.11.0 said (recordings/README.md), and how to compare something with it."""
+"""Answers of a real Mesos 1.11.0 (recordings/README.md), and how to compare something with it."""
 
 from __future__ import annotations
 

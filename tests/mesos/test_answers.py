@@ -12,7 +12,7 @@ FETCHER = "I1128 15:58:59.997551 29086 fetcher.cpp:564] Fetching URI"
 
 
 @pytest.mark.parametrize(
-    ("text", "whole", "told"),
+    ("text", "whole", "reported"),
     [
         ("one\ntwo\n", True, "one | two"),
         ("e\ntwo\n", False, "two"),
@@ -22,8 +22,8 @@ FETCHER = "I1128 15:58:59.997551 29086 fetcher.cpp:564] Fetching URI"
         ("", True, ""),
     ],
 )
-def test_the_end_of_a_tasks_stderr_has_whole_lines_of_the_task_only(text: str, whole: bool, told: str) -> None:
-    assert last_lines(text, whole=whole) == told
+def test_the_end_of_a_tasks_stderr_has_whole_lines_of_the_task_only(text: str, whole: bool, reported: str) -> None:
+    assert last_lines(text, whole=whole) == reported
 
 
 def test_tasks_that_have_ended_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,11 +51,11 @@ def test_a_broker_is_a_task_on_the_ports_that_its_agent_offered(cluster: Cluster
     assert port != controller_port
     assert any(f"at {variables['HYDRA_DATA_HOST']}:{port} after" in text for text in events(run, ServersUp))
     assert set(cluster.states().values()) <= {"TASK_FINISHED", "TASK_KILLED"}
-    # A master knows no more than it was told, and agents keep what clients said: the password is in neither.
+    # A master knows only what it received, and agents keep the clients' output: the password is in neither.
     assert not leaks(json.dumps(cluster.ask(lambda: cluster.master.calls), ensure_ascii=False).encode())
-    said = [path for path in (tmp_path / "mesos").rglob("std*") if path.is_file()]
-    assert len(said) >= 2 * len(infos)
-    assert not [path for path in said if leaks(path.read_bytes())]
+    texts = [path for path in (tmp_path / "mesos").rglob("std*") if path.is_file()]
+    assert len(texts) >= 2 * len(infos)
+    assert not [path for path in texts if leaks(path.read_bytes())]
     # Neither Kafka nor its data outlive the task.
     assert not list((tmp_path / "mesos").glob("*/slaves/**/server/"))
 

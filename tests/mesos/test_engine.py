@@ -61,7 +61,7 @@ class Watched:
         return launches
 
     def until(self, condition: Callable[[], object], what: str) -> None:
-        """Waits while the engine goes on."""
+        """Waits while the engine continues."""
         wait_until(lambda: (self.engine.events(), condition())[1], what)
 
 
@@ -139,7 +139,7 @@ def test_nothing_is_left_of_an_engine_that_cannot_be_made(
 def test_a_hundred_groups_are_launched_by_one_call_for_each_agent(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On agents that say nothing: the updates of a hundred groups are 300 calls, each when the former is answered."""
+    """On agents that report nothing: the updates of a hundred groups are 300 calls, each after the last answer."""
 
     async def silent(_: Agent, task: Task) -> None:
         task.state = "TASK_RUNNING"
@@ -180,7 +180,7 @@ def test_a_lost_agent_loses_its_groups_and_others_take_their_place(
     acknowledge = Agent.acknowledge
 
     def late(agent: Agent, framework: str, task: str, update: str) -> None:
-        """The acknowledgement of TASK_RUNNING arrives when the agent is gone."""
+        """The acknowledgement of TASK_RUNNING arrives when the agent is lost."""
         asyncio.get_running_loop().call_later(0.1, acknowledge, agent, framework, task, update)
 
     monkeypatch.setattr(Agent, "acknowledge", late)

@@ -1,4 +1,4 @@
-"""The test master says what the real one said."""
+"""The test master answers as the real one did."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def test_it_refuses_what_the_real_one_refused_in_its_words(framework: Framework,
     method, target = recorded["request"]["line"].split()
     body = recorded["request"]["body"]
     text = "" if body is None else body if isinstance(body, str) else json.dumps(body)
-    ours = {FRAMEWORK: framework.id, STREAM: framework.stream_id}
-    for theirs, mine in ours.items():
-        text = text.replace(theirs, mine)
-    headers = {name: ours.get(value, value) for name, value in recorded["request"]["headers"].items()}
+    counted = {FRAMEWORK: framework.id, STREAM: framework.stream_id}
+    for others, own in counted.items():
+        text = text.replace(others, own)
+    headers = {name: counted.get(value, value) for name, value in recorded["request"]["headers"].items()}
     status, answer_headers, answer = ask(framework.address, method, target, text.encode(), headers)
-    for theirs, mine in ours.items():
-        answer = answer.replace(mine, theirs)
+    for others, own in counted.items():
+        answer = answer.replace(own, others)
     assert f"{status} " in recorded["response"]["status"]
     assert answer == recorded["response"]["body"]
     assert set(answer_headers) == set(recorded["response"]["headers"])
@@ -59,9 +59,9 @@ def test_it_refuses_what_the_real_one_refused_in_its_words(framework: Framework,
 
 def test_its_endpoints_answer_in_the_recorded_shape(cluster: Cluster) -> None:
     assert json.loads(ask(cluster.address, "GET", "/version")[2]) == exchange("version")["response"]["body"]
-    mine = json.loads(ask(cluster.address, "GET", "/slaves")[2])["slaves"]
-    theirs = exchange("agents as the operator endpoint lists them")["response"]["body"]["slaves"]
-    for agent, recorded in zip(mine, theirs, strict=True):
+    own = json.loads(ask(cluster.address, "GET", "/slaves")[2])["slaves"]
+    others = exchange("agents as the operator endpoint lists them")["response"]["body"]["slaves"]
+    for agent, recorded in zip(own, others, strict=True):
         assert {k: shape(v) for k, v in agent.items()}.items() <= shape(recorded).items()
         for key in ("attributes", "resources", "used_resources"):
             assert agent[key] == recorded[key]
@@ -74,8 +74,8 @@ def test_subscription_offers_and_heartbeat_have_the_recorded_shape(framework: Fr
     assert set(dict(framework.answer.getheaders())) == set(recorded["headers"])
     assert shape(framework.wait("SUBSCRIBED")) == shape(events("SUBSCRIBED")[0])
     assert framework.wait("HEARTBEAT") == {}
-    theirs, mine = events("OFFERS")[0]["offers"], framework.wait("OFFERS")["offers"]
-    for offer, other in zip(mine, theirs, strict=True):
+    others, own = events("OFFERS")[0]["offers"], framework.wait("OFFERS")["offers"]
+    for offer, other in zip(own, others, strict=True):
         assert shape(offer) == shape(other)
         assert offer["resources"] == other["resources"]
         assert offer["attributes"] == other["attributes"]
@@ -89,8 +89,8 @@ def test_a_task_really_runs_and_its_updates_have_the_recorded_shape(cluster: Clu
     for state in ("TASK_STARTING", "TASK_RUNNING", "TASK_FINISHED"):
         status = framework.wait_for_task("ok-1", state)
         recorded = next(s for s in statuses(state) if s["task_id"]["value"] == "ok-1")
-        ours = {k: v for k, v in shape(status).items() if k != "container_status"}
-        assert ours == {k: v for k, v in shape(recorded).items() if k != "container_status"}
+        own = {k: v for k, v in shape(status).items() if k != "container_status"}
+        assert own == {k: v for k, v in shape(recorded).items() if k != "container_status"}
         assert status.get("message") == recorded.get("message")
         framework.acknowledge(status)
     (task,) = cluster.ask(cluster.master.tasks)

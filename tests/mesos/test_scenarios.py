@@ -18,13 +18,13 @@ from hydra.events.run_events import GroupExit, Launched
 from hydra.store.database import RunStore
 from tests.integration.command import (
     Background,
+    all_ended,
     answer_of,
     assert_all_arrived,
     assert_clocks_known,
     await_window,
     background,
     events,
-    gone,
     hydra,
     steps,
     table,
@@ -51,7 +51,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def measure(cluster: Cluster, run: Path, *words: object, expect: int = 0) -> str:
-    """Runs a scenario to its end; gives what it has said."""
+    """Runs a scenario to its end; gives its output."""
     return hydra(*FIXED, *words, "--master", cluster.address, "--out", run, expect=expect).stderr
 
 
@@ -101,15 +101,15 @@ def test_a_scenario_runs_on_a_cluster_and_nothing_stays_or_is_told_there(run: Pa
 
 
 def test_a_workload_is_judged_on_mesos_as_well(tmp_path: Path, run: Path, cluster: Cluster) -> None:
-    """A ramp with subscribers gone in the middle of it: each second is known, and so is the time to recover."""
+    """A ramp with subscribers disconnected in its middle: each second is known, and so is the time to recover."""
     scenario = tmp_path / "ramp.toml"
     scenario.write_text(
         'system = "zmq"\nclient = "pyzmq"\ntable = "fixed"\n[settings]\nrate = 200.0\n'
         "[sweep]\nclients = [4]\nduration_s = 4.0\n[load]\nshape = 'ramp'\nlow = 0.5\n"
         "[[events]]\nat_s = 1.0\nkind = 'gone'\nfor_s = 1.0\nfraction = 0.25\n"
     )
-    asked = ("--max", "10s", "--loss", 0, "--set", f"ready_timeout_s={LONG_S}")
-    answer = answer_of(scenario, *asked, "--master", cluster.address, out=run)
+    requests = ("--max", "10s", "--loss", 0, "--set", f"ready_timeout_s={LONG_S}")
+    answer = answer_of(scenario, *requests, "--master", cluster.address, out=run)
     assert answer["complete"]
     with RunStore.open(run) as store:
         (epoch,) = store.time_series_epochs()
@@ -214,15 +214,15 @@ def test_a_thousand_clients_in_a_hundred_groups(tmp_path: Path, run: Path, clien
 @pytest.mark.tier("test")
 def test_an_agent_without_our_python_says_so(cluster: Cluster, tmp_path: Path, run: Path) -> None:
     without_python(cluster, tmp_path / "bin")
-    said = measure(cluster, run, "--clients", 2, "--duration", 1, expect=1)
-    assert "this agent has no Python 3." in said
-    assert "python3 here: none" in said
+    text = measure(cluster, run, "--clients", 2, "--duration", 1, expect=1)
+    assert "this agent has no Python 3." in text
+    assert "python3 here: none" in text
 
 
 def test_no_matching_agent_is_explained_before_anything_is_launched(cluster: Cluster, run: Path) -> None:
     constraint = 'subscriber.constraints=[["group", "CLUSTER", "huge"]]'
-    said = measure(cluster, run, "--set", constraint, expect=2)
-    assert "0 of 3 agents match group CLUSTER huge; seen: cpu16-mem60 x2, cpu4-mem16 x1" in said
+    text = measure(cluster, run, "--set", constraint, expect=2)
+    assert "0 of 3 agents match group CLUSTER huge; seen: cpu16-mem60 x2, cpu4-mem16 x1" in text
     assert cluster.states() == {}
 
 
@@ -236,7 +236,7 @@ def test_a_run_that_is_interrupted_or_killed_leaves_nothing_on_the_cluster(
         command.process.send_signal(number)
         wait_until(lambda: cluster.ask(lambda: not cluster.master.frameworks), "the teardown")
         wait_until(lambda: no_task_runs(cluster), "the end of the tasks", saw=cluster.states)
-        wait_until(lambda: gone(family), "the end of the driver's process", saw=command.family)
+        wait_until(lambda: all_ended(family), "the end of the driver's process", saw=command.family)
     assert steps(run)[0][1] == "ok"
 
 
@@ -245,7 +245,7 @@ def test_what_is_left_when_all_of_hydra_is_gone_is_seen_and_ended(cluster: Clust
         await_window(run)
         for process in command.family():
             with suppress(psutil.NoSuchProcess):  # the last of them may end with the first
-                process.kill()  # the driver's process first: nobody is left who could tear the framework down
+                process.kill()  # the driver's process first: then none is left that could tear the framework down
         command.process.kill()
         command.process.wait(SOON_S)
     listed = hydra("ps", "--master", cluster.address).stdout

@@ -52,12 +52,12 @@ class _Push(http.server.BaseHTTPRequestHandler):
 
 @contextmanager
 def receiving(status: int = 200) -> Iterator[Receiver]:
-    """A receiver on a port of its own, gone at the end."""
-    with Receiver(status) as it:
-        thread = threading.Thread(target=it.serve_forever, args=(0.05,))
+    """A receiver on its own port, closed at the end."""
+    with Receiver(status) as receiver:
+        thread = threading.Thread(target=receiver.serve_forever, args=(0.05,))
         thread.start()
         try:
-            yield it
+            yield receiver
         finally:
-            it.shutdown()
+            receiver.shutdown()
             thread.join()

@@ -35,7 +35,7 @@ def progress() -> WindowProgress:
 
 
 def running() -> SnapshotUpdater:
-    """A run with one step that is measured and one that goes on."""
+    """A run with one step that is measured and one that continues."""
     keeper = SnapshotUpdater("r", "zmq")
     keeper.step_begins(1, PLAN)
     keeper.step_ended(StepResult(1, PLAN, "ok", FIGURES), latencies(120, 120_000))
@@ -44,6 +44,6 @@ def running() -> SnapshotUpdater:
     return keeper
 
 
-def told() -> list[MetricFamily]:
+def exposed() -> list[MetricFamily]:
     """What is exposed of it."""
     return families([running().snapshot])

@@ -1,4 +1,4 @@
-"""Names, units and labels of what is told."""
+"""Names, units and labels of exported metrics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from hydra.monitor.metric_families import families
 from hydra.monitor.run_snapshot import RunSnapshot
-from tests.metrics.samples import running, told
+from tests.metrics.samples import exposed, running
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = {"run": "r", "system": "zmq"}
@@ -25,7 +25,7 @@ CLIENTS = [
     for role, counts in (("publisher", (1, 1, 1)), ("subscriber", (3, 3, 2)))
     for state, count in zip(("asked", "connected", "telling"), counts, strict=True)
 ]
-FOUND = {family.name: family for family in told()}
+FOUND = {family.name: family for family in exposed()}
 
 
 @pytest.mark.parametrize(
@@ -86,5 +86,5 @@ def test_a_name_ends_with_its_unit(name: str) -> None:
 
 def test_the_docs_have_every_name_and_no_other() -> None:
     page = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
-    told = set(re.findall(r"^\| `(hydra_\w+)` ", page, re.MULTILINE))
-    assert told == {f"{name}_total" if family.kind == "counter" else name for name, family in FOUND.items()}
+    reported = set(re.findall(r"^\| `(hydra_\w+)` ", page, re.MULTILINE))
+    assert reported == {f"{name}_total" if family.kind == "counter" else name for name, family in FOUND.items()}

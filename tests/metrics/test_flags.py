@@ -1,4 +1,4 @@
-"""Addresses on a command line, and where nobody can listen."""
+"""Addresses on a command line, and where no process can listen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run's sums become of, while it goes on and when its steps end."""
+"""The sources of a run's sums, while it continues and when its steps end."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tests.metrics.samples import FIGURES, PLAN, latencies, progress
 
 
 def keeper(*, began: bool = False) -> SnapshotUpdater:
-    it = SnapshotUpdater("r", "zmq")
+    updater = SnapshotUpdater("r", "zmq")
     if began:
-        it.step_begins(1, PLAN)
-    return it
+        updater.step_begins(1, PLAN)
+    return updater
 
 
 def sums(it: SnapshotUpdater) -> tuple[int, int, int | None]:
@@ -56,7 +56,7 @@ def test_a_step_that_failed_or_never_ended_counts_with_what_it_told() -> None:
 def test_sums_never_fall() -> None:
     it = keeper(began=True)
     it.tick(progress(), 300, 900)
-    it.tick(progress(), 0, 890)  # reading what was stored, publishers tell nothing any more
+    it.tick(progress(), 0, 890)  # while stored messages are read, publishers report nothing
     assert sums(it) == (300, 900, None)
     it.arrived(latencies(5, 120, 250))
     it.tick(progress(), 300, 900)
@@ -100,10 +100,10 @@ def test_a_snapshot_does_not_change_any_more() -> None:
 
 
 @pytest.mark.parametrize(
-    ("figures", "told", "expected"),
+    ("figures", "reported", "expected"),
     [
         ({"in_window": 10, "late": 2}, 5, 12),
-        # Of a stored step nobody says what came in the window.
+        # In a stored step no client reports what arrived in the window.
         ({"in_window": None, "late": None, "clients": 3, "total_rx": 20.0}, 5, 60),
         ({"clients": 3, "total_rx": 20.0, "cohort": "slow"}, 5, 5),
         ({"clients": 3, "total_rx": None}, 5, 5),
@@ -111,8 +111,8 @@ def test_a_snapshot_does_not_change_any_more() -> None:
         ({}, 7, 7),
     ],
 )
-def test_what_was_received_is_what_the_figures_say(figures: Mapping[str, Figure], told: int, expected: int) -> None:
-    assert received(figures, told) == expected
+def test_what_was_received_is_what_the_figures_say(figures: Mapping[str, Figure], reported: int, expected: int) -> None:
+    assert received(figures, reported) == expected
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="pip instal
 
 from hydra.monitor.otlp import OtlpPusher
 from tests.metrics.receiver import receiving
-from tests.metrics.samples import told
+from tests.metrics.samples import exposed
 from tests.suite.waiting import wait_until
 
 pytestmark = pytest.mark.tier("test")
@@ -23,12 +23,12 @@ def labels(point: Any) -> dict[str, str]:
 
 def test_what_is_received_is_what_is_told() -> None:
     with receiving() as receiver:
-        pusher = OtlpPusher(receiver.url, told)
+        pusher = OtlpPusher(receiver.url, exposed)
         pusher.close()  # the last push comes at the end, however early that is
     assert not pusher.failed
     assert receiver.paths == {"/v1/metrics"}
-    assert receiver.metrics.keys() == {family.name for family in told()}
-    for family in told():
+    assert receiver.metrics.keys() == {family.name for family in exposed()}
+    for family in exposed():
         metric = receiver.metrics[family.name]
         assert (metric.unit, metric.description) == (family.unit, family.help)
         points = metric.sum.data_points if family.kind == "counter" else metric.gauge.data_points
@@ -39,10 +39,10 @@ def test_what_is_received_is_what_is_told() -> None:
 
 
 def test_pushes_follow_each_other() -> None:
-    asked = Mock(wraps=told)
+    mock = Mock(wraps=exposed)
     with receiving() as receiver:
-        pusher = OtlpPusher(receiver.url, asked, every_s=0.01)
-        wait_until(lambda: asked.call_count > 2, "three pushes")
+        pusher = OtlpPusher(receiver.url, mock, every_s=0.01)
+        wait_until(lambda: mock.call_count > 2, "three pushes")
         pusher.close()
     assert not pusher.failed
 
@@ -56,12 +56,12 @@ def test_nothing_is_pushed_before_there_is_a_run() -> None:
 @pytest.mark.parametrize("path", ["", "/", "/v1/metrics", "/of/mine"])
 def test_a_path_of_the_users_stays(path: str) -> None:
     with receiving() as receiver:
-        OtlpPusher(receiver.url + path, told).close()
+        OtlpPusher(receiver.url + path, exposed).close()
     assert receiver.paths == {path if path.strip("/") else "/v1/metrics"}
 
 
 def test_a_receiver_that_refuses_has_failed() -> None:
     with receiving(404) as receiver:
-        pusher = OtlpPusher(receiver.url, told)
+        pusher = OtlpPusher(receiver.url, exposed)
         pusher.close()
     assert pusher.failed

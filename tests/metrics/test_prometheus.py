@@ -1,4 +1,4 @@
-"""The address that Prometheus reads: what it says, and whom it waits for."""
+"""The address that Prometheus reads: its metrics, and the last read that it waits for."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from hydra.errors import UsageError
 from hydra.monitor import prometheus
 from hydra.monitor.prometheus import PrometheusEndpoint
-from tests.metrics.samples import told
+from tests.metrics.samples import exposed
 from tests.suite.waiting import SOON_S, wait_until
 
 pytestmark = pytest.mark.tier("test")
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.tier("test")
 
 @pytest.fixture
 def endpoint() -> Iterator[PrometheusEndpoint]:
-    with closing(PrometheusEndpoint("127.0.0.1", 0, told)) as it:
+    with closing(PrometheusEndpoint("127.0.0.1", 0, exposed)) as it:
         yield it
 
 
@@ -43,7 +43,7 @@ def test_what_is_read_is_what_is_told(endpoint: PrometheusEndpoint) -> None:
         for metric in text_string_to_metric_families(read(endpoint))
         for sample in metric.samples
     }
-    for family in told():
+    for family in exposed():
         name = f"{family.name}_total" if family.kind == "counter" else family.name
         for labels, value in family.samples:
             assert found.pop((name, frozenset(labels.items()))) == value
@@ -64,9 +64,9 @@ def test_buckets_count_all_that_is_below_their_bound(endpoint: PrometheusEndpoin
 
 
 def test_nobody_is_waited_for_who_has_not_read_twice(endpoint: PrometheusEndpoint) -> None:
-    assert endpoint.patience_s() == 0
+    assert endpoint.wait_s() == 0
     read(endpoint)
-    assert endpoint.patience_s() == 0
+    assert endpoint.wait_s() == 0
 
 
 def test_whoever_reads_regularly_reads_once_more(endpoint: PrometheusEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +74,7 @@ def test_whoever_reads_regularly_reads_once_more(endpoint: PrometheusEndpoint, m
     monkeypatch.setattr(prometheus, "time", SimpleNamespace(monotonic=lambda: next(clock_s)))
     read(endpoint)
     read(endpoint)
-    wait_until(lambda: endpoint.patience_s() == 1.5 * 2 + 1, "patience for one more", saw=endpoint.patience_s)
+    wait_until(lambda: endpoint.wait_s() == 1.5 * 2 + 1, "patience for one more", saw=endpoint.wait_s)
     assert not endpoint.await_read(0)
     with ThreadPoolExecutor() as others:
         came = others.submit(endpoint.await_read, SOON_S)
@@ -85,9 +85,9 @@ def test_whoever_reads_regularly_reads_once_more(endpoint: PrometheusEndpoint, m
 def test_a_port_is_free_when_it_is_closed(endpoint: PrometheusEndpoint) -> None:
     port = int(endpoint.url.split(":")[2].partition("/")[0])
     with pytest.raises(UsageError, match="Address already in use"):
-        PrometheusEndpoint("127.0.0.1", port, told)
+        PrometheusEndpoint("127.0.0.1", port, exposed)
     endpoint.close()
-    PrometheusEndpoint("127.0.0.1", port, told).close()
+    PrometheusEndpoint("127.0.0.1", port, exposed).close()
 
 
 def test_it_listens_at_the_longer_addresses_too() -> None:
@@ -96,5 +96,5 @@ def test_it_listens_at_the_longer_addresses_too() -> None:
             it.bind(("::1", 0))
         except OSError as e:
             pytest.skip(f"there is no ::1 here: {e}")
-    with closing(PrometheusEndpoint("::1", 0, told)) as six:
+    with closing(PrometheusEndpoint("::1", 0, exposed)) as six:
         assert "hydra_steps_total" in read(six)

@@ -11,7 +11,7 @@ import pytest
 
 from hydra.mqtttest.program import MosquittoJoin, MosquittoProgram, find
 from hydra.mqtttest.system import SingleServer
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from tests.suite.fixtures import starts
 from tests.suite.native_client import native_client
 
@@ -20,21 +20,21 @@ LIMITS = MosquittoJoin(max_queued_messages=1000, max_inflight_messages=100)
 PAHO = f"env OPENBLAS_NUM_THREADS=1 {shlex.quote(sys.executable)} -m hydra.mqtttest.paho_mqtt"
 
 
-def embedded(folder: Path, limits: MosquittoJoin = LIMITS) -> EmbeddedServer:
+def embedded(folder: Path, limits: MosquittoJoin = LIMITS) -> LocalServer:
     """A server that is not started yet."""
-    return EmbeddedServer(MosquittoProgram(), SingleServer(limits), folder)
+    return LocalServer(MosquittoProgram(), SingleServer(limits), folder)
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a mosquitto for all tests of this process; whoever uses it takes topics of its own."""
+    """The address of a mosquitto for all tests of this process; each test takes its own topics."""
     find()
     with embedded(tmp_path_factory.mktemp("mqtt") / "server") as running:
         yield running.address
 
 
 @pytest.fixture
-def own_server(tmp_path: Path) -> Iterator[EmbeddedServer]:
+def own_server(tmp_path: Path) -> Iterator[LocalServer]:
     """One to be killed."""
     with embedded(tmp_path / "own") as running:
         yield running

@@ -21,7 +21,7 @@ from hydra.wire.messages import PROBE_EPOCH
 from tests.suite.waiting import SOON_S
 
 BAD: dict[str, dict[str, Any]] = {"MQTT server": {"port": 1}, "colour": {"colour": "red"}}
-"""What an error names, and what cannot be told of a server."""
+"""The contents of an error, and what cannot be read of a server."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ class Arrival:
     size: int
 
 
-def told_of(address: str, topic: str, **changes: Any) -> dict[str, Any]:
+def system_of(address: str, topic: str, **changes: Any) -> dict[str, Any]:
     """The ``system`` object of a ``configure``."""
     where = FORM.read(address)
-    there = {"host": where.host, "port": where.port, "topic": topic}
+    present = {"host": where.host, "port": where.port, "topic": topic}
     how = {"qos": 0, "retain": False, "shared": False, "max_inflight": 20, "keepalive": 60}
-    return {**there, **how, "clean_session": True, "protocol": "3.1.1", **changes}
+    return {**present, **how, "clean_session": True, "protocol": "3.1.1", **changes}
 
 
 class Place:
@@ -51,7 +51,7 @@ class Place:
     def __init__(self, address: str, **changes: Any) -> None:
         self.address = address
         self.topic = f"conformance/{secrets.token_hex(4)}"
-        self.system = told_of(address, self.topic, **changes)
+        self.system = system_of(address, self.topic, **changes)
 
     def step_system(self, **changes: Any) -> dict[str, Any]:
         """The ``system`` object of a ``configure``, with some of it changed."""
@@ -97,7 +97,7 @@ class Listener:
 
 
 class Speaker:
-    """A publisher that sends exactly what a test tells it to, and returns when the server has it."""
+    """A publisher that sends exactly what a test gives it, and returns when the server has it."""
 
     def __init__(self, place: Place, publisher: int) -> None:
         self.publisher = publisher
@@ -109,10 +109,10 @@ class Speaker:
         assert refusal is None
         self._answered += 1
 
-    def _publish(self, messages: Iterable[bytes], qos: int, *, retain: bool = False, beside: str = "") -> None:
+    def _publish(self, messages: Iterable[bytes], qos: int, *, retain: bool = False, others: str = "") -> None:
         self._answered, required = 0, 0
         for message in messages:
-            self._connection.publish(topic_of(self._step, self.publisher) + beside, message, qos, retain=retain)
+            self._connection.publish(topic_of(self._step, self.publisher) + others, message, qos, retain=retain)
             required += qos > 0
         # One of QoS 1 follows, so that those of QoS 0 are there as well: the server obeys in order.
         self._connection.publish(f"{self._step.topic}-followed", b"", 1)
@@ -123,18 +123,18 @@ class Speaker:
         messages = (pack(epoch, self.publisher, n, time.time_ns(), size) for n in sequences)
         self._publish(messages, qos, retain=retain)
 
-    def probe(self, epoch: int, publisher: int | None = None, *, beside: str = "") -> None:
+    def probe(self, epoch: int, publisher: int | None = None, *, others: str = "") -> None:
         """Sends one probe of a publisher that was configured for this epoch."""
         who = self.publisher if publisher is None else publisher
-        self._publish([pack(PROBE_EPOCH, who, epoch, time.time_ns())], 0, beside=beside)
+        self._publish([pack(PROBE_EPOCH, who, epoch, time.time_ns())], 0, others=others)
 
-    def mark_end(self, epoch: int, *, beside: str = "") -> None:
+    def mark_end(self, epoch: int, *, others: str = "") -> None:
         """Sends one end marker."""
         message = pack(PROBE_EPOCH, self.publisher, SEQUENCE_LIMIT | epoch, time.time_ns())
-        self._publish([message], 0, beside=beside)
+        self._publish([message], 0, others=others)
 
     def send_raw(self, message: bytes) -> None:
-        """Sends something that may be no message of ours."""
+        """Sends bytes that need not be a message."""
         self._publish([message], 0)
 
     def close(self) -> None:

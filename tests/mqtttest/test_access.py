@@ -28,7 +28,7 @@ from tests.suite.fixtures import starts
 from tests.suite.waiting import SOON_S
 
 from .conftest import PAHO
-from .ends import told_of
+from .ends import system_of
 from .secure import secure_servers, websocket_server
 
 starts("secure", "tried_client")
@@ -76,13 +76,13 @@ EPOCHS: Final = count(1)
 @EACH
 def test_a_client_is_let_in_or_names_the_layer(tried_client: Bench, spec: MqttSpec, case: Case) -> None:
     epoch, access = next(EPOCHS), access_of(spec)
-    told = {name: value for name, value in msgspec.to_builtins(access).items() if value}
-    system = told_of(f"{access.host}:{access.port}", "test", **told)
+    reported = {name: value for name, value in msgspec.to_builtins(access).items() if value}
+    system = system_of(f"{access.host}:{access.port}", "test", **reported)
     if not case.reason:
         tried_client.configure_publisher(1, epoch, system=system, probe=False)
         tried_client.peer.heard(Ready, [1], epoch=epoch)
         return
-    tried_client.tell_configure([1], epoch, system=system, probe=False)
+    tried_client.send_configure([1], epoch, system=system, probe=False)
     error = tried_client.peer.heard(Error, [1], epoch=epoch, timeout_s=SOON_S).message
     native = tried_client.peer.relay().implementation == "native"
     one_clear_line(error, f"{case.layer}: " if native else case.reason)

@@ -21,7 +21,7 @@ from hydra.mqtttest import connection
 from hydra.mqtttest.connection import MqttConnection
 from hydra.mqtttest.paho_mqtt import PahoSubscriber
 from hydra.mqtttest.settings import MqttStep, client_id, topic_of
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from hydra.wire.messages import Ready
 from tests.conformance.bench import Bench, step_settings
 from tests.mqtttest.ends import Place, Speaker
@@ -111,9 +111,7 @@ def test_a_server_that_does_not_answer_is_still_noticed(passed: list[float], sub
 
 
 @pytest.mark.parametrize("silent_s", [0, 2 * KEEPALIVE_S])
-def test_a_loss_after_a_silence_is_named_as_that(
-    passed: list[float], own_server: EmbeddedServer, silent_s: int
-) -> None:
+def test_a_loss_after_a_silence_is_named_as_that(passed: list[float], own_server: LocalServer, silent_s: int) -> None:
     place = Place(own_server.address, keepalive=KEEPALIVE_S)
     step = read_system(place.step_system(), MqttStep)
     with closing(MqttConnection(client_id(step, CLIENT), step)) as one:
@@ -167,6 +165,6 @@ def test_a_client_that_did_not_run_is_named(bench: Bench, mqtt_client: str, serv
     bench.await_end(window)
     os.kill(pid, signal.SIGCONT)
     report = bench.subscriber_report(CLIENT, 1, {ONE: 1}, quiet_s=1.0)
-    told = report.system or {}
-    assert (told["lost_connections"], told["lost_by_silence"]) == (1, 1)
-    assert told["lost_why"].startswith("this client was silent for longer than its keepalive: ")
+    reported = report.system or {}
+    assert (reported["lost_connections"], reported["lost_by_silence"]) == (1, 1)
+    assert reported["lost_why"].startswith("this client was silent for longer than its keepalive: ")

@@ -10,11 +10,11 @@ import pytest
 from hydra.model import Settings, shared_of
 from hydra.mqtttest import paho_mqtt
 from hydra.wire.messages import Configure
-from tests.mqtttest.ends import told_of
+from tests.mqtttest.ends import system_of
 
 
 def command(epoch: int) -> Configure:
-    system = told_of("127.0.0.1:1883", "hydra/run")
+    system = system_of("127.0.0.1:1883", "hydra/run")
     return Configure(
         epoch=epoch, number=1, settings=shared_of(Settings(burst=1)), publishers=[], probe=False, system=system
     )
@@ -38,8 +38,8 @@ def test_a_client_that_was_silent_names_its_silence_in_its_step_only(connections
     subscriber.configure(command(1))
     connections[-1].lost, connections[-1].was_silent = "the server closed it", True
     subscriber.reconnect()
-    told = {"lost_connections": 1, "lost_by_silence": 1, "lost_why": "the server closed it"}
-    assert subscriber.report_system() == told
+    reported = {"lost_connections": 1, "lost_by_silence": 1, "lost_why": "the server closed it"}
+    assert subscriber.report_system() == reported
     subscriber.configure(command(2))
     assert subscriber.report_system() == {"lost_connections": 0}
 

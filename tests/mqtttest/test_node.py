@@ -8,7 +8,7 @@ import pytest
 
 from hydra.mqtttest.system import SingleServer
 from hydra.system.run_certificates import RunAuthority
-from tests.integration.command import gone
+from tests.integration.command import all_ended
 from tests.mqtttest.conftest import LIMITS
 from tests.servers.running import SERVER, expecting_one, join, node, started
 from tests.suite.waiting import SOON_S, wait_until
@@ -24,5 +24,5 @@ def test_a_remote_server_with_tls_is_up_once_it_has_joined_and_leaves_nothing(tm
         assert any(p.name() == "mosquitto" for p in family)
         controller.quit([SERVER])
         assert process.wait(SOON_S) == 0
-        wait_until(lambda: gone(family), "the end of supervisor and mosquitto")
+        wait_until(lambda: all_ended(family), "the end of supervisor and mosquitto")
         assert not (tmp_path / "server").exists()

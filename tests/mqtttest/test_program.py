@@ -15,7 +15,7 @@ from hydra.mqtttest.connection import MqttConnection
 from hydra.mqtttest.program import MosquittoJoin, configuration, version_of
 from hydra.mqtttest.settings import MqttStep
 from hydra.mqtttest.system import access_to, forget, reach
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from tests.mqtttest.ends import Place
 from tests.servers.running import kill
 from tests.suite.waiting import SOON_S, wait_until
@@ -41,25 +41,26 @@ def test_one_that_is_missing_is_named_with_its_package(monkeypatch: pytest.Monke
 
 @pytest.mark.tier("test")
 @pytest.mark.parametrize(
-    ("says", "named"), [("mosquitto version 1.6.12", "too old"), ("nothing of the kind", "does not report its version")]
+    ("expected", "named"),
+    [("mosquitto version 1.6.12", "too old"), ("nothing of the kind", "does not report its version")],
 )
-def test_one_that_is_too_old_is_refused(tmp_path: Path, says: str, named: str) -> None:
+def test_one_that_is_too_old_is_refused(tmp_path: Path, expected: str, named: str) -> None:
     script = tmp_path / "mosquitto"
-    script.write_text(f"#!/bin/sh\necho '{says}'\n")
+    script.write_text(f"#!/bin/sh\necho '{expected}'\n")
     script.chmod(0o755)
     with pytest.raises(MissingDependencyError, match=named):
         version_of(str(script))
 
 
-def test_it_tells_its_version_and_its_end(own_server: EmbeddedServer) -> None:
+def test_it_tells_its_version_and_its_end(own_server: LocalServer) -> None:
     reach(access_to(own_server.address))
     assert own_server.versions["mosquitto"].startswith("2.")
     assert own_server.failure() == ""
-    there = access_to(own_server.address)
+    present = access_to(own_server.address)
     kill(own_server)
     wait_until(own_server.failure, "the end of the server")
     with pytest.raises(AccessError, match="does not answer: network: Connection refused"):
-        reach(there)
+        reach(present)
 
 
 def test_what_it_retains_is_forgotten_under_one_topic_only(server: str) -> None:

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from hydra.wire.messages import Ack, Error, Ready
 from tests.conformance.bench import Bench, StepSettings, step_settings
 from tests.mqtttest.ends import BAD, Listener, Place, rarely
@@ -44,7 +44,7 @@ def test_probes_name_the_epoch_until_the_start_and_are_not_retained(publisher: B
     listener = Listener(place)
     publisher.configure_publisher(CLIENT, 3, STEADY, system=place.step_system(retain=True))
     publisher.peer.wait(lambda: len(listener.probes(3)) >= 2, "probes repeat")
-    publisher.tell_configure([CLIENT], 3, STEADY, system=place.step_system(retain=True))
+    publisher.send_configure([CLIENT], 3, STEADY, system=place.step_system(retain=True))
     publisher.peer.heard(Ready, [CLIENT], epoch=3, times=2)
     publisher.peer.heard(Ack, [CLIENT], epoch=3, command="configure", times=2)
     publisher.start([CLIENT], 3, 30)
@@ -138,7 +138,7 @@ def test_signals_have_a_topic_of_their_own_where_data_is_shared(publisher: Bench
 def test_what_cannot_be_is_an_error_and_not_the_end(publisher: Bench, place: Place) -> None:
     configured(publisher, 1, place)
     for epoch, (named, changes) in enumerate({**BAD, "qos": {"qos": 3}}.items(), 2):
-        publisher.tell_configure([CLIENT], epoch, STEADY, system=place.step_system(**changes))
+        publisher.send_configure([CLIENT], epoch, STEADY, system=place.step_system(**changes))
         error = publisher.peer.heard(Error, [CLIENT], epoch=epoch)
         assert named in error.message
         assert not error.fatal
@@ -146,7 +146,7 @@ def test_what_cannot_be_is_an_error_and_not_the_end(publisher: Bench, place: Pla
 
 
 @pytest.mark.tier("all")
-def test_a_server_that_dies_leaves_an_honest_report(publisher: Bench, own_server: EmbeddedServer, server: str) -> None:
+def test_a_server_that_dies_leaves_an_honest_report(publisher: Bench, own_server: LocalServer, server: str) -> None:
     configured(publisher, 1, Place(own_server.address), qos=1)
     window = publisher.start([CLIENT], 1, 1.0)
     publisher.await_end(window, -0.5)

@@ -20,7 +20,7 @@ LARGE = step_settings(rate=100.0, message_size=300, burst=1)
 
 @pytest.fixture
 def limited(tmp_path: Path) -> Iterator[str]:
-    """A mosquitto that tells its clients that it accepts packets of at most 200 bytes."""
+    """A mosquitto that announces to its clients that it accepts packets of at most 200 bytes."""
     with mosquitto(tmp_path, "max_packet_size 200") as address:
         yield address
 
@@ -33,15 +33,15 @@ def test_a_message_above_the_servers_limit_is_rejected_or_costs_the_connection(
     assert bench.configure_publisher(CLIENT, 1, LARGE, probe=False, system=place.step_system()) == ""
     _, report = bench.publish(CLIENT, 1, 0.2)
     assert report.system is not None
-    told = report.system["acceptance"]
-    assert told["reason"] == "message_too_large"
+    reported = report.system["acceptance"]
+    assert reported["reason"] == "message_too_large"
     assert report.acknowledged == 0
     if bench.peer.relay().implementation == "native":
         # The library knows the limit, and the connection stays.
-        assert report.sent == report.failed == told["messages"] > 0
-        assert "lost_connections" not in told
+        assert report.sent == report.failed == reported["messages"] > 0
+        assert "lost_connections" not in reported
     else:
-        assert (told["lost_connections"], told["lost_why"]) == (1, "Packet too large")
+        assert (reported["lost_connections"], reported["lost_why"]) == (1, "Packet too large")
 
 
 def test_a_publisher_whose_connection_is_cut_at_max_reports_the_loss_and_the_stop(
@@ -56,9 +56,9 @@ def test_a_publisher_whose_connection_is_cut_at_max_reports_the_loss_and_the_sto
     finally:
         forwarder.close()
     assert report.system is not None
-    told = report.system["acceptance"]
-    assert (told["lost_connections"], told["reason"]) == (1, "connection_lost")
-    assert told["lost_why"]
+    reported = report.system["acceptance"]
+    assert (reported["lost_connections"], reported["reason"]) == (1, "connection_lost")
+    assert reported["lost_why"]
     # What was acknowledged went through before the cut; nothing is accepted from the last acknowledgement on.
     assert 0 < report.acknowledged <= CUT_AT / 100 + 50
-    assert 0 < told["stalled_us"] <= (window.stop_ns - window.start_ns) / 1000
+    assert 0 < reported["stalled_us"] <= (window.stop_ns - window.start_ns) / 1000

@@ -1,4 +1,4 @@
-"""A client that has nothing to say pings, or the server would end its connection."""
+"""A client that has nothing to send pings, or the server would end its connection."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LARGEST = 1 << 16
 
 
 class Relay:
-    """Carries bytes both ways between whoever connects and the server at ``address``, until it is closed."""
+    """Carries bytes both ways between a client that connects and the server at ``address``, until it is closed."""
 
     def __init__(self, address: str) -> None:
         where = FORM.read(address)
@@ -57,7 +57,7 @@ class Relay:
                     source, target, number = key.data
                     data = source.recv(_LARGEST)
                     if number is not None:
-                        self.pings[number] += data == PING  # a ping comes alone, as nothing else is said
+                        self.pings[number] += data == PING  # a ping comes alone, as nothing else is sent
                     if data:
                         target.sendall(data)
                     else:
@@ -76,13 +76,13 @@ class Relay:
 def test_clients_ping_in_a_step_and_between_steps(bench: Bench, mqtt_client: str, server: str) -> None:
     with contextlib.closing(Relay(server)) as relay:
         direct = Place(server, keepalive=KEEPALIVE_S)
-        told = direct.step_system(port=FORM.read(relay.address).port)
+        reported = direct.step_system(port=FORM.read(relay.address).port)
         packed = [] if "paho" in mqtt_client else ["--clients-per-process", "2"]
         bench.launch(mqtt_client, "mqtt-sub", first_id=SILENT, count=2, arguments=packed)
         bench.launch(mqtt_client, "mqtt-pub", first_id=PUBLISHER, group="publishers")
         one = Speaker(direct, ONE)
-        bench.configure_publisher(PUBLISHER, 1, step_settings(rate=100.0), probe=False, system=told)
-        bench.configure_subscribers([SILENT, IDLE], 1, publishers={ONE: ""}, system=told)
+        bench.configure_publisher(PUBLISHER, 1, step_settings(rate=100.0), probe=False, system=reported)
+        bench.configure_subscribers([SILENT, IDLE], 1, publishers={ONE: ""}, system=reported)
         one.probe(1)
         bench.peer.heard(Ready, [SILENT, IDLE], epoch=1)
         bench.start([SILENT, IDLE], 1, 30)
@@ -92,7 +92,7 @@ def test_clients_ping_in_a_step_and_between_steps(bench: Bench, mqtt_client: str
         one.send(1, range(3))
         report = bench.subscriber_report(SILENT, 1, {ONE: 3})
         assert (report.ledgers[0].received, report.system) == (3, {"lost_connections": 0})
-        bench.configure_subscribers([IDLE], 2, publishers={ONE: ""}, system=told)
+        bench.configure_subscribers([IDLE], 2, publishers={ONE: ""}, system=reported)
         bench.start([IDLE], 2, 30)
         one.send(2, range(4))
         report = bench.subscriber_report(IDLE, 2, {ONE: 4})

@@ -1,4 +1,4 @@
-"""What a client is told of MQTT, the settings that it comes from, and where the password stands."""
+"""The MQTT settings of a client, their scenario, and where the password stands."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from hydra.mqtttest.settings import (
     signals_of,
     topic_of,
 )
-from tests.mqtttest.ends import told_of
+from tests.mqtttest.ends import system_of
 
-GOOD = told_of("127.0.0.1:1883", "hydra/run-1", qos=1, protocol="5")
+GOOD = system_of("127.0.0.1:1883", "hydra/run-1", qos=1, protocol="5")
 
 
-def told(system: dict[str, Any]) -> MqttStep:
+def step_of(system: dict[str, Any]) -> MqttStep:
     return read_system(system, MqttStep)
 
 
 def test_what_it_is_told_comes_back() -> None:
-    assert msgspec.to_builtins(told(GOOD)) == {**GOOD, "username": "", "password": "", "tls": None, "websocket": ""}
+    assert msgspec.to_builtins(step_of(GOOD)) == {**GOOD, "username": "", "password": "", "tls": None, "websocket": ""}
 
 
 @pytest.mark.parametrize(
@@ -42,13 +42,13 @@ def test_what_it_is_told_comes_back() -> None:
 )
 def test_what_cannot_be_is_refused_by_name(name: str, value: object) -> None:
     with pytest.raises(ValueError, match=name):
-        told({**GOOD, name: value})
+        step_of({**GOOD, name: value})
 
 
 @pytest.mark.parametrize("missing", ["host", "topic"])
 def test_what_is_missing_is_named(missing: str) -> None:
     with pytest.raises(ValueError, match=missing):
-        told({name: value for name, value in GOOD.items() if name != missing})
+        step_of({name: value for name, value in GOOD.items() if name != missing})
     with pytest.raises(ValueError, match="host"):
         read_system(None, MqttStep)
 
@@ -61,16 +61,16 @@ def test_what_is_missing_is_named(missing: str) -> None:
     ],
 )
 def test_a_subscriber_subscribes_to_every_publisher(shared: bool, group: str, required: tuple[str, ...]) -> None:
-    assert filters(told({**GOOD, "shared": shared}), group, [7, 8]) == required
+    assert filters(step_of({**GOOD, "shared": shared}), group, [7, 8]) == required
 
 
 def test_sharing_needs_a_group() -> None:
     with pytest.raises(ValueError, match="group"):
-        filters(told({**GOOD, "shared": True}), "", [7])
+        filters(step_of({**GOOD, "shared": True}), "", [7])
 
 
 def test_names() -> None:
-    step = told(GOOD)
+    step = step_of(GOOD)
     assert topic_of(step, 7) == signals_of(step, 7) == "hydra/run-1/7"
     assert client_id(step, 7) == "hydra-run-1-7"
     assert client_id(step, 7) != client_id(step, 8)

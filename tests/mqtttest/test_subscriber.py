@@ -1,4 +1,4 @@
-"""What an MQTT subscriber must do: prove that it hears everyone, keep an exact ledger, drain, and report."""
+"""What an MQTT subscriber must do: prove that it receives from all publishers, keep an exact ledger, drain, report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hydra.model import LedgerCounts
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from hydra.wire.compact_encoding import decode_bitmap
 from hydra.wire.messages import Error, Ready
 from tests.conformance.bench import Bench, Window, step_settings
@@ -62,7 +62,9 @@ def test_it_is_ready_when_every_publisher_was_heard_in_this_epoch(subscriber: Be
     other.probe(4, publisher=STRANGER)
     other.send(4, range(5))
     other.send_raw(b"short")
-    subscriber.peer.stays(lambda: not subscriber.peer.said(Ready), "ready without a probe of the other publisher")
+    subscriber.peer.stays(
+        lambda: not subscriber.peer.messages_of(Ready), "ready without a probe of the other publisher"
+    )
     other.probe(4)
     subscriber.peer.heard(Ready, [CLIENT], epoch=4)
 
@@ -142,11 +144,11 @@ def test_each_message_goes_to_one_member_of_a_group(bench: Bench, mqtt_client: s
     place = Place(server, shared=True, qos=1)
     one = Speaker(place, ONE)
     bench.configure_subscribers(members, 1, publishers={ONE: ""}, group="together", system=place.step_system())
-    one.probe(1, beside="/signals")
+    one.probe(1, others="/signals")
     bench.peer.heard(Ready, members, epoch=1)
     bench.start(members, 1, 30)
     one.send(1, range(300), qos=1)
-    one.mark_end(1, beside="/signals")
+    one.mark_end(1, others="/signals")
     taken: list[int] = []
     for member in members:
         (ledger,) = bench.subscriber_report(member, 1, {ONE: 300}).ledgers
@@ -171,7 +173,7 @@ def test_what_cannot_be_is_an_error_and_not_the_end(subscriber: Bench, place: Pl
     one = Speaker(place, ONE)
     window = began(subscriber, 1, place, one)
     for epoch, (named, changes) in enumerate({**BAD, "group": {"shared": True}}.items(), 2):
-        subscriber.tell_configure([CLIENT], epoch, publishers={ONE: ""}, system=place.step_system(**changes))
+        subscriber.send_configure([CLIENT], epoch, publishers={ONE: ""}, system=place.step_system(**changes))
         error = subscriber.peer.heard(Error, [CLIENT], epoch=epoch)
         assert named in error.message
         assert not error.fatal
@@ -180,7 +182,7 @@ def test_what_cannot_be_is_an_error_and_not_the_end(subscriber: Bench, place: Pl
 
 
 @pytest.mark.tier("all")
-def test_a_server_that_dies_does_not_hang_the_drain(subscriber: Bench, own_server: EmbeddedServer, server: str) -> None:
+def test_a_server_that_dies_does_not_hang_the_drain(subscriber: Bench, own_server: LocalServer, server: str) -> None:
     place = Place(own_server.address)
     one = Speaker(place, ONE)
     began(subscriber, 1, place, one)

@@ -80,7 +80,7 @@ class SourceTree:
         wait_until((self.lock.parent / "waits").is_file, "the compiler")
 
     def let_go(self) -> None:
-        """Lets the compiler of WAITS go on."""
+        """Lets the compiler of WAITS continue."""
         (self._folder / "go").write_text("on\n")
 
     def builds(self) -> int:
@@ -106,10 +106,10 @@ def output(process: subprocess.Popen[str]) -> str:
 
 def test_a_failed_build_is_said_without_a_traceback_and_leaves_no_program(tree: SourceTree) -> None:
     failed = tree.compile(f"{HALF}echo 'client.cpp:7: error'; exit 2")
-    _, said = failed.communicate(timeout=SOON_S)
+    _, text = failed.communicate(timeout=SOON_S)
     assert failed.returncode == 1
-    assert said.startswith("the native client cannot be compiled: cmake --build")
-    assert said.endswith("client.cpp:7: error\n\n")
+    assert text.startswith("the native client cannot be compiled: cmake --build")
+    assert text.endswith("client.cpp:7: error\n\n")
     assert not tree.program.exists()
 
 

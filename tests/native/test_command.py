@@ -80,8 +80,8 @@ chmod +x "$2/hydra-client"
         monkeypatch.setattr(client_command, name, lambda value=value: value)
     for _ in range(2):
         assert client_command.command("zmq", "publisher", NativeSpec())[0] == str(program)
-    said = [line.split(": ")[1] for line in capsys.readouterr().err.splitlines()]
-    assert said == ["3 %", "12 %", "55 %"]
+    output = [line.split(": ")[1] for line in capsys.readouterr().err.splitlines()]
+    assert output == ["3 %", "12 %", "55 %"]
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -95,14 +95,14 @@ def test_a_folder_that_cannot_be_written_is_one_line(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.tier("test")
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "text"),
     [
         ("echo 'kind:{zmq-pub,zmq-sub}'", "the native client was built without toy; apt-get install libtoy-dev, then"),
         ("echo 'no libtoy.so' >&2; exit 127", "does not run: no libtoy.so"),
     ],
 )
 def test_a_program_without_the_system_is_one_line_that_names_the_packages(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, said: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, text: str
 ) -> None:
     program = tmp_path / "hydra-client"
     program.write_text(f"#!/bin/sh\n{script}\n")
@@ -111,7 +111,7 @@ def test_a_program_without_the_system_is_one_line_that_names_the_packages(
     monkeypatch.setattr(client_command, "missing", lambda: ["libtoy-dev"])
     with pytest.raises(MissingDependencyError) as refused:
         client_command.command("toy", "subscriber", NativeSpec())
-    assert said in str(refused.value)
+    assert text in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
@@ -150,10 +150,10 @@ def test_only_publishers_have_the_secret_key_for_data(client: str) -> None:
 
 
 @pytest.mark.usefixtures("built")
-@pytest.mark.parametrize(("client", "told"), [("pyzmq", True), ("native", True), ("zmtp", False)])
-def test_only_subscribers_with_a_queue_are_told_of_its_mark(client: str, told: bool) -> None:
+@pytest.mark.parametrize(("client", "reported"), [("pyzmq", True), ("native", True), ("zmtp", False)])
+def test_only_subscribers_with_a_queue_are_told_of_its_mark(client: str, reported: bool) -> None:
     scenario = load_scenario("zmqfixed", {"client": client})
     configured = ZmqSystem(scenario).configure(scenario.settings)
-    assert ("rcvhwm" in configured) == told
+    assert ("rcvhwm" in configured) == reported
     assert "subscriptions" not in configured
     assert {"sndhwm", "nodrop"} <= configured.keys()

@@ -51,7 +51,7 @@ def test_each_packed_subscriber_has_an_account_of_its_own(bench: Bench, program:
     speaker.send(1, range(500))
     for report in bench.subscriber_reports(ids, 1, {100: 500}).values():
         assert (report.ledgers[0].received, report.drain) == (500, "complete")
-    assert [len(report.ids) for report in bench.peer.said(Report)] == [1] * 7
+    assert [len(report.ids) for report in bench.peer.messages_of(Report)] == [1] * 7
 
 
 def test_packed_subscribers_that_end_together_are_one_batch(bench: Bench, program: str) -> None:
@@ -82,7 +82,7 @@ def test_a_command_for_some_of_a_packed_process_is_obeyed_by_these(bench: Bench,
     bench.configure_subscribers([2, 4], 1, with_values(DEEP, receive_rate=50.0), publishers={101: other.endpoint})
     other.await_subscriptions(2)
     connected(bench, 1, one, ids=[1, 3])
-    assert not bench.peer.said(Ready, 2)
+    assert not bench.peer.messages_of(Ready, 2)
     other.probe(1)
     bench.peer.heard(Ready, [2, 4], epoch=1)
     window = bench.start([1, 2, 3, 4], 1, 0.5)
@@ -93,7 +93,7 @@ def test_a_command_for_some_of_a_packed_process_is_obeyed_by_these(bench: Bench,
     (slow,) = bench.subscriber_report(4, 1, {101: 300}).ledgers
     assert 10 <= slow.in_window <= 26
     assert slow.received == 300
-    assert not bench.peer.said(Report, 1)
+    assert not bench.peer.messages_of(Report, 1)
 
 
 def test_a_packed_process_that_dies_is_replaced_as_a_whole(bench: Bench, program: str) -> None:
@@ -206,10 +206,10 @@ def test_what_is_repeated_while_it_is_obeyed_is_obeyed_once(bench: Bench, progra
             epoch=1, number=1, settings=DEEP.shared, publishers=[], probe=True, system=dict(DEEP.system)
         )
         for _ in range(3):
-            bench.peer.tell([1], command)
+            bench.peer.send_to([1], command)
         bench.peer.heard(Error, [1], epoch=1)
-    bench.peer.stays(lambda: len(bench.peer.said(Error, 1)) == 1, "another try", 2.5)
-    # Told something else after the answer, it tries again.
+    bench.peer.stays(lambda: len(bench.peer.messages_of(Error, 1)) == 1, "another try", 2.5)
+    # If the next answer differs, it tries again.
     bench.configure_publisher(1, 1, DEEP)
 
 
@@ -225,8 +225,8 @@ def test_a_storm_of_reconnections_runs_out_of_nothing(bench: Bench, program: str
     window = bench.start(ids, 1, 0.5)
     bench.await_end(window)
     assert min(report.reconnects for report in bench.subscriber_reports(ids, 1, {100: 0}).values()) > 1
-    assert not bench.peer.said(Error)
-    assert not bench.peer.said(ChildExit)
+    assert not bench.peer.messages_of(Error)
+    assert not bench.peer.messages_of(ChildExit)
     assert group.exit_code() is None
 
 
@@ -240,18 +240,18 @@ def test_a_packed_client_that_fails_leaves_the_others_alone(bench: Bench, progra
     speaker.send(1, range(10))
     with no_more_files(bench.peer.process(2).pid):
         bench.hears_why_not(2, 1, "open files")
-    assert {client for error in bench.peer.said(Error) for client in error.ids} == {2}
+    assert {client for error in bench.peer.messages_of(Error) for client in error.ids} == {2}
     speaker.send(1, range(10, 500))
-    told = bench.subscriber_reports([1, 2, 3], 1, {100: 500})
-    assert [(told[c].drain, told[c].ledgers[0].received) for c in (1, 3)] == [("complete", 500)] * 2
-    assert told[2].drain == "deadline"
-    assert told[2].ledgers[0].received + told[2].ledgers[0].missing == 500
+    reported = bench.subscriber_reports([1, 2, 3], 1, {100: 500})
+    assert [(reported[c].drain, reported[c].ledgers[0].received) for c in (1, 3)] == [("complete", 500)] * 2
+    assert reported[2].drain == "deadline"
+    assert reported[2].ledgers[0].received + reported[2].ledgers[0].missing == 500
     # It is there again for the next step, in the same process.
     bench.configure_subscribers([1, 2, 3], 2, DEEP, publishers={100: speaker.endpoint})
 
     def probing() -> bool:
         speaker.probe(2)
-        return bool(bench.peer.said(Ready, 2, epoch=2))
+        return bool(bench.peer.messages_of(Ready, 2, epoch=2))
 
     bench.peer.wait(probing, "ready")
-    assert not bench.peer.said(ChildExit)
+    assert not bench.peer.messages_of(ChildExit)

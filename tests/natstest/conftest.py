@@ -18,7 +18,7 @@ import pytest
 
 from hydra.natstest.program import NatsProgram
 from hydra.natstest.system import NatsCluster
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from tests.conformance.bench import Bench
 from tests.natstest.ends import Core, Ends, Stream
 from tests.suite.fixtures import starts
@@ -54,28 +54,28 @@ def epoch() -> int:
 
 
 @pytest.fixture(scope="session")
-def server(needs_nats: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
-    """A server for all tests of this process; whoever uses it takes subjects of its own."""
-    with EmbeddedServer(NatsProgram(), NatsCluster(), tmp_path_factory.mktemp("nats") / "server") as running:
+def server(needs_nats: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    """A server for all tests of this process; each test takes its own subjects."""
+    with LocalServer(NatsProgram(), NatsCluster(), tmp_path_factory.mktemp("nats") / "server") as running:
         yield running
 
 
 @pytest.fixture
-def own_server(needs_nats: None, tmp_path: Path) -> Iterator[EmbeddedServer]:
+def own_server(needs_nats: None, tmp_path: Path) -> Iterator[LocalServer]:
     """One to be killed."""
-    with EmbeddedServer(NatsProgram(), NatsCluster(), tmp_path / "own", warm=False) as running:
+    with LocalServer(NatsProgram(), NatsCluster(), tmp_path / "own", warm=False) as running:
         yield running
 
 
 @pytest.fixture
-def core(server: EmbeddedServer) -> Iterator[Core]:
+def core(server: LocalServer) -> Iterator[Core]:
     """A subject of this test's own."""
     with Core(server.address) as ends:
         yield ends
 
 
 @pytest.fixture
-def stream(server: EmbeddedServer) -> Iterator[Stream]:
+def stream(server: LocalServer) -> Iterator[Stream]:
     """A stream of this test's own."""
     with Stream(server.address) as ends:
         yield ends
@@ -90,7 +90,7 @@ WAYS: dict[str, Callable[[str], Ends]] = {
 
 
 @pytest.fixture(params=WAYS)
-def data(request: pytest.FixtureRequest, server: EmbeddedServer) -> Iterator[Ends]:
+def data(request: pytest.FixtureRequest, server: LocalServer) -> Iterator[Ends]:
     """Each way in which data goes from a publisher to a subscriber."""
     with WAYS[request.param](server.address) as ends:
         yield ends

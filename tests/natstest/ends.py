@@ -80,12 +80,12 @@ class Ends(ABC):
         """Publishes these sequences and waits until the server has them."""
         client = self.connection.client
 
-        async def all_of_them() -> None:
+        async def all_sequences() -> None:
             for sequence in sequences:
                 await client.publish(self.subject, pack(epoch, publisher, sequence, time.time_ns(), size))
             await client.flush()
 
-        self.connection.do(all_of_them(), SOON_S)
+        self.connection.do(all_sequences(), SOON_S)
 
     def probe(self, epoch: int, *, publisher: int) -> None:
         """Publishes one probe of a publisher that was configured for this epoch."""
@@ -93,7 +93,7 @@ class Ends(ABC):
 
 
 class Core(Ends):
-    """A subject that nobody keeps; the reader listens from the beginning."""
+    """A subject without a stream; the reader listens from the beginning."""
 
     acknowledged = False
 

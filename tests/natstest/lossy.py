@@ -1,7 +1,7 @@
 """A proxy in front of a NATS server, which carries so much to each subscriber and drops shares of it at random.
 
 It reads NATS' text protocol (https://docs.nats.io/reference/reference-protocols/nats-protocol): whatever else a server
-says, and all that clients say, passes.
+reports, and all messages of clients, passes.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ def frames(data: bytes) -> Iterator[tuple[bool, int]]:
 
 
 class LossyProxy(TcpForwarder):
-    """Stands between the server at ``address`` and whoever connects to :attr:`address`.
+    """Stands between the server at ``address`` and a client that connects to :attr:`address`.
 
     Args:
         address: ``host:port`` of the server.
         carries_pps: messages/s that each subscriber gets at most; what is above is dropped.
         drops: the share of its messages that each subscriber loses besides, in the order in which they subscribe; those
-            that come later begin anew.
+            that come later begin again.
     """
 
     def __init__(self, address: str, carries_pps: float, drops: Sequence[float]) -> None:
@@ -85,7 +85,7 @@ class _Way:
         self.subscribes, self._drop, self._chance = True, drop, random.Random(seed)
 
     def passed(self, data: bytes, now_s: float) -> tuple[bytes, bytes]:
-        """What passes of what the server said, and the frame that is not whole yet."""
+        """The part of the server's bytes that passes, and the frame that is not whole yet."""
         self._left = min(self._left + (now_s - self._at_s) * self._carries_pps, _BUCKET_S * self._carries_pps)
         self._at_s = now_s
         kept, begin = [], 0

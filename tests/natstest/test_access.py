@@ -117,15 +117,15 @@ EPOCHS: Final = count(1)
 @EACH
 def test_a_native_client_is_let_in_or_names_the_layer(native: Bench, spec: NatsSpec, case: Case) -> None:
     epoch, access = next(EPOCHS), access_of(spec)
-    told = {key: value for key, value in msgspec.to_builtins(access).items() if value}
-    system = {**told, "subject": "test"}
+    reported = {key: value for key, value in msgspec.to_builtins(access).items() if value}
+    system = {**reported, "subject": "test"}
     if not case.reason:
         native.configure_publisher(1, epoch, system=system)
         native.peer.heard(Ready, [1], epoch=epoch)
         return
-    native.tell_configure([1], epoch, system=system)
-    said = native.peer.heard(Error, [1], epoch=epoch, timeout_s=SOON_S).message
-    one_clear_line(said, f"{case.reason.partition(':')[0]}: ", TOKEN)
+    native.send_configure([1], epoch, system=system)
+    text = native.peer.heard(Error, [1], epoch=epoch, timeout_s=SOON_S).message
+    one_clear_line(text, f"{case.reason.partition(':')[0]}: ", TOKEN)
 
 
 @pytest.mark.parametrize("ca", ["ca", "stranger"])
@@ -142,7 +142,7 @@ def test_a_native_client_trusts_only_the_ca_that_is_named(secure: SecureServers,
     system = {**{key: value for key, value in msgspec.to_builtins(access).items() if value}, "subject": "test"}
     with closing(Bench()) as bench:
         bench.launch(native, "nats-pub", env={"SSL_CERT_FILE": secure.file("ca.pem"), **environment})
-        bench.tell_configure([1], 1, system=system)
+        bench.send_configure([1], 1, system=system)
         if ca == "ca":
             bench.peer.heard(Ready, [1], epoch=1, timeout_s=SOON_S)
         else:
@@ -155,12 +155,12 @@ def test_what_a_run_makes_on_a_server_with_a_password_is_removed(spec: NatsSpec,
     system.open("run", tmp_path, wait_alone)
     made = system.configure(with_values(system._scenario.settings, {"mode": "jetstream"}))
     assert made is not None
-    with closing(JetStreams(access_of(spec))) as there:
-        assert made["stream"] in there.names()
-        # A killed run leaves it; the run that goes on with its folder knows how to log in.
+    with closing(JetStreams(access_of(spec))) as present:
+        assert made["stream"] in present.names()
+        # A killed run leaves it; the run that continues with its folder knows how to log in.
         resumed = NatsSystem(load_scenario("nats-fixed", given("nats", spec)))
         resumed.open("run", tmp_path, wait_alone)
-        assert made["stream"] not in there.names()
+        assert made["stream"] not in present.names()
         resumed.close()
     assert [type(each).__name__ for each in resumed.warnings()] == ["EarlierCleanup"]
     system.close()
@@ -270,9 +270,9 @@ def test_a_context_of_nats_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (["--nats-context", "mine"], f"nats.ca_file: {Path.home()}/ca.pem cannot be read"),
         (["--nats-context", "mine", "--servers", "ws://a"], "--servers: ws://: Hydra does not use WebSocket"),
     ):
-        said = refusal("nats-fixed", *words)
-        assert refused in said
-        assert PASSWORD not in said
+        text = refusal("nats-fixed", *words)
+        assert refused in text
+        assert PASSWORD not in text
 
 
 @pytest.mark.parametrize(

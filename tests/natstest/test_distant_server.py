@@ -12,7 +12,7 @@ import pytest
 
 from hydra.natstest.connection import NatsConnection
 from hydra.natstest.settings import NatsAccess
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from hydra.wire.messages import Progress
 from tests.conformance.bench import Bench, step_settings
 from tests.forwarder import TcpForwarder, hang_up
@@ -20,7 +20,7 @@ from tests.natstest.ends import Ends
 from tests.suite.waiting import SOON_S
 
 CLIENT, MESSAGES = 7, 10
-AWAY_S = 0.07
+DELAY_S = 0.07
 
 
 class DistantForwarder(TcpForwarder):
@@ -44,7 +44,7 @@ class DistantForwarder(TcpForwarder):
                 data = server.recv(65_536)
                 if not data:
                     return hang_up(client)
-                under_way.append((time.monotonic() + AWAY_S, data))
+                under_way.append((time.monotonic() + DELAY_S, data))
             while under_way and under_way[0][0] <= time.monotonic():
                 client.sendall(under_way.popleft()[1])
 
@@ -52,7 +52,7 @@ class DistantForwarder(TcpForwarder):
 @pytest.mark.tier("test")
 @pytest.mark.parametrize("data", ["core", "stream"], indirect=True)
 def test_a_step_with_a_limited_number_of_messages_is_complete(
-    bench: Bench, nats_client: str, server: EmbeddedServer, data: Ends
+    bench: Bench, nats_client: str, server: LocalServer, data: Ends
 ) -> None:
     bench.launch(nats_client, "nats-pub", first_id=CLIENT)
     with DistantForwarder(server.address) as forwarder:
@@ -64,12 +64,12 @@ def test_a_step_with_a_limited_number_of_messages_is_complete(
 
 
 @pytest.mark.tier("test")
-def test_a_late_answer_does_not_end_what_the_connection_reads(server: EmbeddedServer) -> None:
+def test_a_late_answer_does_not_end_what_the_connection_reads(server: LocalServer) -> None:
     connection = NatsConnection("distant")
     with DistantForwarder(server.address) as forwarder, closing(connection):
         connection.open(NatsAccess(servers=[forwarder.address]))
         with pytest.raises(OSError, match="no answer within"):
-            connection.confirm(AWAY_S / 7)
+            connection.confirm(DELAY_S / 7)
         connection.confirm(SOON_S)
-        assert [connection.flush(AWAY_S / 7), connection.flush(SOON_S)] == [False, True]
+        assert [connection.flush(DELAY_S / 7), connection.flush(SOON_S)] == [False, True]
     connection.end()

@@ -13,13 +13,13 @@ from hydra.client.supervised_process import SupervisedProcess
 from hydra.config.scenario import load_scenario
 from hydra.errors import ServerError, UsageError
 from hydra.events.warnings import HydraWarning
-from hydra.natstest.connection import JetStreamError, said_in
+from hydra.natstest.connection import JetStreamError, error_in
 from hydra.natstest.first_contact import no_right, require_servers, require_size, subjects
 from hydra.natstest.program import find_server
 from hydra.natstest.settings import NatsAccess
 from hydra.natstest.streams import JetStreams
 from hydra.natstest.system import NatsSystem
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from tests.connections.servers import nats
 from tests.integration.command import refusal
 from tests.suite.waiting import wait_until
@@ -60,8 +60,8 @@ def test_subjects_like_those_of_the_run_are_tried(
 def test_no_error_has_an_empty_reason() -> None:
     assert str(JetStreamError(0, "off")) == "off"
     assert str(JetStreamError(10074, "no")) == "no (error 10074)"
-    assert said_in(b"-ERR 'maximum connections exceeded'\r\n") == "maximum connections exceeded"
-    assert said_in(b"PING\r\n") == ""
+    assert error_in(b"-ERR 'maximum connections exceeded'\r\n") == "maximum connections exceeded"
+    assert error_in(b"PING\r\n") == ""
 
 
 @pytest.mark.parametrize("flag", ["--subject", "--stream"])
@@ -69,7 +69,7 @@ def test_an_existing_subject_or_stream_cannot_be_used_and_the_error_says_so(flag
     assert f"{flag}: Hydra measures with a {flag[2:]} of its own" in refusal("nats-fixed", flag, "orders")
 
 
-def test_a_server_that_rejects_a_run_is_known_before_anything_is_made(server: EmbeddedServer) -> None:
+def test_a_server_that_rejects_a_run_is_known_before_anything_is_made(server: LocalServer) -> None:
     def system(**more: object) -> NatsSystem:
         return NatsSystem(load_scenario("nats-fixed", {"nats.servers": server.address, **more}))
 
@@ -103,7 +103,7 @@ def test_a_server_that_is_gone_is_not_told_as_one_without_jetstream() -> None:
         streams.reach(jetstream=True)
 
 
-def test_named_addresses_that_do_not_answer_are_no_error_while_another_one_does(server: EmbeddedServer) -> None:
+def test_named_addresses_that_do_not_answer_are_no_error_while_another_one_does(server: LocalServer) -> None:
     system = NatsSystem(load_scenario("nats-fixed", {"nats.servers": f"{HOST}:1,{server.address}"}))
     system.check()
     assert [str(warning) for warning in system.warnings()] == [
@@ -140,8 +140,8 @@ def test_addresses_that_the_servers_name_to_clients_and_that_do_not_answer_are_a
 
 
 def test_a_stream_that_cannot_be_removed_is_named_with_the_command_that_removes_it() -> None:
-    class Gone:
-        ours = ("hydra-s",)
+    class Unremovable:
+        created = ("hydra-s",)
 
         def delete(self, _: str) -> None:
             raise ServerError("gone")
@@ -149,7 +149,7 @@ def test_a_stream_that_cannot_be_removed_is_named_with_the_command_that_removes_
         def close(self) -> None: ...
 
     system = NatsSystem(load_scenario("nats-fixed", {"nats.servers": "h:1"}))
-    system._address, system._streams = "h:1", Gone()  # type: ignore[assignment]  # only what the end of a run uses
+    system._address, system._streams = "h:1", Unremovable()  # type: ignore[assignment]  # only what the end of a run uses
     system.close()
     assert [str(warning) for warning in system.warnings()] == [
         "hydra-s may be left at h:1; nats --server h:1 stream rm hydra-s removes it when the servers answer"

@@ -39,8 +39,8 @@ def impatient(needs_nats: None, tmp_path_factory: pytest.TempPathFactory) -> Ite
     folder = tmp_path_factory.mktemp("impatient")
     (port,) = free_ports(HOST, 1)
     streams = {"store_dir": str(folder / "streams")}
-    told = {"listen": f"{HOST}:{port}", "ping_interval": "1s", "ping_max": 2, "jetstream": streams}
-    (folder / "server.conf").write_text(json.dumps(told))
+    reported = {"listen": f"{HOST}:{port}", "ping_interval": "1s", "ping_max": 2, "jetstream": streams}
+    (folder / "server.conf").write_text(json.dumps(reported))
     running = SupervisedProcess([find_server(), "-c", str(folder / "server.conf")], folder, folder / "log", grace_s=0.0)
     try:
         wait_until(lambda: accepts(HOST, port), "the server")
@@ -94,19 +94,19 @@ def test_a_subscriber_that_did_not_run_is_named(bench: Bench, impatient: str) ->
         bench.await_end(window)
         os.kill(pid, signal.SIGCONT)
         report = bench.subscriber_report(CLIENT, 1, {ONE: 1}, quiet_s=1.0)
-        told = report.system or {}
-        assert (told["disconnects"], told["lost_by_silence"]) == (1, 1)
-        assert told["lost_why"] == "this client did not answer the server's pings"
+        reported = report.system or {}
+        assert (reported["disconnects"], reported["lost_by_silence"]) == (1, 1)
+        assert reported["lost_why"] == "this client did not answer the server's pings"
 
 
-@pytest.mark.parametrize("told", [True, False], ids=["the client was silent", "the server was silent"])
-def test_silence_is_that_of_the_side_that_did_not_answer(told: bool) -> None:
+@pytest.mark.parametrize("reported", [True, False], ids=["the client was silent", "the server was silent"])
+def test_silence_is_that_of_the_side_that_did_not_answer(reported: bool) -> None:
     client = CheckedClient()
 
     async def lose() -> None:
-        await (client._process_err("stale connection") if told else client._process_op_err(ErrStaleConnection()))
+        await (client._process_err("stale connection") if reported else client._process_op_err(ErrStaleConnection()))
 
     with patch.object(Client, "_process_op_err", AsyncMock()):
         asyncio.run(lose())
-    assert client.was_silent == told
-    assert ("server did not" in client.lost_why) == (not told)
+    assert client.was_silent == reported
+    assert ("server did not" in client.lost_why) == (not reported)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hydra.native.build import find
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from tests.integration.command import Background, background
 from tests.natstest.lossy import LossyProxy, frames
 from tests.suite.waiting import TEST_S
@@ -23,8 +23,8 @@ DROPS = {"few": [0.002], "many": [0.02], "one": [0.05, *[0.0] * (CLIENTS - 1)]}
 
 
 def test_the_frames_of_a_server_are_told_apart() -> None:
-    said = b"INFO {}\r\nMSG a.b 1 2\r\n\r\n\r\nPING\r\nMSG a 2 r 3\r\nxyz\r\nMSG a 1 9\r\nhalf"
-    ends = [(is_message, said[:end].count(b"\r\n")) for is_message, end in frames(said)]
+    text = b"INFO {}\r\nMSG a.b 1 2\r\n\r\n\r\nPING\r\nMSG a 2 r 3\r\nxyz\r\nMSG a 1 9\r\nhalf"
+    ends = [(is_message, text[:end].count(b"\r\n")) for is_message, end in frames(text)]
     assert ends == [(False, 1), (True, 4), (False, 5), (True, 7)]
 
 
@@ -32,9 +32,7 @@ def test_the_frames_of_a_server_are_told_apart() -> None:
 @pytest.mark.skipif("HYDRA_SOAK_SEEDS" not in os.environ, reason="takes more than a minute: make soak")
 @pytest.mark.timeout(TEST_S)
 @pytest.mark.usefixtures("needs_nats")
-def test_what_is_lost_at_any_rate_is_told_apart_from_what_the_rate_loses(
-    tmp_path: Path, server: EmbeddedServer
-) -> None:
+def test_what_is_lost_at_any_rate_is_told_apart_from_what_the_rate_loses(tmp_path: Path, server: LocalServer) -> None:
     """0.2 % is below the target: the rate that is carried; 2 % is above it at any rate; of one of six it is named."""
     client = "nats-py" if find() is None else "native"
     words = [
@@ -61,9 +59,9 @@ def test_what_is_lost_at_any_rate_is_told_apart_from_what_the_rate_loses(
         codes = {name: command.wait(0.8 * TEST_S) for name, command in commands.items()}
     rows = {name: row_of(tmp_path / name) for name in DROPS}
     few, many, one = rows["few"], rows["many"], rows["one"]
-    # A machine that others load has stalls of its own: then nobody can tell, and the row must say so.
-    told = {"few": ("figure", "unknown"), "many": ("none", "unknown"), "one": ("none", "unknown")}
-    assert [name for name, row in rows.items() if row["loss_answer"] not in told[name]] == []
+    # A machine that others load has stalls of its own: then the cause is unknown, and the row must show that.
+    reported = {"few": ("figure", "unknown"), "many": ("none", "unknown"), "one": ("none", "unknown")}
+    assert [name for name, row in rows.items() if row["loss_answer"] not in reported[name]] == []
     assert codes == {name: 0 if row["loss_answer"] == "figure" else 3 for name, row in rows.items()}
     assert few[COLUMN] is None or CARRIES_PPS / 1.5 < few[COLUMN] < CARRIES_PPS * 1.5
     assert many["loss_answer"] == "unknown" or many["loss_floor_low_pct"] / 1.5 < 2 < many["loss_floor_high_pct"] * 1.5

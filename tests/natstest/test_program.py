@@ -12,7 +12,7 @@ from hydra.client import server_group, server_interface
 from hydra.errors import EXIT_FAILED, MissingDependencyError
 from hydra.natstest.program import KIND, NatsJoin, NatsProgram, configuration
 from hydra.natstest.system import NatsCluster, greeting
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 
 ENDPOINTS = ["a:1,a:2", "b:3,b:4", "c:5,c:6"]
 
@@ -59,7 +59,7 @@ def test_a_program_that_is_too_old_is_refused(monkeypatch: pytest.MonkeyPatch, t
     assert NatsProgram().prepare() == {"nats-server": "2.7.0"}
 
 
-def test_a_server_tells_its_name_to_everybody(server: EmbeddedServer) -> None:
+def test_a_server_tells_its_name_to_everybody(server: LocalServer) -> None:
     info = greeting(server.address)
     assert str(info["server_name"]).startswith("hydra-")
     assert info["max_payload"] == 64 * 1024 * 1024

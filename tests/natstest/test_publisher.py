@@ -14,7 +14,7 @@ import pytest
 from nats.js.api import DiscardPolicy
 
 from hydra.model import Histogram, PublisherReport
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from hydra.wire.messages import PROBE_EPOCH, Ack, Error, Progress, Ready, Report
 from tests.conformance.bench import Bench, StepSettings, Window, same_answer, step_settings, with_values
 from tests.forwarder import CuttingForwarder
@@ -40,7 +40,7 @@ def configured(
 
 
 def stopped_behind(bench: Bench, epoch: int, stream: Stream, messages: int) -> tuple[Window, PublisherReport]:
-    """Its step is stopped as soon as so many messages are in the stream."""
+    """Its step is stopped as soon as this many messages are in the stream."""
     window = bench.start([CLIENT], epoch, 30)
     bench.peer.wait(lambda: stream.last() > messages, f"more than {messages} messages")
     stop = Window(window.start_ns, window.now_ns(), window.offset_ns)
@@ -61,8 +61,8 @@ def test_a_full_stream_that_discards_new_messages_gives_the_reason(
     _, report = publisher.publish(CLIENT, epoch, 0.2)
     assert (report.acknowledged, report.failed) == (took, report.sent - took) == (stream.last(), report.sent - took)
     assert report.system is not None
-    told = report.system["acceptance"]
-    assert told == {"reason": "stream_full", "text": "maximum messages exceeded", "messages": report.failed}
+    reported = report.system["acceptance"]
+    assert reported == {"reason": "stream_full", "text": "maximum messages exceeded", "messages": report.failed}
 
 
 def test_a_publisher_whose_connection_is_cut_at_max_goes_on(bench: Bench, nats_client: str, core: Core) -> None:
@@ -115,7 +115,7 @@ def test_a_second_configure_only_ends_the_probes(publisher: Bench, epoch: int, d
     system = data.system()
     configured(publisher, epoch, system)
     publisher.peer.wait(lambda: probes_in(data) > 0, "a probe")
-    publisher.tell_configure([CLIENT], epoch, STEADY, system=system, probe=False)
+    publisher.send_configure([CLIENT], epoch, STEADY, system=system, probe=False)
     publisher.peer.heard(Ready, [CLIENT], epoch=epoch, times=2)
     publisher.peer.heard(Ack, [CLIENT], epoch=epoch, command="configure", times=2)
     before = len(data.read())
@@ -168,7 +168,7 @@ def test_rate_max(publisher: Bench, epoch: int, data: Ends) -> None:
     _, report = publisher.publish(CLIENT, epoch, 0.2)
     assert report.sent == report.acknowledged > 0
     assert report.lag == Histogram()
-    assert publisher.peer.said(Progress, CLIENT, epoch=epoch)
+    assert publisher.peer.messages_of(Progress, CLIENT, epoch=epoch)
 
 
 def test_no_more_are_under_way_than_the_window_allows(publisher: Bench, epoch: int, stream: Stream) -> None:
@@ -186,7 +186,7 @@ def test_an_early_stop_and_the_same_report_again(publisher: Bench, epoch: int, s
     assert report.acknowledged == report.sent == stream.last()
     publisher.stop([CLIENT], epoch, stop)
     publisher.peer.heard(Report, [CLIENT], epoch=epoch, times=2)
-    assert same_answer(*publisher.peer.said(Report, CLIENT, epoch=epoch))
+    assert same_answer(*publisher.peer.messages_of(Report, CLIENT, epoch=epoch))
 
 
 @pytest.mark.tier("all")
@@ -223,7 +223,7 @@ def test_what_cannot_be_is_an_error_that_names_it_and_not_the_end(
     publisher: Bench, epoch: int, core: Core, changes: dict[str, Any], named: str
 ) -> None:
     configured(publisher, epoch, core.system())
-    publisher.tell_configure([CLIENT], epoch + 1, STEADY, system={**core.system(), **changes})
+    publisher.send_configure([CLIENT], epoch + 1, STEADY, system={**core.system(), **changes})
     error = publisher.peer.heard(Error, [CLIENT], epoch=epoch + 1)
     assert re.search(named, error.message)
     assert not error.fatal
@@ -234,24 +234,24 @@ def test_what_cannot_be_is_an_error_that_names_it_and_not_the_end(
 def test_a_message_that_the_server_does_not_take_is_an_error(publisher: Bench, epoch: int, core: Core) -> None:
     large = with_values(STEADY, message_size=64 * 1024 * 1024)
     configured(publisher, epoch, core.system(), large, probe=False)
-    publisher.tell_configure([CLIENT], epoch + 1, STEADY)
+    publisher.send_configure([CLIENT], epoch + 1, STEADY)
     assert publisher.peer.heard(Error, [CLIENT], epoch=epoch + 1).message
 
 
 @pytest.mark.tier("all")
-def test_a_server_that_dies_leaves_an_honest_report(bench: Bench, own_server: EmbeddedServer) -> None:
+def test_a_server_that_dies_leaves_an_honest_report(bench: Bench, own_server: LocalServer) -> None:
     with Stream(own_server.address) as stream:
         clients = all_launched(bench, stream, STEADY)
         window = bench.start(clients, 1, 1.0)
         bench.await_end(window, -0.5)
         kill(own_server)
         bench.await_end(window, -0.1)
-        bench.peer.sync(clients)  # the death of the server keeps nobody from an answer
+        bench.peer.sync(clients)  # the death of the server prevents no answer
         bench.await_end(window)
         bench.stop(clients, 1, window)
         bench.peer.heard(Report, clients, epoch=1, timeout_s=LONG_S)
     for client in clients:
-        (report,) = (said.publisher for said in bench.peer.said(Report, client, epoch=1))
+        (report,) = (text.publisher for text in bench.peer.messages_of(Report, client, epoch=1))
         assert report is not None
         open_ended = sum(last - first + 1 for first, last in report.unacknowledged)
         assert report.acknowledged + open_ended == report.sent
@@ -261,7 +261,7 @@ def test_a_server_that_dies_leaves_an_honest_report(bench: Bench, own_server: Em
 
 
 @pytest.mark.tier("all")
-def test_a_server_that_reads_nothing_for_seconds_is_waited_for(bench: Bench, own_server: EmbeddedServer) -> None:
+def test_a_server_that_reads_nothing_for_seconds_is_waited_for(bench: Bench, own_server: LocalServer) -> None:
     """As one with a thousand slow consumers."""
     assert own_server.pids is not None
     with Core(own_server.address) as core:

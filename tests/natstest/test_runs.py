@@ -16,7 +16,7 @@ from hydra.native.build import find
 from hydra.natstest.program import PROGRAM
 from hydra.natstest.settings import NatsAccess
 from hydra.natstest.streams import JetStreams
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from hydra.wire.data_message import HEADER
 from tests.integration.command import assert_all_arrived, hydra, table
 from tests.suite.native_client import needs_native
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.tier("test"), pytest.mark.usefixtures("needs_nats")]
 FIXED = ("nats-fixed", "--rate", 200, "--set", "warmup_s=0")
 
 
-def test_modes_are_varied_on_the_users_server_and_nothing_is_left_there(tmp_path: Path, server: EmbeddedServer) -> None:
+def test_modes_are_varied_on_the_users_server_and_nothing_is_left_there(tmp_path: Path, server: LocalServer) -> None:
     run = tmp_path / "run"
     client = "nats-py" if find() is None else "native"
     hydra(
@@ -51,7 +51,7 @@ def test_modes_are_varied_on_the_users_server_and_nothing_is_left_there(tmp_path
 
 @contextmanager
 def heard(address: str, subject: str) -> Iterator[Counter[int]]:
-    """Counts the messages of a subject by epoch: the protocol itself, without a library or any code of ours."""
+    """Counts the messages of a subject by epoch: the protocol itself, without a library or any code of Hydra."""
     host, _, port = address.rpartition(":")
     counts: Counter[int] = Counter()
     with socket.create_connection((host, int(port)), SOON_S) as connection:
@@ -87,7 +87,7 @@ def heard(address: str, subject: str) -> Iterator[Counter[int]]:
     ids=["core", "pulled", "native core", "native stream"],
 )
 def test_the_hottest_topic_has_as_many_messages_as_its_subscribers_got(
-    tmp_path: Path, server: EmbeddedServer, client: str, mode: tuple[str, ...], subject: str
+    tmp_path: Path, server: LocalServer, client: str, mode: tuple[str, ...], subject: str
 ) -> None:
     run = tmp_path / "run"
     words = ("nats-fixed", "--implementation", client, *TOPICS, *mode, "--set", "warmup_s=0")
@@ -98,7 +98,7 @@ def test_the_hottest_topic_has_as_many_messages_as_its_subscribers_got(
 
 @pytest.mark.tier("all")
 @pytest.mark.parametrize("client", ["nats-py", pytest.param("native", marks=needs_native)])
-def test_a_pattern_has_all_subjects(tmp_path: Path, server: EmbeddedServer, client: str) -> None:
+def test_a_pattern_has_all_subjects(tmp_path: Path, server: LocalServer, client: str) -> None:
     flags = ("--clients", 2, "--duration", 0.3, "--topics", 5, "--wildcard")
     modes = ("--set", 'sweep.vary={mode=["core","jetstream"]}', "--out", tmp_path / "run")
     hydra(*FIXED, "--implementation", client, *flags, *modes, "--servers", server.address)
@@ -109,7 +109,7 @@ def test_a_pattern_has_all_subjects(tmp_path: Path, server: EmbeddedServer, clie
 @pytest.mark.parametrize("client", ["nats-py", pytest.param("native", marks=needs_native)])
 @pytest.mark.parametrize("consumer", ["push", "pull"])
 def test_a_subscriber_has_several_subjects_of_a_stream_if_the_server_can_filter_them(
-    tmp_path: Path, server: EmbeddedServer, client: str, consumer: str
+    tmp_path: Path, server: LocalServer, client: str, consumer: str
 ) -> None:
     run = tmp_path / "run"
     topics = ("--topics", 5, "--topics-per-client", 2, "--mode", "jetstream", "--consumer", consumer)

@@ -1,4 +1,4 @@
-"""What a NATS subscriber must do: count exactly, say what it left waiting, and how often it was too slow."""
+"""What a NATS subscriber must do: count exactly, report what it left waiting, and how often it was too slow."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hydra.model import LedgerCounts
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from hydra.wire.data_message import SEQUENCE_LIMIT
 from hydra.wire.messages import PROBE_EPOCH, Ack, Error, Ready, Report
 from tests.conformance.bench import Bench, StepSettings, Window, same_answer, step_settings, with_values
@@ -102,9 +102,9 @@ def test_steps_follow_each_other(subscriber: Bench, epoch: int, data: Ends) -> N
     data.write(epoch + 1, range(80), publisher=ONE)
     report = subscriber.subscriber_report(CLIENT, epoch + 1, {ONE: 80}, system=data.end_of_data())
     assert [(x.received, x.missing, x.duplicates, x.extra) for x in report.ledgers] == [(80, 0, 0, 0)]
-    subscriber.tell_finish([CLIENT], epoch + 1, {ONE: 80}, system=data.end_of_data())
+    subscriber.send_finish([CLIENT], epoch + 1, {ONE: 80}, system=data.end_of_data())
     subscriber.peer.heard(Report, [CLIENT], epoch=epoch + 1, times=2)
-    assert same_answer(*subscriber.peer.said(Report, CLIENT, epoch=epoch + 1))
+    assert same_answer(*subscriber.peer.messages_of(Report, CLIENT, epoch=epoch + 1))
 
 
 def test_an_end_marker_ends_the_drain_of_core(subscriber: Bench, epoch: int, core: Core) -> None:
@@ -183,7 +183,7 @@ def test_a_stream_that_does_not_exist_is_an_error_and_not_the_end(
     stream.write(epoch, range(5), publisher=ONE)
     progressed(subscriber, CLIENT, epoch, 5)
     bad = {**stream.system(), "stream": "there-is-none"}
-    subscriber.tell_configure([CLIENT], epoch + 1, PLAIN, publishers={ONE: ""}, system=bad)
+    subscriber.send_configure([CLIENT], epoch + 1, PLAIN, publishers={ONE: ""}, system=bad)
     error = subscriber.peer.heard(Error, [CLIENT], epoch=epoch + 1)
     assert ("there-is-none" in error.message, error.fatal) == (True, False)
     subscriber.ignores_commands(CLIENT, (epoch, epoch + 1), window)
@@ -191,13 +191,13 @@ def test_a_stream_that_does_not_exist_is_an_error_and_not_the_end(
 
 
 def test_no_subject_at_all_is_an_error(subscriber: Bench, epoch: int) -> None:
-    subscriber.tell_configure([CLIENT], epoch, publishers={ONE: ""})
+    subscriber.send_configure([CLIENT], epoch, publishers={ONE: ""})
     assert subscriber.peer.heard(Error, [CLIENT], epoch=epoch).message
-    assert not subscriber.peer.said(Ack, epoch=epoch, command="configure")
+    assert not subscriber.peer.messages_of(Ack, epoch=epoch, command="configure")
 
 
 @pytest.mark.tier("all")
-def test_a_server_that_dies_does_not_hang_the_drain(bench: Bench, nats_client: str, own_server: EmbeddedServer) -> None:
+def test_a_server_that_dies_does_not_hang_the_drain(bench: Bench, nats_client: str, own_server: LocalServer) -> None:
     subscriber = bench
     bench.launch(nats_client, "nats-sub", first_id=CLIENT)
     with Stream(own_server.address) as stream:

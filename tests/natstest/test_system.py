@@ -1,4 +1,4 @@
-"""NATS as a system: what a scenario may say of it, and what it tells of a step, on its own server and the user's."""
+"""NATS as a system: its part of a scenario, and its settings of a step, on its own server and the user's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hydra.natstest.settings import NatsAccess, NatsEnd, NatsStep, spec_of
 from hydra.natstest.streams import JetStreams, StreamRegistry
 from hydra.natstest.system import NatsSystem
 from hydra.system import wait_alone
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from tests.servers.running import kill
 from tests.suite.waiting import SOON_S, wait_until
 
@@ -35,19 +35,19 @@ def opened(folder: Path, address: str) -> NatsSystem:
 
 
 @pytest.fixture
-def system(server: EmbeddedServer, tmp_path: Path) -> Iterator[NatsSystem]:
+def system(server: LocalServer, tmp_path: Path) -> Iterator[NatsSystem]:
     with closing(opened(tmp_path, server.address)) as it:
         yield it
 
 
-def step_of(system: NatsSystem, asked: Settings) -> NatsStep:
-    return msgspec.convert(system.configure(asked), NatsStep)
+def step_of(system: NatsSystem, requests: Settings) -> NatsStep:
+    return msgspec.convert(system.configure(requests), NatsStep)
 
 
-def names(server: EmbeddedServer) -> list[str]:
+def names(server: LocalServer) -> list[str]:
     """The streams of a server."""
-    with closing(JetStreams(NatsAccess(servers=[server.address]))) as asked:
-        return list(asked.names())
+    with closing(JetStreams(NatsAccess(servers=[server.address]))) as requests:
+        return list(requests.names())
 
 
 def settings(system: NatsSystem, **values: object) -> Settings:
@@ -63,7 +63,7 @@ def publish(step: NatsStep, count: int) -> None:
     connection.end()
 
 
-def test_core_has_a_subject_and_no_end(system: NatsSystem, server: EmbeddedServer) -> None:
+def test_core_has_a_subject_and_no_end(system: NatsSystem, server: LocalServer) -> None:
     step = step_of(system, settings(system))
     assert (step.servers, step.stream) == ([server.address], "")
     assert system.finish() is None
@@ -72,15 +72,15 @@ def test_core_has_a_subject_and_no_end(system: NatsSystem, server: EmbeddedServe
 
 @pytest.mark.parametrize("storage", ["memory", "file"])
 def test_a_stream_goes_on_from_step_to_step_and_is_deleted(
-    system: NatsSystem, server: EmbeddedServer, storage: str
+    system: NatsSystem, server: LocalServer, storage: str
 ) -> None:
-    asked = settings(system, mode="jetstream", storage=storage)
-    first = step_of(system, asked)
+    requests = settings(system, mode="jetstream", storage=storage)
+    first = step_of(system, requests)
     publish(first, 3)
     assert msgspec.convert(system.finish(), NatsEnd).last == 3
-    second = step_of(system, asked)
+    second = step_of(system, requests)
     assert (first.first, second.first, second.stream) == (1, 4, first.stream)
-    assert system.log_end(asked) == 3
+    assert system.log_end(requests) == 3
     assert system.log_end(settings(system, mode="jetstream", storage=storage, publish_acks=False)) == 3
     system.close()
     assert system.warnings() == []
@@ -99,7 +99,7 @@ def test_a_server_of_our_own_that_died_is_replaced(tmp_path: Path, needs_nats: N
     with closing(NatsSystem(load_scenario("nats-fixed", {"settings.mode": "jetstream"}))) as system:
         system.open("run", tmp_path, wait_alone)
         before = step_of(system, settings(system))
-        assert isinstance(system._own, EmbeddedServer)
+        assert isinstance(system._own, LocalServer)
         kill(system._own)
         wait_until(system.failure, "the end of the server")
         with pytest.raises(StepError):
@@ -113,10 +113,10 @@ def test_a_server_of_our_own_that_died_is_replaced(tmp_path: Path, needs_nats: N
 
 @pytest.mark.parametrize("mode", ["core", "jetstream"])
 def test_a_server_of_the_users_that_died_fails_the_step(
-    own_server: EmbeddedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+    own_server: LocalServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     monkeypatch.setattr(module, "EVERY_S", 0.1)
-    monkeypatch.setattr(module, "GONE_AFTER_S", 0.3)
+    monkeypatch.setattr(module, "SILENT_AFTER_S", 0.3)
     scenario = load_scenario("nats-fixed", {"nats.servers": own_server.address, "ready_timeout_s": 0.1})
     system = NatsSystem(scenario)
     system.open("run", tmp_path, wait_alone)
@@ -125,7 +125,7 @@ def test_a_server_of_the_users_that_died_fails_the_step(
     assert system.failure() == ""
     monkeypatch.setattr(streams, "QUESTION_TIMEOUT_S", 0.5)
     kill(own_server)
-    # Nobody asked it anything: it is told while the step goes on.
+    # It is sent without a request, while the step continues.
     assert (
         wait_until(system.failure, "the end of the server") == f"NATS at {own_server.address} does not answer any more"
     )
@@ -143,18 +143,18 @@ def test_nobody_at_the_users_address_is_theirs_to_mend() -> None:
         NatsSystem(load_scenario("nats-fixed", {"nats.servers": "127.0.0.1:1"})).check()
 
 
-def test_a_resumed_run_removes_what_its_killed_part_left(server: EmbeddedServer, tmp_path: Path) -> None:
+def test_a_resumed_run_removes_what_its_killed_part_left(server: LocalServer, tmp_path: Path) -> None:
     killed = opened(tmp_path, server.address)
     left = step_of(killed, settings(killed, mode="jetstream")).stream
     system = opened(tmp_path, server.address)
     assert [warning.text for warning in system.warnings()] == [
         f"an earlier part of this run left a stream behind: removed {left}"
     ]
-    mine = step_of(system, settings(system, mode="jetstream")).stream
-    assert {left, mine} & set(names(server)) == {mine}
-    assert StreamRegistry(tmp_path).all() == [mine]
+    own = step_of(system, settings(system, mode="jetstream")).stream
+    assert {left, own} & set(names(server)) == {own}
+    assert StreamRegistry(tmp_path).all() == [own]
     system.close()
-    assert mine not in names(server)
+    assert own not in names(server)
     assert list(tmp_path.iterdir()) == []
     killed.close()
 
@@ -199,7 +199,7 @@ def test_what_cannot_be_is_refused_by_name(key: str, value: Any, where: str, rem
     assert "\n" not in str(refused.value)
 
 
-def test_a_client_that_requires_tls_sends_nothing_to_a_server_without(server: EmbeddedServer) -> None:
+def test_a_client_that_requires_tls_sends_nothing_to_a_server_without(server: LocalServer) -> None:
     client = CheckedClient()
     client.requires_tls = True
 

@@ -15,7 +15,7 @@ from hydra.cli.main import cli
 from hydra.options.help import ORDER, group_of
 from hydra.options.plugin_commands import add_flags
 
-MINE = """
+OWN_SCENARIO = """
 system = "zmq"
 client = "pyzmq"
 table = "fixed"
@@ -82,7 +82,7 @@ def test_every_command_has_examples_that_it_understands(
 ) -> None:
     command, _ = COMMANDS[name]
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.toml").write_text(MINE)
+    (tmp_path / "mine.toml").write_text(OWN_SCENARIO)
     (tmp_path / "runs" / "killed").mkdir(parents=True)
     examples = getattr(command, "examples", ())
     assert any(example.startswith(name) for example in examples)
@@ -122,9 +122,9 @@ def test_help_shows_groups_defaults_and_examples(words: list[str], shown: list[s
 
 
 def test_a_scenarios_help_has_the_flags_of_its_system(tmp_path: Path) -> None:
-    mine = tmp_path / "mine.toml"
-    mine.write_text(MINE)
-    text = CliRunner().invoke(cli, ["run", str(mine), "--help"]).output
+    own = tmp_path / "mine.toml"
+    own.write_text(OWN_SCENARIO)
+    text = CliRunner().invoke(cli, ["run", str(own), "--help"]).output
     assert "--rcvhwm" in text
     assert "--servers" not in text
     assert "--rcvhwm" not in CliRunner().invoke(cli, ["run", "--help"]).output

@@ -1,4 +1,4 @@
-"""Signals within a second are one interrupt; a later one ends the process at once, and tells what is left."""
+"""Signals within a second are one interrupt; a later one ends the process at once, and shows what is left."""
 
 from __future__ import annotations
 

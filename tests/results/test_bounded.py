@@ -27,7 +27,7 @@ ROW: Row = {
         ("latency_p50_us", "< 141"),
         ("latency_p99_us", "< 305"),
         ("latency_p999_us", 153),
-        # Nobody needs two clocks for these.
+        # These need no second clock.
         *(("ack_p50_us", 3), ("tx_lag_p99_us", 5), ("rx_p50", 9), ("latency_bound_us", 152.01)),
         ("latency_max_us", None),
     ],

@@ -66,8 +66,8 @@ REASON = "other processes used 30 % of a host's CPU"
 
 
 def test_a_folder_without_runs_says_so(tmp_path: Path) -> None:
-    said = f"there is no run in {tmp_path}; a command that measures makes one\n"
-    assert CliRunner().invoke(cli, ["runs", str(tmp_path)]).output == said
+    text = f"there is no run in {tmp_path}; a command that measures makes one\n"
+    assert CliRunner().invoke(cli, ["runs", str(tmp_path)]).output == text
 
 
 @pytest.mark.parametrize(
@@ -83,5 +83,9 @@ def test_a_run_is_listed_with_what_was_measured(tmp_path: Path) -> None:
     make(tmp_path / "one", FIXED, steps=1)
     line = "1 publisher → 30, 60, 120 subscribers · 24 B · pyzmq · steps of 10 s"
     assert f"- {tmp_path / 'one'}: {line}" in CliRunner().invoke(cli, ["runs", str(tmp_path)]).output.splitlines()
-    (told,) = json.loads(CliRunner().invoke(cli, ["runs", str(tmp_path), "--json"]).output)
-    assert (told["setup"]["text"], told["setup"]["subscribers"], told["setup"]["hosts"]) == (line, [30, 60, 120], [])
+    (reported,) = json.loads(CliRunner().invoke(cli, ["runs", str(tmp_path), "--json"]).output)
+    assert (reported["setup"]["text"], reported["setup"]["subscribers"], reported["setup"]["hosts"]) == (
+        line,
+        [30, 60, 120],
+        [],
+    )

@@ -67,8 +67,8 @@ def test_where_what_was_stored_is_read_a_rebalance_is_no_fetching() -> None:
 
 
 def test_what_a_system_says_of_itself_goes_before_what_is_computed() -> None:
-    told = replace(FULL, system={"figures": {"fetch_ms": 1.0}})
-    (row, _) = rows(replace(observed(), subscriber_reports=table_of({1: told})))
+    reported = replace(FULL, system={"figures": {"fetch_ms": 1.0}})
+    (row, _) = rows(replace(observed(), subscriber_reports=table_of({1: reported})))
     assert (row["more"]["figures"]["fetch_ms"], row["more"]["figures"]["messages"]) == (1.0, 1000)
 
 
@@ -95,8 +95,8 @@ def test_of_each_publisher_the_first_missing_ranges_are_kept() -> None:
 
 def test_a_thousand_rows_in_parts_are_each_their_own_clients(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hydra.store.client_rows.AT_ONCE", 300)
-    told = {c: received(c, lost=c % 7) for c in range(1, 1001) if c % 100}
-    o = replace(observed(), subscribers=range(1, 1001), subscriber_reports=table_of(told))
+    reported = {c: received(c, lost=c % 7) for c in range(1, 1001) if c % 100}
+    o = replace(observed(), subscribers=range(1, 1001), subscriber_reports=table_of(reported))
     found = rows(replace(o, dead={300, 17}, silent={400}, last_words={300: 11}))
     states = {c: "dead" if c in (300, 17) else "ok" if c % 100 else "silent" for c in range(1, 1001)}
     assert [(row["client"], row["state"], row["messages"], row["missing"]) for row in found] == [

@@ -36,7 +36,7 @@ RECORD = InterleavedRecord(
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two runs that took turns, of three repeats; whoever changes them takes ``own_pair``."""
+    """Two runs that took turns, of three repeats; a test that changes them takes ``own_pair``."""
     folder = tmp_path_factory.mktemp("pair")
     make(folder / "a", REPEATED)
     make(folder / "b", replace(REPEATED, client="native"))
@@ -70,7 +70,7 @@ Folders = Callable[[Path, Path], list[Path]]
 """Takes the folder of the pair and one for more runs."""
 
 
-def told(*words: object, expect: int = EXIT_GOOD) -> dict[str, Any]:
+def comparison(*words: object, expect: int = EXIT_GOOD) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(compare(*words, "--json", expect=expect).stdout)
     return found
 
@@ -88,7 +88,7 @@ def test_runs_that_took_turns_are_compared_in_pairs(pair: Path) -> None:
 
 def test_other_runs_are_independent_samples_with_a_warning(own_pair: Path) -> None:
     interleaved_record.write_record(own_pair, replace(RECORD, interleaved=False))
-    assert told(own_pair)["paired"] is False, "one after the other is not in turns"
+    assert comparison(own_pair)["paired"] is False, "one after the other is not in turns"
     (own_pair / interleaved_record.RECORD).unlink()
     text = compare(own_pair / "a", own_pair / "b").stdout
     for part in ("repeats as independent samples", "the runs were not interleaved", "3 and 3"):
@@ -99,15 +99,15 @@ def test_other_runs_are_independent_samples_with_a_warning(own_pair: Path) -> No
 def test_a_run_without_repeats_has_no_verdict(tmp_path: Path) -> None:
     runs = [make(tmp_path / name, replace(FIXED, client=client)) for name, client in (("a", "pyzmq"), ("b", "native"))]
     text = compare(*runs).stdout
-    for said in ("fewer than 3 repeats do not show the spread", "no verdict: 1 repeat does not show the spread"):
-        assert said in text
-    (first, *_) = told(*runs)["comparisons"]
+    for output in ("fewer than 3 repeats do not show the spread", "no verdict: 1 repeat does not show the spread"):
+        assert output in text
+    (first, *_) = comparison(*runs)["comparisons"]
     assert (first["verdict"], first["p"], first["low"]) == ("no verdict", None, None)
     assert first["change"] == pytest.approx(0, abs=0.05)
 
 
 def test_programs_get_every_figure_in_full(pair: Path) -> None:
-    found = told(pair, "--figure", "avg_rx_rate_pps")
+    found = comparison(pair, "--figure", "avg_rx_rate_pps")
     rows = ["30 subscribers", "60 subscribers", "120 subscribers"]
     assert (found["base"], found["paired"], found["primary"]) == ("a", True, "avg_rx_rate_pps")
     assert [run["name"] for run in found["runs"]] == ["a", "b"]
@@ -120,7 +120,7 @@ def test_programs_get_every_figure_in_full(pair: Path) -> None:
 
 def test_rows_that_not_all_have_are_listed(pair: Path, tmp_path: Path) -> None:
     fewer = make(tmp_path / "c", replace(REPEATED, sweep=replace(REPEATED.sweep, clients=(30, 240))))
-    found = told(pair / "a", fewer)
+    found = comparison(pair / "a", fewer)
     assert found["unmatched"] == {"a": ["60 subscribers", "120 subscribers"], "c": ["240 subscribers"]}
     assert "a: 60 subscribers" in compare(pair / "a", fewer).stdout
 
@@ -139,13 +139,13 @@ def test_a_repeat_that_failed_counts_as_the_worst_and_is_counted(own_pair: Path)
 
 @pytest.mark.tier("test")
 def test_searches_are_compared_by_the_rate_within_the_target(tmp_path: Path) -> None:
-    found = told(*(make(tmp_path / client, replace(SHORT, client=client)) for client in ("pyzmq", "native")))
+    found = comparison(*(make(tmp_path / client, replace(SHORT, client=client)) for client in ("pyzmq", "native")))
     assert found["primary"] in ("max_rate_below_0_5pct_drop_pps", "max_rate_with_drop_pps")
     assert {"max_rate_with_drop_pps", "aggregate_max_pps"} <= {each["figure"] for each in found["comparisons"]}
 
 
 @pytest.mark.parametrize(
-    ("condition", "code", "says"),
+    ("condition", "code", "expected"),
     [
         ("avg_rx_rate_pps < 0.95 * base", EXIT_GOOD, ""),
         ("avg_rx_rate_pps > 0.95 * base", EXIT_INCOMPLETE, "c, 30 subscribers: avg_rx_rate_pps > 0.95 * base holds"),
@@ -155,14 +155,14 @@ def test_searches_are_compared_by_the_rate_within_the_target(tmp_path: Path) -> 
         ("clients >= 60", EXIT_INCOMPLETE, "a, row 2 (60 subscribers): clients >= 60 holds"),
     ],
 )
-def test_a_condition_may_be_about_the_base(pair: Path, again: Path, condition: str, code: int, says: str) -> None:
+def test_a_condition_may_be_about_the_base(pair: Path, again: Path, condition: str, code: int, expected: str) -> None:
     done = compare(pair / "a", again, "--fail-if", condition, expect=code)
-    assert says in done.stderr
-    assert bool(done.stderr) == bool(says)
+    assert expected in done.stderr
+    assert bool(done.stderr) == bool(expected)
 
 
 @pytest.mark.parametrize(
-    ("condition", "says"),
+    ("condition", "expected"),
     [
         ("nonsense < base", "no number called nonsense"),
         ("clients < base", "no number called clients"),
@@ -173,8 +173,8 @@ def test_a_condition_may_be_about_the_base(pair: Path, again: Path, condition: s
         ("avg_rx_rate_pps < nan * base", "no comparison"),
     ],
 )
-def test_a_condition_that_is_none_is_refused(pair: Path, condition: str, says: str) -> None:
-    assert says in refused(pair, "--fail-if", condition)
+def test_a_condition_that_is_none_is_refused(pair: Path, condition: str, expected: str) -> None:
+    assert expected in refused(pair, "--fail-if", condition)
 
 
 def _experiment(pair: Path, folder: Path) -> list[Path]:
@@ -189,7 +189,7 @@ def _record(_: Path, folder: Path) -> list[Path]:
     return [folder]
 
 
-def _beside(scenario: Scenario, steps: int | None = None) -> Folders:
+def _compared_with_pair(scenario: Scenario, steps: int | None = None) -> Folders:
     """A run of this scenario beside one of the pair."""
     return lambda pair, folder: [pair / "a", make(folder / "c", scenario, steps=steps)]
 
@@ -203,39 +203,39 @@ BAD: dict[str, tuple[Folders, str]] = {
     "twice": (lambda f, _: [f / "a", f / "a" / "." / ""], "is named twice"),
     "folder and run": (lambda f, _: [f, f / "a"], "is named twice"),
     "copied": (lambda f, t: [f / "a", Path(shutil.copytree(f / "a", t / "copy"))], "a and copy are the same run"),
-    "other system": (_beside(BATCH), "c has several rows with the same clients, publishers, rate"),
-    "search": (_beside(SHORT), "different experiments: a searches for nothing, c searches"),
+    "other system": (_compared_with_pair(BATCH), "c has several rows with the same clients, publishers, rate"),
+    "search": (_compared_with_pair(SHORT), "different experiments: a searches for nothing, c searches"),
     "searches": (lambda _, t: [make(t / "c", SHORT), make(t / "d", HIGHEST)], "different experiments: c searches for"),
-    "no row": (_beside(OTHER_RATE), "no row is in all of these runs: rate: a 10000.0; c 5.0"),
-    "not begun": (_beside(FIXED, 0), "c has none"),
+    "no row": (_compared_with_pair(OTHER_RATE), "no row is in all of these runs: rate: a 10000.0; c 5.0"),
+    "not begun": (_compared_with_pair(FIXED, 0), "c has none"),
     "experiment": (_experiment, "is an experiment of several runs"),
     "record": (_record, "cannot read"),
 }
 
 
-@pytest.mark.parametrize(("folders", "says"), BAD.values(), ids=BAD)
-def test_runs_that_cannot_be_compared_are_one_line(pair: Path, tmp_path: Path, folders: Folders, says: str) -> None:
-    said = refused(*folders(pair, tmp_path))
-    assert says in said
-    assert len(said.splitlines()) == 1
-    assert ";" in said, "there is a remedy"
+@pytest.mark.parametrize(("folders", "expected"), BAD.values(), ids=BAD)
+def test_runs_that_cannot_be_compared_are_one_line(pair: Path, tmp_path: Path, folders: Folders, expected: str) -> None:
+    text = refused(*folders(pair, tmp_path))
+    assert expected in text
+    assert len(text.splitlines()) == 1
+    assert ";" in text, "there is a remedy"
 
 
 @pytest.mark.parametrize("damage", ["a missing table", "no plan", "noise"])
 def test_a_damaged_run_is_one_line(own_pair: Path, damage: str) -> None:
     DAMAGES[damage](own_pair / "b" / "run.db")
-    said = refused(own_pair)
-    assert len(said.splitlines()) == 1
-    assert "run.db" in said
+    text = refused(own_pair)
+    assert len(text.splitlines()) == 1
+    assert "run.db" in text
 
 
 @pytest.mark.parametrize(
-    ("figure", "says"),
+    ("figure", "expected"),
     [("latency_p99", "did you mean latency_p99_us"), ("max_rate_with_drop_pps", "no figure of these"), ("", "empty")],
 )
-def test_an_unknown_figure_is_refused(pair: Path, figure: str, says: str) -> None:
+def test_an_unknown_figure_is_refused(pair: Path, figure: str, expected: str) -> None:
     done = CliRunner().invoke(main.cli, ["compare", str(pair), "--figure", figure])
-    assert says in (str(done.exception) + done.output)
+    assert expected in (str(done.exception) + done.output)
 
 
 @pytest.mark.tier("test")

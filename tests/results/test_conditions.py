@@ -40,7 +40,7 @@ def test_a_condition_compares_a_column_with_a_number(text: str, row: Row, holds:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "output"),
     [
         ("", "no comparison"),
         ("client_loss_pct", "no comparison"),
@@ -57,8 +57,8 @@ def test_a_condition_compares_a_column_with_a_number(text: str, row: Row, holds:
         ("zzz > 1", "some known columns: clients"),
     ],
 )
-def test_what_is_no_condition_is_refused_with_what_to_try(text: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_what_is_no_condition_is_refused_with_what_to_try(text: str, output: str) -> None:
+    with pytest.raises(UsageError, match=output):
         parse(text, COLUMNS)
 
 

@@ -106,8 +106,8 @@ def test_a_mark_is_shown_and_explained_once(
     for known in (MARK, NOTED):
         line = marks_line([known], meanings)
         assert text.count(line) == (known == mark), text
-        beside = (f"60 {known}", f">{known}</span> 60", f"<span>{known} ", f'"mark">{known} ')
-        assert any(sign in text for sign in beside) is (known == mark)
+        others = (f"60 {known}", f">{known}</span> 60", f"<span>{known} ", f'"mark">{known} ')
+        assert any(sign in text for sign in others) is (known == mark)
 
 
 @pytest.mark.parametrize(

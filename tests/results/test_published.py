@@ -27,14 +27,14 @@ def scenario(table: TableKind, system: str = "kafka", client: str = "kafka-pytho
     return Scenario("mine", system, client, table, sweep, Settings(rate=1000.0))
 
 
-def beside(mine: Scenario) -> PublishedTable:
-    found = published_for(ResolvedScenario.of(mine))
+def published_table(own: Scenario) -> PublishedTable:
+    found = published_for(ResolvedScenario.of(own))
     assert found is not None
     return found
 
 
 @pytest.mark.parametrize(
-    ("mine", "file"),
+    ("own", "file"),
     [
         (scenario("batch"), "hydra_kafka_batch.csv"),
         (scenario("fixed"), "hydra_kafka_fixed_rate.csv"),
@@ -45,15 +45,15 @@ def beside(mine: Scenario) -> PublishedTable:
         (scenario("rate"), None),
     ],
 )
-def test_each_experiment_has_the_published_table_that_it_repeats(mine: Scenario, file: str | None) -> None:
-    published = published_for(ResolvedScenario.of(mine))
+def test_each_experiment_has_the_published_table_that_it_repeats(own: Scenario, file: str | None) -> None:
+    published = published_for(ResolvedScenario.of(own))
     assert (published.reference.file if published else None) == file
 
 
 @pytest.mark.parametrize("table", ["batch", "fixed", "rates"])
 def test_the_published_columns_are_those_of_the_run(table: TableKind) -> None:
-    mine = scenario(table, *(("zmq", "pyzmq") if table == "rates" else ("kafka", "kafka-python")))
-    assert beside(mine).columns == tuple(column.name for column in published_columns(mine))
+    own = scenario(table, *(("zmq", "pyzmq") if table == "rates" else ("kafka", "kafka-python")))
+    assert published_table(own).columns == tuple(column.name for column in published_columns(own))
 
 
 def test_cells_are_numbers_text_or_nothing() -> None:
@@ -91,12 +91,12 @@ def test_rows_that_differ_in_a_setting_lie_beside_the_same_published_row() -> No
 
 
 def test_what_was_asked_for_otherwise_is_named() -> None:
-    published = asked(beside(scenario("fixed")))
-    theirs = published.scenario
-    assert differences(theirs, published) == []
-    settings = with_values(theirs.settings, {"rate": 1000.0, "acks": "all"})
+    published = asked(published_table(scenario("fixed")))
+    others = published.scenario
+    assert differences(others, published) == []
+    settings = with_values(others.settings, {"rate": 1000.0, "acks": "all"})
     slower = "rate 1,000 instead of 10,000"
-    assert differences(replace(theirs, client="confluent-kafka", settings=settings), published) == [
+    assert differences(replace(others, client="confluent-kafka", settings=settings), published) == [
         "client confluent-kafka instead of kafka-python", slower, "acks all instead of 1",
     ]  # fmt: skip
     # Another system differs in what both systems have.
@@ -104,9 +104,9 @@ def test_what_was_asked_for_otherwise_is_named() -> None:
 
 
 def test_a_search_with_other_rules_differs() -> None:
-    mine = scenario("rates", "zmq", "native")
+    own = scenario("rates", "zmq", "native")
     published = resolve("zmqrate", {"published": True, "sweep.held.interval": True})
-    theirs = published.scenario
-    sweep = SearchSweep(theirs.sweep.duration_s, clients=(30,), search=SearchSpec(steps=30, width=2.0))
-    mine = replace(mine, sweep=sweep, settings=theirs.settings)
-    assert differences(mine, published) == ["width 2 instead of 1.25", "steps 30 instead of 60"]
+    others = published.scenario
+    sweep = SearchSweep(others.sweep.duration_s, clients=(30,), search=SearchSpec(steps=30, width=2.0))
+    own = replace(own, sweep=sweep, settings=others.settings)
+    assert differences(own, published) == ["width 2 instead of 1.25", "steps 30 instead of 60"]

@@ -90,9 +90,9 @@ def test_a_lower_rate_is_no_advice_where_two_rates_lose_alike(lost: dict[int, fl
     ],
 )
 def test_a_loss_names_dead_subscribers_and_advises_a_lower_rate_only_for_others(loss: Row) -> None:
-    lost, gone = warnings_of({**ROW, **loss, "failed_dead": 1, "died_by": "SIGKILL"}, FIXED)
+    lost, ended = warnings_of({**ROW, **loss, "failed_dead": 1, "died_by": "SIGKILL"}, FIXED)
     assert "subscribers that sent no report (1 died (SIGKILL))" in lost.text
-    assert lost.remedy == gone.remedy
+    assert lost.remedy == ended.remedy
     lost, _ = warnings_of(
         {**ROW, **loss, "client_loss_unlisted": "publisher", "failed_dead": 1, "failed_lossy": 2}, FIXED
     )
@@ -106,13 +106,13 @@ def test_native_clients_are_no_advice_for_native_clients(client: str) -> None:
 
 
 def test_a_host_that_others_keep_busy_is_theirs_to_free() -> None:
-    theirs, both, ours = HostBusy(97.0, 75.0), HostBusy(97.0, 39.0), HostBusy(97.0, 12.0)
+    others, both, own = HostBusy(97.0, 75.0), HostBusy(97.0, 39.0), HostBusy(97.0, 12.0)
     assert (
-        theirs.text == "a host had no CPU left: 97 % of the time of all cores was used, about 75 % by other processes"
+        others.text == "a host had no CPU left: 97 % of the time of all cores was used, about 75 % by other processes"
     )
-    assert both.remedy == f"{theirs.remedy}; if it stays busy, {ours.remedy}"
-    assert "the other processes" in theirs.remedy
-    assert ours.remedy == HostBusy(97.0).remedy == "use fewer clients on this host, or more hosts"
+    assert both.remedy == f"{others.remedy}; if it stays busy, {own.remedy}"
+    assert "the other processes" in others.remedy
+    assert own.remedy == HostBusy(97.0).remedy == "use fewer clients on this host, or more hosts"
 
 
 def test_other_processes_have_one_figure_in_a_row() -> None:
@@ -208,13 +208,13 @@ def test_more_subscribers_are_advised_only_where_they_divide_the_messages(row: R
     assert warning.remedy == remedy
 
 
-@pytest.mark.parametrize(("received", "asked"), [(0, True), (1, False)])
+@pytest.mark.parametrize(("received", "requests"), [(0, True), (1, False)])
 def test_a_group_in_which_nothing_arrives_asks_whether_the_server_has_shared_subscriptions(
-    received: int, asked: bool
+    received: int, requests: bool
 ) -> None:
     row: Row = {**ROW, "group": "all", "client_loss_pct": 100.0, "total_rx": received}
     (warning,) = warnings_of(row, load_scenario("mqtt-fixed", {"settings.shared": True}))
-    assert ("has the server shared subscriptions?" in warning.remedy) is asked
+    assert ("has the server shared subscriptions?" in warning.remedy) is requests
 
 
 def test_a_row_that_was_skipped_in_the_middle_of_its_repeats_keeps_the_warnings_of_its_figures() -> None:
@@ -245,8 +245,8 @@ def test_each_warning_stands_once_gravest_first_with_what_would_change_it() -> N
         ("1 subscriber; 2 subscribers; 3 subscribers", f"{busy.text}; {busy.remedy}", ""),
     ]
     rising = [StillRising("max_rate"), StillRising("nodrop")]
-    said = f"{rising[0].text}; {rising[1].text}; raise --start-rate"
-    assert merge_equal_warnings([WarnedRow("1 subscriber", rising, True)]) == [("1 subscriber", said, "")]
+    text = f"{rising[0].text}; {rising[1].text}; raise --start-rate"
+    assert merge_equal_warnings([WarnedRow("1 subscriber", rising, True)]) == [("1 subscriber", text, "")]
 
 
 @pytest.mark.parametrize(

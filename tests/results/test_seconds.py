@@ -24,11 +24,11 @@ def test_what_is_told_later_is_added_to_what_is_stored(tmp_path: Path) -> None:
     with RunStore.open(tmp_path) as store:
         found = store.course(4)
         assert found is not None
-        plan, facts, course = found
+        plan, facts, series = found
         assert (plan, facts) == (PLAN, FACTS)
-        seconds = [(i.begin_s, i.due, i.sent, i.received, i.lost) for i in course]
+        seconds = [(i.begin_s, i.due, i.sent, i.received, i.lost) for i in series]
         assert seconds == [(0, 10, 10, 5, 15), (1, 10, 20, 13, 0)]
-        assert course[1].latency == Histogram([-3, 2, 7, 11], -2, 7)
+        assert series[1].latency == Histogram([-3, 2, 7, 11], -2, 7)
         assert store.time_series_epochs() == [4]
 
 

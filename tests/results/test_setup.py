@@ -22,7 +22,7 @@ from tests.jupyter.runs import BATCH, FIXED, NATIVE
 HERE = HostSetup(True, ("here",), 2)
 
 
-def told(name: str, facts: ReportedFacts | None = None, **replaced: Any) -> list[str]:
+def setup_parts(name: str, facts: ReportedFacts | None = None, **replaced: Any) -> list[str]:
     """The parts of the line about a scenario, with some of its keys replaced."""
     keys = {key.replace("__", "."): value for key, value in replaced.items()}
     resolved = resolve(name, {"sweep.duration_s": 5.0, "sweep.clients": [30], **keys})
@@ -64,7 +64,7 @@ def told(name: str, facts: ReportedFacts | None = None, **replaced: Any) -> list
     ],
 )  # fmt: skip
 def test_each_system_names_its_own_settings(name: str, replaced: dict[str, Any], parts: list[str]) -> None:
-    found = told(name, **replaced)
+    found = setup_parts(name, **replaced)
     system = [part for part in found[3:-1] if not part.endswith("server")]
     assert (found[0], found[-1], system) == ("1 publisher → 30 subscribers", "steps of 5 s", parts)
 
@@ -77,9 +77,12 @@ def test_clients_servers_and_hosts_are_named_as_they_reported() -> None:
         "nats-server 2.9.10 on this machine, 2 shared cores · steps of 5 s"
     )
     replaced: dict[str, Any] = {"settings__message_size": 128, "client": "native"}
-    assert " · ".join(told("nats-fixed", facts, **replaced)) == line
+    assert " · ".join(setup_parts("nats-fixed", facts, **replaced)) == line
     secure = replace(facts, servers=(ServerFacts({"nats-server": "2.9.10"}, tls=True),))
-    assert told("nats-fixed", secure, **replaced)[4:6] == ["TLS", "nats-server 2.9.10 on this machine, 2 shared cores"]
+    assert setup_parts("nats-fixed", secure, **replaced)[4:6] == [
+        "TLS",
+        "nats-server 2.9.10 on this machine, 2 shared cores",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -134,7 +137,7 @@ def test_several_values_are_listed(replaced: dict[str, Any], parts: list[str]) -
     ],
 )
 def test_sizes_that_vary_are_a_range(sizes: dict[str, Any], text: str) -> None:
-    assert told("zmq-fixed", **{f"settings__{name}": value for name, value in sizes.items()})[1] == text
+    assert setup_parts("zmq-fixed", **{f"settings__{name}": value for name, value in sizes.items()})[1] == text
 
 
 def test_what_varies_between_rows_is_a_list() -> None:

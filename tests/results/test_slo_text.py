@@ -16,7 +16,7 @@ SHORT = ObjectiveResult("p99_ms", 20.0, 5.0, 4.0, None, None, "measure for at le
 CLOCKS = ObjectiveResult("p50_ms", 1.0, 0.9, 0.0, 5.9, None, "clocks may be wrong by 5,000 us")
 KEPT = ObjectiveResult("loss_pct", 0.0, 0.0, 0.0, 0.1, True)
 MISSED = ObjectiveResult("max_ms", 1.0, 2.0, None, None, False)
-GONE = ObjectiveResult("p99_ms", 1.0, None, 9.0, None, False, "3 copies did not arrive")
+LOST = ObjectiveResult("p99_ms", 1.0, None, 9.0, None, False, "3 copies did not arrive")
 SENT = ObjectiveResult("rate", 990.0, 1000.0, None, None, True)
 
 
@@ -38,7 +38,7 @@ SENT = ObjectiveResult("rate", 990.0, 1000.0, None, None, True)
         ),
         ([SHORT, MISSED], "no", None, "no: the workload does not hold", "no: max_ms 2 ms, target <= 1 ms"),
         (
-            [GONE], "no", None, "no: the workload does not hold",
+            [LOST], "no", None, "no: the workload does not hold",
             "no: p99_ms — (95 % interval: at least 9 ms), target <= 1 ms: 3 copies did not arrive",
         ),
     ],
@@ -47,11 +47,11 @@ def test_each_answer_has_its_word_and_a_line_with_the_figures_that_decide_it(
     objectives: list[ObjectiveResult], word: str, seconds: int | None, sentence: str, line: str
 ) -> None:
     answer = SloResult(holds(objectives), objectives, [], 0, True, TimeSeriesFacts(0, 10.0, 1, 1.0, complete=True), [])
-    told = json.loads(json_text(RunSetup(), answer, not_clean="3 % late"))
-    assert (told["clean"], told["why"]) == (False, "3 % late")
-    assert (told["answer"], told["measure_s"], answer_sentence(answer)) == (word, seconds, sentence)
+    content = json.loads(json_text(RunSetup(), answer, not_clean="3 % late"))
+    assert (content["clean"], content["why"]) == (False, "3 % late")
+    assert (content["answer"], content["measure_s"], answer_sentence(answer)) == (word, seconds, sentence)
     assert answer_line(answer) == line
-    assert told["holds"] is {"yes": True, "no": False, "unknown": None}[word]
+    assert content["holds"] is {"yes": True, "no": False, "unknown": None}[word]
     assert objective_warnings(answer) == [f"{o.name}: {o.why}" for o in objectives if o.why]
 
 

@@ -172,9 +172,9 @@ def test_what_became_of_every_message_of_a_client_derives_from_its_row(store: Ru
         reported, undrained = row["state"] == "ok", row["undrained"] or 0
         got = row["messages"] if reported else row["more"].get("last_word", 0)
         in_window = row["in_window"] if reported else got
-        fate = "unknown" if row["more"].get("drain") == "deadline" else "lost"
+        outcome = "unknown" if row["more"].get("drain") == "deadline" else "lost"
         rest = publisher["in_window"] - got - undrained
-        sums += Counter({"in_window": in_window, "late": got - in_window, "undrained": undrained, fate: rest})
+        sums += Counter({"in_window": in_window, "late": got - in_window, "undrained": undrained, outcome: rest})
     stored_figures = store.results()[0].figures
     assert sums == {name: stored_figures[name] for name in ("in_window", "late", "undrained", "unknown", "lost")}
 
@@ -182,8 +182,8 @@ def test_what_became_of_every_message_of_a_client_derives_from_its_row(store: Ru
 def test_events_are_kept_in_order(store: RunStore) -> None:
     store.add_event(SystemFact("version", "4.3"))
     store.add_event(ClientError(12, "no route"), epoch=3)
-    told = [(None, "fact", "version: 4.3"), (3, "client_error", "client 12: no route")]
-    assert [(event.epoch, event.kind, event.text) for event in store.events()] == told
+    messages = [(None, "fact", "version: 4.3"), (3, "client_error", "client 12: no route")]
+    assert [(event.epoch, event.kind, event.text) for event in store.events()] == messages
 
 
 def test_an_event_is_stored_as_data_beside_its_text(store: RunStore) -> None:
@@ -334,11 +334,11 @@ def test_a_killed_writer_loses_no_committed_step(tmp_path: Path) -> None:
             if int(line) >= 5:
                 break
         os.kill(writer.pid, signal.SIGKILL)
-        told = [5, *map(int, writer.stdout.read().split())]
+        output = [5, *map(int, writer.stdout.read().split())]
     with RunStore.open(tmp_path / "run", writable=True) as store:
         found = [r.epoch for r in store.results()]
         assert found == list(range(1, found[-1] + 1))
-        assert found[-1] >= told[-1]
+        assert found[-1] >= output[-1]
         assert all(len(store.clients(e)) == 4 for e in found)
         stored(store, found[-1] + 1)
         assert store._db.execute("PRAGMA integrity_check").fetchone() == ("ok",)

@@ -125,14 +125,14 @@ def test_a_row_at_rate_max_names_first_what_was_received_except_under_published_
 
 
 @pytest.mark.parametrize(
-    ("bound_us", "cells_of_it"),
+    ("bound_us", "expected_cells"),
     [(0.0, ["0.152", "2.14"]), (153.0, ["< 0.305", "2.14 ± 0.153"]), (None, ["0.152", "2.14"])],
 )
 def test_a_latency_is_in_milliseconds_with_the_bound_of_the_clocks(
-    bound_us: float | None, cells_of_it: list[str]
+    bound_us: float | None, expected_cells: list[str]
 ) -> None:
     row = {**GOOD, "latency_p50_us": 152.0, "latency_p99_us": 2140.0, "latency_bound_us": bound_us}
-    assert cells(tables.RunTables(grid(), [row]).markdown.splitlines()[-1])[-2:] == cells_of_it
+    assert cells(tables.RunTables(grid(), [row]).markdown.splitlines()[-1])[-2:] == expected_cells
 
 
 def test_further_columns_follow_the_published_ones(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_a_good_row_reads_like_the_published_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "output"),
     [
         ({**NOT_PASSED, "client_loss_pct": 2.457131}, "LOSS: 2.46 %"),
         ({"clients": 30, "msg_batch": 100, "status": "skipped", "reason": "needs 9 GB"}, "SKIPPED: needs 9 GB"),
@@ -178,15 +178,15 @@ def test_a_good_row_reads_like_the_published_one() -> None:
         ),
     ],
 )
-def test_a_row_that_is_not_clean_is_marked_and_explained(row: Row, said: str) -> None:
+def test_a_row_that_is_not_clean_is_marked_and_explained(row: Row, output: str) -> None:
     text = tables.RunTables(grid(), [row if "status" in row else {**GOOD, **row}]).markdown
     assert f"30 {MARK}" in text
-    line = next(line for line in text.splitlines() if said in line)
+    line = next(line for line in text.splitlines() if output in line)
     assert line.startswith(f"- {MARK} **30 subscribers, Batch 100**")
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "output"),
     [
         ({"client_loss_pct": 0.01}, "LOSS: 0.01 %"),
         ({"host_cpu_mean_pct": 99.2}, "no CPU left"),
@@ -196,11 +196,11 @@ def test_a_row_that_is_not_clean_is_marked_and_explained(row: Row, said: str) ->
         ({"repeats": 3, "total_tx_n": 1}, "only 1 of 3 repeats have a figure for total_tx"),
     ],
 )
-def test_a_clean_row_with_a_warning_has_another_mark(row: Row, said: str) -> None:
+def test_a_clean_row_with_a_warning_has_another_mark(row: Row, output: str) -> None:
     text = tables.RunTables(grid(), [{**GOOD, **row}]).markdown
     assert f"30 {NOTED}" in text
     assert MARK not in text
-    assert next(line for line in text.splitlines() if said in line).startswith("- **30 subscribers, Batch 100**")
+    assert next(line for line in text.splitlines() if output in line).startswith("- **30 subscribers, Batch 100**")
 
 
 @pytest.mark.parametrize(
@@ -226,12 +226,12 @@ def test_a_cell_says_of_how_many_repeats_it_is() -> None:
 def test_a_search_says_what_its_figures_lack() -> None:
     row: Row = {"clients": 30, "status": "partial", "loss_why": "too short", "slow_cohort_felt": False}
     text = tables.RunTables(search(), [row]).markdown
-    for said in (
+    for output in (
         "not finished",
         "loss: no answer: too few seconds were measured",
         "buffers of the slow subscribers never filled",
     ):
-        assert said in text
+        assert output in text
 
 
 FOUND: Row = {

@@ -43,6 +43,6 @@ def test_figures_are_grouped_and_a_row_with_a_warning_is_marked_once() -> None:
     good |= {"avg_tx_rate_pps": 0.5, "avg_tx_rate_pps_ci95": 0.125}
     text = RunTables(SCENARIO, [row, good]).terminal(100)
     # Brackets are no markup.
-    for said in ("5,781", "± 0.12", "[b] broke", "[/b]"):
-        assert said in text
+    for output in ("5,781", "± 0.12", "[b] broke", "[/b]"):
+        assert output in text
     assert text.count(MARK) == 3  # its row, its line, and the meaning of the mark

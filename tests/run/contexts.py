@@ -27,20 +27,20 @@ def context(**parts: Any) -> RunContext:
     return made
 
 
-class Told:
+class ReportedEvents:
     """An engine of which only the events matter; what is launched ends at once in the state ``fate``."""
 
     address, is_local = "", True
 
-    def __init__(self, fate: GroupState = "running") -> None:
+    def __init__(self, outcome: GroupState = "running") -> None:
         self.data: list[GroupEvent] = []
         self.launched: list[str] = []
         self.killed: list[str] = []
-        self._fate = fate
+        self._state = outcome
 
     def events(self) -> list[GroupEvent]:
-        told, self.data = self.data, []
-        return told
+        reported, self.data = self.data, []
+        return reported
 
     def agents(self) -> list[Agent]:
         return []
@@ -48,7 +48,7 @@ class Told:
     def launch(self, groups: Sequence[Group]) -> list[Launch]:
         self.launched += [group.id for group in groups]
         # The first ends by itself, the others when they are killed.
-        self.data.append(GroupEvent(groups[0].id, self._fate, "a", "exit status 1: no java"))
+        self.data.append(GroupEvent(groups[0].id, self._state, "a", "exit status 1: no java"))
         return [Launch(group, Agent("a", "host-a", {}, Resources())) for group in groups]
 
     def kill(self, groups: Iterable[str]) -> None:

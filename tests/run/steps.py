@@ -16,7 +16,7 @@ PLAN = StepPlan(clients=3, settings=Settings(rate=100.0), duration_s=1.0)
 def losing(
     client: int | None, kind: type, command: str = "", *, first: int = 1, last: int = 10**9, before_epoch: int = 10**9
 ) -> Loss:
-    """Loses what a client, or everybody, tells or is told of a kind, from the first such message of an epoch on."""
+    """Loses the messages of a kind from or to a client, or every client, from the first such message of an epoch on."""
 
     def loses(whose: int, message: FromController | FromClient, nth: int) -> bool:
         right = isinstance(message, kind) and getattr(message, "command", "") == command

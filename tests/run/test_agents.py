@@ -1,4 +1,4 @@
-"""`hydra agents` and `hydra check` say what they look at, here and on a cluster elsewhere."""
+"""`hydra agents` and `hydra check` name their agents, here and on a cluster elsewhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from unittest.mock import Mock
 import pytest
 from click.testing import CliRunner, Result
 
-from hydra.cli.cluster_operations import agent_rows, alike
+from hydra.cli.agents_and_leftovers import agent_rows, alike
 from hydra.cli.main import cli
 from hydra.config import plugins
 from hydra.config.cluster import load_cluster
@@ -85,9 +85,9 @@ def test_only_the_embedded_engine_needs_agents_in_the_file(tmp_path: Path) -> No
 def test_programs_are_told_what_a_row_needs_of_this_machine(mine: Path) -> None:
     done = CliRunner().invoke(cli, ["check", str(mine), "--clients", "2,900000", "--json"])
     assert done.exit_code == 3
-    said = json.loads(done.output)
-    assert (said["file"], said["agents"], said["notes"]) == (str(mine), None, [])
-    two, many = said["rows"]
+    text = json.loads(done.output)
+    assert (text["file"], text["agents"], text["notes"]) == (str(mine), None, [])
+    two, many = text["rows"]
     assert (two["fits"], two["publishers"], many["fits"]) == (True, 1, False)
     assert two["processes"] > 2
     assert many["memory_bytes"] > two["memory_bytes"] > 0
@@ -204,7 +204,7 @@ def test_every_row_that_can_be_placed_fits(cluster: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "expected"),
     [
         (
             ["--clients", "2,5000"],
@@ -217,10 +217,10 @@ def test_every_row_that_can_be_placed_fits(cluster: Path) -> None:
         ),
     ],
 )
-def test_a_row_that_does_not_fit_is_told_with_what_is_missing(cluster: Path, words: list[str], says: str) -> None:
+def test_a_row_that_does_not_fit_is_told_with_what_is_missing(cluster: Path, words: list[str], expected: str) -> None:
     done = checked(cluster, *words)
     assert done.exit_code == 3
-    assert says in done.output
+    assert expected in done.output
     assert done.output.splitlines()[-1] == "far://x: no quota in the nursery"
 
 
@@ -247,32 +247,32 @@ def test_constraints_of_a_users_own_file_are_no_defaults(tmp_path: Path) -> None
 def test_programs_are_told_the_same(cluster: Path) -> None:
     done = checked(cluster, "--clients", "2,5000", "--json")
     assert done.exit_code == 3
-    said = json.loads(done.output)
-    assert list(said) == ["scenario", "file", "system", "client", "fits", "rows", "agents", "notes"]
-    assert (said["scenario"], said["system"], said["fits"]) == ("zmqfixed", "zmq", False)
-    agents = [(agent["agent"], agent["could run"]) for agent in said["agents"]]
+    text = json.loads(done.output)
+    assert list(text) == ["scenario", "file", "system", "client", "fits", "rows", "agents", "notes"]
+    assert (text["scenario"], text["system"], text["fits"]) == ("zmqfixed", "zmq", False)
+    agents = [(agent["agent"], agent["could run"]) for agent in text["agents"]]
     assert agents == [("one", "publisher"), ("two", "subscriber")]
-    two, many = said["rows"]
+    two, many = text["rows"]
     assert (two["clients"], two["fits"], two["groups"], two["on_agents"], two["missing"]) == (2, True, 2, 2, [])
     assert two["cpus"] > 0
     assert (many["fits"], many["groups"], many["cpus"]) == (False, None, None)
     (missing,) = many["missing"]
     assert missing["text"].startswith("4,998 subscriber clients do not fit")
     assert missing["grave"]
-    of_clients, *notes = said["notes"]
+    of_clients, *notes = text["notes"]
     assert of_clients.startswith("pyzmq clients: ")
     assert notes == ["far://x: no quota in the nursery"]
 
 
 def test_of_many_rows_that_do_not_fit_the_smallest_and_the_largest_are_told(cluster: Path) -> None:
     done = checked(cluster, "--clients", "2,3000,4000,5000")
-    told = [line.split(":")[0] for line in done.output.splitlines() if "do not fit" in line]
-    assert told == ["3,000 subscribers", "5,000 subscribers"]
+    reported = [line.split(":")[0] for line in done.output.splitlines() if "do not fit" in line]
+    assert reported == ["3,000 subscribers", "5,000 subscribers"]
 
 
 def test_what_is_left_out_of_the_table_is_said(cluster: Path) -> None:
     assert "hydra agents --all" not in checked(cluster).output
     cluster.write_text(re.sub(r'mem(16|60)"', r'mem\1;x.io/os:linux"', TWO))
-    said = checked(cluster).output
-    assert "The same on all agents: x.io/os:linux. hydra agents --all shows these attributes in the table, too." in said
-    assert said.count("x.io/os:linux") == 1
+    text = checked(cluster).output
+    assert "The same on all agents: x.io/os:linux. hydra agents --all shows these attributes in the table, too." in text
+    assert text.count("x.io/os:linux") == 1

@@ -68,14 +68,14 @@ def help_of(*words: str) -> str:
 
 
 def test_a_varied_setting_takes_several_values(tmp_path: Path) -> None:
-    mine = scenario(tmp_path, "kafka", "batch", "[sweep.vary]\nmsg_batch = [1, 2]\n")
-    said = refusal("run", mine, "--implementation", "native", "--msg-batch", "5,5")
-    assert "--msg-batch: a value stands twice in [5, 5]" in said
+    own = scenario(tmp_path, "kafka", "batch", "[sweep.vary]\nmsg_batch = [1, 2]\n")
+    text = refusal("run", own, "--implementation", "native", "--msg-batch", "5,5")
+    assert "--msg-batch: a value stands twice in [5, 5]" in text
 
 
 def test_a_scenarios_help_has_its_own_defaults(tmp_path: Path) -> None:
-    mine = scenario(tmp_path, "zmq", "fixed", "[settings]\nrate = 77.0\n")
-    assert "[default: 77]" in CliRunner().invoke(cli, ["run", mine, "--help"]).output
+    own = scenario(tmp_path, "zmq", "fixed", "[settings]\nrate = 77.0\n")
+    assert "[default: 77]" in CliRunner().invoke(cli, ["run", own, "--help"]).output
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_what_is_no_scenario_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (["--bootstrap", "h:1"], "--bootstrap is for system kafka, and MINE is of zmq; leave out --bootstrap"),
         (["--servers", "h:1"], "--servers is for system kafka or mqtt or nats, and MINE is of zmq"),
@@ -110,28 +110,28 @@ def test_what_is_no_scenario_is_refused() -> None:
     ],
 )
 @pytest.mark.parametrize("command", ["run", "check", "slo"])
-def test_flags_of_others_are_refused_by_name(tmp_path: Path, command: str, words: list[str], said: str) -> None:
-    mine = scenario(tmp_path, "zmq", "fixed")
-    for line in ([mine, *words], [*words, mine]):
-        assert said.replace("MINE", mine).replace("COMMAND", command) in refusal(command, *line)
+def test_flags_of_others_are_refused_by_name(tmp_path: Path, command: str, words: list[str], text: str) -> None:
+    own = scenario(tmp_path, "zmq", "fixed")
+    for line in ([own, *words], [*words, own]):
+        assert text.replace("MINE", own).replace("COMMAND", command) in refusal(command, *line)
 
 
 def test_of_a_published_experiment_too() -> None:
-    said = refusal("run", "single-consumer", "--rcvhwm", 2)
-    assert "--rcvhwm is for scenarios, and single-consumer is a published experiment" in said
+    text = refusal("run", "single-consumer", "--rcvhwm", 2)
+    assert "--rcvhwm is for scenarios, and single-consumer is a published experiment" in text
 
 
 def test_a_flags_value_is_not_taken_for_the_scenario(tmp_path: Path) -> None:
-    mine = scenario(tmp_path, "kafka", "fixed")
-    Path(mine).write_text(f'client = "kafka-python"\n{Path(mine).read_text()}')
+    own = scenario(tmp_path, "kafka", "fixed")
+    Path(own).write_text(f'client = "kafka-python"\n{Path(own).read_text()}')
     other = tmp_path / "cluster.toml"
     other.write_text("nonsense = 1\n")
-    said = refusal("check", "--config", other, "--bootstrap", "127.0.0.1:x", mine)
-    assert "--servers: '127.0.0.1:x' is no address" in said
+    text = refusal("check", "--config", other, "--bootstrap", "127.0.0.1:x", own)
+    assert "--servers: '127.0.0.1:x' is no address" in text
 
 
 def test_what_a_file_says_is_not_said_of_a_flag_that_nobody_gave(tmp_path: Path) -> None:
-    mine = scenario(tmp_path, "kafka", "fixed", "[kafka.properties]\nsome = [1]\n")
-    said = refusal("run", mine, "--implementation", "native")
-    assert "kafka.properties.some: must be" in said
-    assert "--kafka-prop" not in said
+    own = scenario(tmp_path, "kafka", "fixed", "[kafka.properties]\nsome = [1]\n")
+    text = refusal("run", own, "--implementation", "native")
+    assert "kafka.properties.some: must be" in text
+    assert "--kafka-prop" not in text

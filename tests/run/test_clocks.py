@@ -1,4 +1,4 @@
-"""What the hosts of a step are told of its clock, and how wrong it says that was, on clocks of the test's own."""
+"""The step's clock of each host, and its error bound, on clocks of the test's own."""
 
 from __future__ import annotations
 
@@ -19,43 +19,47 @@ HALF_RTT_NS = 5_000_000
 
 
 def starts(channel: Channel) -> dict[int, Start]:
-    """What each client was told last."""
-    return {client: message for _, client, message in channel.told_at if isinstance(message, Start)}
+    """The last message to each client."""
+    return {client: message for _, client, message in channel.timed_messages if isinstance(message, Start)}
 
 
-def worst_ns(channel: Channel, raw: Observation, client: int, there: Clock) -> int:
+def worst_ns(channel: Channel, raw: Observation, client: int, present: Clock) -> int:
     """How far the step's clock of a client was from the controller's, at any hundredth of the window."""
-    told = starts(channel)
-    here, other = StepClock(told[1].clock), StepClock(told[client].clock)
+    reported = starts(channel)
+    here, other = StepClock(reported[1].clock), StepClock(reported[client].clock)
     begin, end = (here.monotonic_ns_of(edge) for edge in raw.window_ns)
     moments = range(begin, end + 1, (end - begin) // 100)
-    return max(abs(other.at_ns(there(at_ns)) - here.at_ns(at_ns)) for at_ns in moments)
+    return max(abs(other.at_ns(present(at_ns)) - here.at_ns(at_ns)) for at_ns in moments)
 
 
 def test_on_one_host_everybody_has_the_controllers_clock() -> None:
     channel = Channel(range(1, 4))
     raw = measured(channel)
     assert raw.clocks == {"here": HERE}
-    (told,) = {message.clock for message in starts(channel).values()}
-    assert told.rate_ppb == 0
+    (reported,) = {message.clock for message in starts(channel).values()}
+    assert reported.rate_ppb == 0
 
 
 @pytest.mark.parametrize("ahead_ns", [0, 77_000_000_000_000, -999_000_000_000])
 @pytest.mark.parametrize("rate_ppm", [0, 100, -400])
 def test_every_host_is_told_the_time_by_its_own_clock(ahead_ns: int, rate_ppm: int) -> None:
-    there = clock(ahead_ns, rate_ppm)
-    channel = Channel(range(1, 4), elsewhere={2: there})
+    present = clock(ahead_ns, rate_ppm)
+    channel = Channel(range(1, 4), elsewhere={2: present})
     raw = measured(channel)
     assert raw.clocks.keys() == {"here", "agent-2"}
     assert raw.clocks["here"] == HERE
     found = raw.clocks["agent-2"]
     assert (found.same_host, found.jumps, found.rtt_min_ns) == (False, 0, 2 * HALF_RTT_NS)
-    told = starts(channel)
-    assert told[1].clock == told[3].clock
-    assert (told[1].start_at_ns, told[1].stop_at_ns) == (told[2].start_at_ns, told[2].stop_at_ns) == raw.window_ns
-    assert worst_ns(channel, raw, 2, there) <= found.error_ns <= HALF_RTT_NS + 100_000
+    reported = starts(channel)
+    assert reported[1].clock == reported[3].clock
+    assert (
+        (reported[1].start_at_ns, reported[1].stop_at_ns)
+        == (reported[2].start_at_ns, reported[2].stop_at_ns)
+        == raw.window_ns
+    )
+    assert worst_ns(channel, raw, 2, present) <= found.error_ns <= HALF_RTT_NS + 100_000
     # The answers take as long as the pings.
-    assert worst_ns(channel, raw, 2, there) <= 100_000
+    assert worst_ns(channel, raw, 2, present) <= 100_000
 
 
 def test_each_host_has_a_clock_of_its_own() -> None:
@@ -63,17 +67,17 @@ def test_each_host_has_a_clock_of_its_own() -> None:
     channel = Channel(range(1, 5), elsewhere=clocks)
     raw = measured(channel)
     assert raw.clocks.keys() == {"here", "agent-0", "agent-2", "agent-3"}
-    for client, there in clocks.items():
-        assert worst_ns(channel, raw, client, there) <= raw.clocks[f"agent-{client}"].error_ns
+    for client, present in clocks.items():
+        assert worst_ns(channel, raw, client, present) <= raw.clocks[f"agent-{client}"].error_ns
 
 
 def test_subscribers_elsewhere_read_what_was_stored_by_their_own_clock() -> None:
-    there = clock(77_000_000_000_000)
-    channel = Channel(range(1, 4), elsewhere={2: there}, reads_stored=True, log=[10, *[60] * 11])
+    present = clock(77_000_000_000_000)
+    channel = Channel(range(1, 4), elsewhere={2: present}, reads_stored=True, log=[10, *[60] * 11])
     raw = measured(channel)
-    told = starts(channel)
-    assert raw.reading_ns == told[1].start_at_ns == told[2].start_at_ns
-    assert worst_ns(channel, raw, 2, there) <= raw.clocks["agent-2"].error_ns
+    reported = starts(channel)
+    assert raw.reading_ns == reported[1].start_at_ns == reported[2].start_at_ns
+    assert worst_ns(channel, raw, 2, present) <= raw.clocks["agent-2"].error_ns
 
 
 def test_a_clock_that_is_set_in_the_window_is_told_of() -> None:
@@ -104,7 +108,7 @@ def test_a_step_does_not_begin_before_the_clocks_are_known() -> None:
     """A second without answers: the bursts in it are none."""
     channel = Channel(range(1, 4), losing(None, Ping, last=8), elsewhere={2: clock(5)})
     measured(channel)
-    begun = next(at_ns for at_ns, _, message in channel.told_at if isinstance(message, Start))
+    begun = next(at_ns for at_ns, _, message in channel.timed_messages if isinstance(message, Start))
     assert 3.0 <= (begun - 10**12) / 1e9 < 5.5
 
 
@@ -129,7 +133,7 @@ def test_a_host_that_is_lost_is_not_waited_for() -> None:
     raw = channel.stepper().measure(PLAN, lambda _: None)
     assert list(raw.dead) == [2]
     assert raw.clocks.keys() == {"here", "agent-3"}
-    begun = next(at_ns for at_ns, _, message in channel.told_at if isinstance(message, Start))
+    begun = next(at_ns for at_ns, _, message in channel.timed_messages if isinstance(message, Start))
     assert begun - 10**12 < 5 * 10**9
 
 
@@ -139,7 +143,9 @@ def test_a_start_is_sent_as_far_ahead_as_the_fullest_host_needs() -> None:
     for elsewhere in (0, 50):
         channel = Channel(range(1, 251), elsewhere={client: clock(5) for client in range(1, 1 + elsewhere)})
         measured(channel)
-        at_ns, told = next((at_ns, m) for at_ns, c, m in channel.told_at if c == 250 and isinstance(m, Start))
-        leads_s[elsewhere] = (StepClock(told.clock).monotonic_ns_of(told.start_at_ns) - at_ns) / 1e9
-    # Everybody elsewhere has a host of their own.
+        at_ns, reported = next(
+            (at_ns, m) for at_ns, c, m in channel.timed_messages if c == 250 and isinstance(m, Start)
+        )
+        leads_s[elsewhere] = (StepClock(reported.clock).monotonic_ns_of(reported.start_at_ns) - at_ns) / 1e9
+    # Every client elsewhere has its own host.
     assert leads_s == pytest.approx({0: 0.22, 50: 0.216}, abs=0.0005)

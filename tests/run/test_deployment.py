@@ -26,16 +26,16 @@ from hydra.run.deployment import Deployment
 from hydra.system import Program
 from hydra.wire.messages import ChildExit, FromClient, Joined, encode
 from tests.control.rosters import hello
-from tests.run.contexts import Told, context
+from tests.run.contexts import ReportedEvents, context
 
 TICK_S = 0.05
 GATHERED = 10
-"""Clients whose arrival a relay tells at once."""
+"""Clients whose arrival a relay reports at once."""
 ANYWHERE = RoleSpec()
 AGENT = Agent("a", "host-a", {}, Resources(cpus=1e6, mem=1e9))
 
 
-class Fleet(Told):
+class Fleet(ReportedEvents):
     """A controller, an engine and a system in one; its groups dial in when they are launched, a few clients a tick.
 
     Attributes:
@@ -87,7 +87,7 @@ class Fleet(Told):
         self._coming.append((group, Joined(ids=[*clients], seq=1, incarnations=incarnations, pids=[*pids])))
         return self._pids
 
-    def relay_tells(
+    def report_exit(
         self, group: str, client: int, pid: int, status: int = -9, *, replaced: bool = True, incarnation: int = 0
     ) -> None:
         """The end of a process reaches the controller."""
@@ -157,20 +157,20 @@ def deployed() -> tuple[Fleet, str, int]:
 
 
 def test_an_eviction_that_was_lost_is_asked_for_again() -> None:
-    """The group replaces its client, and nobody is launched elsewhere."""
+    """The group replaces its client, and nothing is launched elsewhere."""
     fleet, group, old = deployed()
 
     def from_the_third_on(group: str, client: int) -> None:
         if len(fleet.evictions) == 3:
-            fleet.relay_tells(group, client, old)
+            fleet.report_exit(group, client, old)
             fleet.dials_in(group, [client], 1)
 
     fleet.obeys = from_the_third_on
     began_s = fleet.now_s
     fleet.deployment.evict(BitMap([1]))
     assert not fleet.deployment.scale(3)
-    asked = [(round(at_s - began_s), *what) for at_s, *what in fleet.evictions]
-    assert asked == [(0, group, [1]), (2, group, [1]), (4, group, [1])]
+    requests = [(round(at_s - began_s), *what) for at_s, *what in fleet.evictions]
+    assert requests == [(0, group, [1]), (2, group, [1]), (4, group, [1])]
     assert fleet.group_of(1) == group
 
 
@@ -185,7 +185,7 @@ def test_nobody_who_comes_after_an_evicted_client_is_evicted_for_it(known: str) 
     fleet.deployment.evict(BitMap([1, 2]))
     if known == "its end":
         fleet.obeys = successor_when_asked_again
-        fleet.relay_tells(group, 1, old)
+        fleet.report_exit(group, 1, old)
     else:
         fleet.dials_in(group, [1], 1)
     fleet.deployment.scale(3)
@@ -200,14 +200,14 @@ def test_an_eviction_names_the_incarnation_that_is_of_no_use() -> None:
     fleet.deployment.evict(BitMap([1, 2]))
     assert fleet.incarnations == {1: 0, 2: 0}
     # One successor is there, of the other it is known only that it is to come.
-    fleet.relay_tells(group, 1, old)
+    fleet.report_exit(group, 1, old)
     fleet.dials_in(group, [1], 1)
     fleet.wait_until(lambda: 1 in fleet.roster.present(), 1.0)
-    fleet.relay_tells(group, 2, 99)
+    fleet.report_exit(group, 2, 99)
     fleet.deployment.watch()
     fleet.deployment.evict(BitMap([1, 2]))
     assert fleet.incarnations == {1: 1, 2: 1}
-    fleet.relay_tells(group, 2, 100, incarnation=1)
+    fleet.report_exit(group, 2, 100, incarnation=1)
     fleet.deployment.evict(BitMap([1, 2]))
     assert fleet.incarnations == {1: 1, 2: 2}
 
@@ -219,7 +219,7 @@ def test_a_client_that_was_launched_elsewhere_does_not_die_of_its_old_process() 
     fleet.deployment.scale(3)
     assert fleet.group_of(1) != group == fleet.group_of(2)
     fleet.deployment.begin_step()
-    fleet.relay_tells(group, 1, old, 4, replaced=False)
+    fleet.report_exit(group, 1, old, 4, replaced=False)
     fleet.deployment.watch()
     assert not fleet.deployment.died
     assert fleet.deployment.agents().keys() == {0, 1, 2, 3}
@@ -234,36 +234,36 @@ def test_the_late_end_of_an_evicted_process_is_not_its_successors(said_hello: bo
     fleet.deployment.scale(3)
     fleet.deployment.begin_step()
     late = old if said_hello else 99
-    fleet.relay_tells(group, 1, late)
+    fleet.report_exit(group, 1, late)
     fleet.deployment.watch()
     assert not fleet.deployment.died
     assert ClientExit(1, late, -9, replaced=True) in fleet.noted
     # Its own is.
-    fleet.relay_tells(group, 1, fleet.pids[1])
+    fleet.report_exit(group, 1, fleet.pids[1])
     fleet.deployment.watch()
     assert fleet.deployment.deaths == {"before the step": BitMap(), "SIGKILL": BitMap([1])}
 
 
 def test_a_death_counts_whose_replacement_is_there_at_once() -> None:
     fleet, group, old = deployed()
-    fleet.relay_tells(group, 1, old)
+    fleet.report_exit(group, 1, old)
     fleet.dials_in(group, [1], 1)
     fleet.wait_until(lambda: 1 in fleet.roster.present(), 1.0)
     fleet.deployment.watch()
     assert fleet.deployment.died == BitMap([1])
 
 
-@pytest.mark.parametrize(("told", "status"), [(True, -9), (False, None)], ids=["told late", "never told"])
+@pytest.mark.parametrize(("reported", "status"), [(True, -9), (False, None)], ids=["told late", "never told"])
 def test_a_death_that_the_replacement_tells_of_is_noted_once_and_with_its_cause_where_that_comes(
-    told: bool, status: int | None
+    reported: bool, status: int | None
 ) -> None:
     fleet, group, old = deployed()
     new = fleet.dials_in(group, [1], 1)
     fleet.wait_until(lambda: fleet.pids[1] == new, 1.0)
     fleet.deployment.watch()
     assert fleet.deployment.died == BitMap([1])
-    if told:
-        fleet.relay_tells(group, 1, old)
+    if reported:
+        fleet.report_exit(group, 1, old)
         fleet.deployment.watch()
         assert [how for how, ids in fleet.deployment.deaths.items() if ids] == ["SIGKILL"]
     fleet.deployment.begin_step()
@@ -272,7 +272,7 @@ def test_a_death_that_the_replacement_tells_of_is_noted_once_and_with_its_cause_
 
 
 def lines_of_arrivals(clients: int) -> int:
-    """How many lines of Python run until so many clients are there, each turn of a loop counted."""
+    """How many lines of Python run until this many clients are there, each turn of a loop counted."""
     count, before = 0, sys.gettrace()
 
     def tracer(_: FrameType, event: str, __: object) -> Any:

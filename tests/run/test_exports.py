@@ -1,4 +1,4 @@
-"""Whose figures are told while a command runs: of one run, of many, of several that take turns."""
+"""Which figures are exported while a command runs: of one run, of many, of several that take turns."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def steps(exports: Exports) -> dict[str, float]:
 
 
 @pytest.mark.parametrize(
-    ("runs", "told"),
+    ("runs", "reported"),
     [
-        # Those that take turns go on where they were; of many the last are told.
+        # Those that take turns continue where they were; of many the last are exported.
         (["both/a", "both/b", "both/b", "both/a"], {"both/a": 2, "both/b": 2}),
         ([f"part {n}" for n in range(30)], {f"part {n}": 1 for n in range(10, 30)}),
     ],
 )
-def test_each_of_the_last_runs_is_told_by_itself(runs: list[str], told: dict[str, int]) -> None:
+def test_each_of_the_last_runs_is_told_by_itself(runs: list[str], reported: dict[str, int]) -> None:
     exports = Exports()
     for run in runs:
         measure(exports, run)
-    assert steps(exports) == told
+    assert steps(exports) == reported
 
 
 def test_a_run_that_ends_in_the_middle_of_a_step_has_none_that_runs() -> None:

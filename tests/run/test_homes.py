@@ -16,18 +16,18 @@ def homes() -> GroupClients:
 
 
 def test_who_leaves_is_in_no_group_and_the_group_stays() -> None:
-    there = homes()
-    there.leave(BitMap([1, 3, 4, 99]))
-    assert there.everyone == BitMap([0, 2])
-    assert list(there.groups()) == [("a", BitMap([0, 2])), ("b", BitMap())]
+    present = homes()
+    present.leave(BitMap([1, 3, 4, 99]))
+    assert present.everyone == BitMap([0, 2])
+    assert list(present.groups()) == [("a", BitMap([0, 2])), ("b", BitMap())]
 
 
 def test_a_group_that_ends_takes_its_clients_along() -> None:
-    there = homes()
-    assert there.end("a") == BitMap(range(3))
-    assert there.end("a") == BitMap()
-    assert there.everyone == BitMap([3, 4])
-    assert there.of("a") == BitMap()
+    present = homes()
+    assert present.end("a") == BitMap(range(3))
+    assert present.end("a") == BitMap()
+    assert present.everyone == BitMap([3, 4])
+    assert present.of("a") == BitMap()
 
 
 def test_clients_are_found_by_group() -> None:
@@ -50,17 +50,17 @@ def test_agents_are_those_of_the_clients_that_are_there() -> None:
 
 @pytest.mark.parametrize(("publishers", "one"), [([0, 1, 2], False), ([0], True), ([0], False)])
 def test_all_publishers_have_one_audience(publishers: list[int], one: bool) -> None:
-    everybody = BitMap(range(5, 12))
-    assert subscription_map(everybody, publishers, one=one) == [(publishers, everybody)]
+    all_clients = BitMap(range(5, 12))
+    assert subscription_map(all_clients, publishers, one=one) == [(publishers, all_clients)]
     assert subscription_map(BitMap(), publishers, one=one) == []
 
 
 def test_each_subscriber_is_in_the_audience_of_one_publisher_whoever_else_is_asked() -> None:
-    everybody = BitMap(range(3, 13))
-    found = dict(subscription_map(everybody, range(3), one=True))
+    all_clients = BitMap(range(3, 13))
+    found = dict(subscription_map(all_clients, range(3), one=True))
     assert found == {(0,): BitMap([3, 6, 9, 12]), (1,): BitMap([4, 7, 10]), (2,): BitMap([5, 8, 11])}
     assert dict(subscription_map(BitMap([4, 9, 10]), range(3), one=True)) == {(0,): BitMap([9]), (1,): BitMap([4, 10])}
-    assert BitMap().union(*found.values()) == everybody
+    assert BitMap().union(*found.values()) == all_clients
 
 
 def test_publishers_with_listeners_of_their_own_take_turns_within_the_time_between_two_messages() -> None:

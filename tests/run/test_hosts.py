@@ -19,7 +19,7 @@ from tests.control.golden_messages import COUNTERS
 from tests.control.rosters import HERE, NETWORK, hello
 from tests.run.steps import PLAN, clock, losing, measured
 
-OURS = platform.node()
+OWN_HOST = platform.node()
 TICK_NS = 250_000_000
 AHEAD = 77_000_000_000_000
 
@@ -32,10 +32,10 @@ def in_window(raw: Observation, samples: list[HostSample] | list[ThreadSample]) 
 def test_on_one_host_it_is_read_here_and_its_groups_tell_of_their_threads() -> None:
     channel = Channel(range(1, 4))
     raw = measured(channel)
-    assert raw.hosts.keys() == {OURS}
-    assert raw.host_of == {"here": OURS}
-    assert in_window(raw, list(raw.hosts[OURS])) == 4
-    assert all(s.counters.cores for s in raw.hosts[OURS])
+    assert raw.hosts.keys() == {OWN_HOST}
+    assert raw.host_of == {"here": OWN_HOST}
+    assert in_window(raw, list(raw.hosts[OWN_HOST])) == 4
+    assert all(s.counters.cores for s in raw.hosts[OWN_HOST])
     assert raw.threads.keys() == {"here"}
     assert {(s.group, *s.threads) for s in raw.threads["here"]} == {("g-0", THREAD), ("g-1",)}
     assert {s.role for s in raw.threads["here"]} == {"publisher", "subscriber"}
@@ -45,8 +45,8 @@ def test_on_one_host_it_is_read_here_and_its_groups_tell_of_their_threads() -> N
 def test_other_hosts_are_read_there_at_times_of_the_steps_clock() -> None:
     channel = Channel(range(1, 5), elsewhere={0: clock(-(10**9), 50), 3: clock(AHEAD, -400)})
     raw = measured(channel)
-    assert raw.hosts.keys() == {OURS, "agent-0", "agent-3"}
-    assert raw.host_of == {"here": OURS, "agent-0": "agent-0", "agent-3": "agent-3"}
+    assert raw.hosts.keys() == {OWN_HOST, "agent-0", "agent-3"}
+    assert raw.host_of == {"here": OWN_HOST, "agent-0": "agent-0", "agent-3": "agent-3"}
     for agent in ("agent-0", "agent-3"):
         assert all(s.counters == COUNTERS for s in raw.hosts[agent])
         assert in_window(raw, list(raw.hosts[agent])) == 4
@@ -91,11 +91,11 @@ def test_a_window_that_fails_ends_the_watch() -> None:
 
 
 def roster_with(*hellos: tuple[bytes, dict[str, object]]) -> Roster:
-    """Relays of groups of their own, who have all told one sample, in the watch of epoch 3."""
+    """Relays of groups of their own, who have all reported one sample, in the watch of epoch 3."""
     roster = Roster(HERE, NETWORK)
-    for n, (identity, said) in enumerate(hellos):
+    for n, (identity, text) in enumerate(hellos):
         roster.expect(f"g-{n}", [n])
-        roster.receive(identity, encode(hello([n], group=f"g-{n}", **said)))
+        roster.receive(identity, encode(hello([n], group=f"g-{n}", **text)))
     roster.watch.begin(3, 0.25)
     for n, (identity, _) in enumerate(hellos):
         samples = [Sample(1000, COUNTERS, [THREAD])]
@@ -104,8 +104,8 @@ def roster_with(*hellos: tuple[bytes, dict[str, object]]) -> Roster:
 
 
 def test_agents_that_share_clocks_and_network_share_samples() -> None:
-    there: dict[str, object] = {"network_namespace": "net:[7]", "role": "publisher"}
-    roster = roster_with((b"b", {**there, "agent": "agent-b"}), (b"a", {**there, "agent": "agent-a"}))
+    present: dict[str, object] = {"network_namespace": "net:[7]", "role": "publisher"}
+    roster = roster_with((b"b", {**present, "agent": "agent-b"}), (b"a", {**present, "agent": "agent-a"}))
     load = samples_on_step_clock(roster, 0, lambda ns: ns + 5)
     assert load.host_of == {"agent-a": "agent-a", "agent-b": "agent-a"}
     assert load.hosts == {"agent-a": [HostSample(1005, COUNTERS)] * 2}
@@ -128,12 +128,12 @@ def test_without_a_clock_there_are_no_samples() -> None:
 
 def test_who_watches_a_step_is_told_how_busy_its_hosts_are() -> None:
     channel = Channel(range(1, 5), elsewhere={0: clock(-(10**9), 50), 3: clock(AHEAD, -400)})
-    told: list[ProgressDetails] = []
+    messages: list[ProgressDetails] = []
 
     def tick(moment: StepProgress) -> None:
         if moment.doing == "sending":
-            told.append(moment.watched())
+            messages.append(moment.watched())
 
     measured(channel, tick)
-    assert told[-1].cpu_pct.keys() == {OURS, "agent-0", "agent-3"}
-    assert all(0 <= pct <= 100 for pct in told[-1].cpu_pct.values())
+    assert messages[-1].cpu_pct.keys() == {OWN_HOST, "agent-0", "agent-3"}
+    assert all(0 <= pct <= 100 for pct in messages[-1].cpu_pct.values())

@@ -1,4 +1,4 @@
-"""The exit code of the command says what it did, and not at which moment of Python's a signal came."""
+"""The exit code of the command shows what it did, and not at which moment of Python's a signal came."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def test_the_view_of_a_step_in_the_middle_of_its_window() -> None:
 
 
 @pytest.mark.parametrize(
-    ("snapshot", "said"),
+    ("snapshot", "output"),
     [
         (LiveViewState("step 1: 2 subscribers"), ["step 1: 2 subscribers", "preparing", "Ctrl-C ends the run now"]),
         (LiveViewState("", preparing="starting 3 toy servers"), ["starting 3 toy servers", "Ctrl-C ends the run now"]),
@@ -52,9 +52,9 @@ def test_the_view_of_a_step_in_the_middle_of_its_window() -> None:
         (LiveViewState("s", left_s=200.0), ["about 3 min 20 s left"]),
     ],
 )
-def test_what_else_there_is_to_tell(snapshot: LiveViewState, said: list[str]) -> None:
+def test_what_else_there_is_to_tell(snapshot: LiveViewState, output: list[str]) -> None:
     text = "\n".join(shown(snapshot))
-    assert [words for words in said if words not in text] == []
+    assert [words for words in output if words not in text] == []
 
 
 @pytest.mark.parametrize("moment", [None, StepProgress(0.0, 0.0), StepProgress(1.0, 0.1, doing="draining")])

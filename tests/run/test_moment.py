@@ -1,4 +1,4 @@
-"""How far a step is and what can be told of it, from what clients have told last."""
+"""How far a step is, and its figures from the clients' last reports."""
 
 from __future__ import annotations
 
@@ -14,12 +14,18 @@ SECOND = 1_000_000_000
 PLAN = StepPlan(clients=2, settings=Settings(rate=100.0), duration_s=4.0)
 
 
-def told(messages: int, after_s: float) -> Progress:
+def progress(messages: int, after_s: float) -> Progress:
     return Progress(ids=[0], seq=1, epoch=1, messages=messages, time_ns=round(SECOND * (10 + after_s)))
 
 
-PROGRESS = {0: told(100, 1.0), 1: told(40, 0.5), 2: told(120, 1.5), 3: told(0, -1.0), 9: told(7, 1.0)}
-"""A publisher, two subscribers, one that has told nothing since the start, and one of another size."""
+PROGRESS = {
+    0: progress(100, 1.0),
+    1: progress(40, 0.5),
+    2: progress(120, 1.5),
+    3: progress(0, -1.0),
+    9: progress(7, 1.0),
+}
+"""A publisher, two subscribers, one that has reported nothing since the start, and one of another size."""
 
 
 def test_a_window_has_what_its_clients_told() -> None:
@@ -64,8 +70,14 @@ def test_a_host_is_told_by_two_samples_a_second_apart(times_s: list[float], pair
 
 
 def test_the_slowest_are_named_without_the_cohort_and_who_has_told_nothing_yet() -> None:
-    said = {0: told(4000, 4.0), 1: told(3000, 3.0), 2: told(1000, 2.0), 3: told(10, 4.0), 4: told(7, 0.0)}
-    found = watched(StepProgress(4.0, 0.4), said, BitMap([1, 2, 4]), 10 * SECOND, 1.0, {"one": 5.0})
+    text = {
+        0: progress(4000, 4.0),
+        1: progress(3000, 3.0),
+        2: progress(1000, 2.0),
+        3: progress(10, 4.0),
+        4: progress(7, 0.0),
+    }
+    found = watched(StepProgress(4.0, 0.4), text, BitMap([1, 2, 4]), 10 * SECOND, 1.0, {"one": 5.0})
     assert found.slowest == ((2, 500.0), (1, 1000.0))
     assert (found.of, found.cpu_pct) == (2, {"one": 5.0})
 
@@ -74,11 +86,11 @@ def test_the_slowest_are_named_without_the_cohort_and_who_has_told_nothing_yet()
     ("sent_pps", "received_pps", "each", "missing"),
     [
         (1000.0, 900.0, 1.0, 0.1),
-        (1000.0, 1001.0, 1.0, 0.0),  # told a moment later
+        (1000.0, 1001.0, 1.0, 0.0),  # sent a moment later
         (2000.0, 500.0, 0.5, 0.5),  # each subscriber listens to one of two publishers
         (1000.0, 300.0, 0.0, None),  # they share the messages
         (0.0, 300.0, 1.0, None),
-        (1000.0, 0.0, 1.0, None),  # nobody has told anything
+        (1000.0, 0.0, 1.0, None),  # no client has reported anything
     ],
 )
 def test_what_is_not_there_yet(sent_pps: float, received_pps: float, each: float, missing: float | None) -> None:

@@ -1,4 +1,4 @@
-"""What a person sees while servers start and a run goes on, a run that goes on when nobody can see it, and keys."""
+"""What a person sees while servers start and a run continues, a run that continues without a terminal, and keys."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ PLAN = StepPlan(clients=3, settings=Settings(rate=100.0, burst=100), duration_s=
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
     monkeypatch.setenv("TERM", "xterm")
-    ours, end = pty.openpty()
+    own, end = pty.openpty()
     with os.fdopen(end, "w", buffering=1) as stream:
-        yield ours, stream
-    os.close(ours)
+        yield own, stream
+    os.close(own)
 
 
-def read_until(ours: int, text: str) -> str:
+def read_until(own: int, text: str) -> str:
     shown = ""
     while text not in shown:
-        shown += os.read(ours, 65_536).decode()
+        shown += os.read(own, 65_536).decode()
     return shown
 
 
@@ -83,24 +83,24 @@ def test_a_terminal_has_a_view_unless_that_is_not_wanted(
     terminal: Terminal, plain: bool, quiet: bool, term: str, view: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERM", term)
-    ours, stream = terminal
-    # Nobody's keys are taken: the terminal is not the one that this test was started from.
+    own, stream = terminal
+    # No keys are read: the terminal is not the one that this test was started from.
     watch(Observer(stream, keys=Keyboard(stream.fileno()), plain=plain, quiet=quiet))
-    shown = read_until(ours, "was refused")
+    shown = read_until(own, "was refused")
     assert ("Ctrl-C ends the run now" in shown) is view
     assert ("\x1b[?25l" in shown) is view
 
 
-@pytest.mark.parametrize("gone", ["a full disk", "a closed pipe", "a closed terminal"])
-def test_a_display_that_cannot_be_written_ends_nothing(gone: str) -> None:
-    if gone == "a full disk":
+@pytest.mark.parametrize("ended", ["a full disk", "a closed pipe", "a closed terminal"])
+def test_a_display_that_cannot_be_written_ends_nothing(ended: str) -> None:
+    if ended == "a full disk":
         end = os.open("/dev/full", os.O_WRONLY)
-    elif gone == "a closed pipe":
+    elif ended == "a closed pipe":
         reader, end = os.pipe()
         os.close(reader)
     else:
-        ours, end = pty.openpty()
-        os.close(ours)
+        own, end = pty.openpty()
+        os.close(own)
     stream = os.fdopen(end, "w", buffering=1)
     try:
         with pytest.raises(OSError, match=r"No space|Broken pipe|Input/output"):
@@ -147,13 +147,15 @@ class Clock:
         return True
 
 
-def told(told_at: dict[float, str], takes_s: float, *, quiet: bool = False, what: str = "3 toy servers") -> list[str]:
-    """The lines of a start that takes so long, and says what it is doing from some moments on."""
+def lines_of_start(
+    texts_at: dict[float, str], takes_s: float, *, quiet: bool = False, what: str = "3 toy servers"
+) -> list[str]:
+    """The lines of a start that takes so long, with what it does from some moments on."""
     stream, clock = io.StringIO(), Clock()
     starting = ServerStartup(Observer(stream, quiet=quiet), what, clock.wait, clock)
 
     def up() -> bool:
-        starting.doing = next((says for at_s, says in reversed(told_at.items()) if clock.now_s >= at_s), "")
+        starting.doing = next((expected for at_s, expected in reversed(texts_at.items()) if clock.now_s >= at_s), "")
         return clock.now_s >= takes_s
 
     with starting.shown():
@@ -171,38 +173,38 @@ SHOWN = [
 
 
 @pytest.mark.parametrize(
-    ("told_at", "takes_s", "lines"),
+    ("texts_at", "takes_s", "lines"),
     [
         ({0: "0 of 3 answer"}, 1.5, []),
         ({}, 90.0, ["starting 3 toy servers (for 2 s)", "started 3 toy servers in 2 min"]),
         ({0: "0 of 3 answer", 3: "1 of 3 answer", 4: "2 of 3 answer", 30: "warm-up"}, 40.0, SHOWN),
     ],
 )
-def test_a_pipe_gets_a_line_now_and_then(told_at: dict[float, str], takes_s: float, lines: list[str]) -> None:
-    assert told(told_at, takes_s) == lines
-    assert told(told_at, takes_s, quiet=True) == []
-    assert told(told_at, takes_s, what="") == []
+def test_a_pipe_gets_a_line_now_and_then(texts_at: dict[float, str], takes_s: float, lines: list[str]) -> None:
+    assert lines_of_start(texts_at, takes_s) == lines
+    assert lines_of_start(texts_at, takes_s, quiet=True) == []
+    assert lines_of_start(texts_at, takes_s, what="") == []
 
 
 def test_a_terminal_shows_it_all_the_time_and_is_left_as_it_was(terminal: Terminal) -> None:
-    ours, stream = terminal
+    own, stream = terminal
     observer, clock, shown = Observer(stream), Clock(), ""
     starting = ServerStartup(observer, "3 toy servers", clock.wait, clock)
 
     def seen() -> bool:
         nonlocal shown
         starting.doing = "1 of 3 answer"
-        shown += os.read(ours, 65_536).decode()
+        shown += os.read(own, 65_536).decode()
         return "starting 3 toy servers: 1 of 3 answer (for" in shown
 
     with starting.shown():
         assert starting.wait(seen, 1000.0)
     observer.close()
-    assert "Ctrl-C ends the run now" in shown + read_until(ours, "\x1b[?25h")
+    assert "Ctrl-C ends the run now" in shown + read_until(own, "\x1b[?25h")
 
 
 @pytest.mark.parametrize(
-    ("name", "overrides", "said"),
+    ("name", "overrides", "text"),
     [
         ("zmqfixed", {}, ""),
         ("kafka-fixed", {}, "1 kafka server"),
@@ -210,8 +212,8 @@ def test_a_terminal_shows_it_all_the_time_and_is_left_as_it_was(terminal: Termin
         ("kafka-fixed", {"kafka.bootstrap": "h:9092"}, ""),
     ],
 )
-def test_servers_are_told_that_a_run_starts_itself(name: str, overrides: dict[str, object], said: str) -> None:
-    assert servers_of(resolve(name, overrides)) == said
+def test_servers_are_told_that_a_run_starts_itself(name: str, overrides: dict[str, object], text: str) -> None:
+    assert servers_of(resolve(name, overrides)) == text
 
 
 # --- keys ------------------------------------------------------------------------------------------------------------
@@ -234,7 +236,7 @@ def test_what_is_no_terminal_in_the_foreground_is_left_alone(what: str, terminal
 @pytest.fixture
 def keys(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keyboard]:
     """Those of the terminal, which is taken for our own."""
-    monkeypatch.setattr(Keyboard, "_ours", lambda self: True)
+    monkeypatch.setattr(Keyboard, "_is_foreground", lambda self: True)
     made = Keyboard(terminal[1].fileno())
     yield made
     made.close()
@@ -275,7 +277,7 @@ def test_a_run_of_more_than_an_hour_asks_on_a_terminal(
 ) -> None:
     for name in ("stdin", "stderr"):
         monkeypatch.setattr(sys, name, Mock(isatty=lambda: terminal))
-    asked = Mock()
-    monkeypatch.setattr(click, "confirm", asked)
+    mock = Mock()
+    monkeypatch.setattr(click, "confirm", mock)
     RunRequest(Mock(), ClusterSpec(()), Path("run"), (), {}, **more).confirm(expected_s)
-    assert [call.args for call in asked.call_args_list] == [("Begin a run of about 60 min?",)] * asks
+    assert [call.args for call in mock.call_args_list] == [("Begin a run of about 60 min?",)] * asks

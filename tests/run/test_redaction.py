@@ -104,11 +104,11 @@ def forms(secret: str) -> set[str]:
 def test_the_facts_of_a_run_hold_no_secret(spelling: str, secret: str) -> None:
     known, scenario = written(SPELLINGS[spelling](secret))
     assert any(secret in value for value in spec_of(scenario).properties.values()), "it reaches the clients"
-    # A secret that is a part of a word of ours tells nothing where that word stands.
-    ours = without_secret(spelling)
+    # In Hydra's words a secret that is a part of them is not hidden.
+    own = without_secret(spelling)
     spelt = {json.dumps(toml(secret)[1:-1], ensure_ascii=False)[1:-1], json.dumps(escaped(secret)[1:-1])[1:-1]}
     for form in forms(secret) | spelt:
-        assert form not in known or form in ours
+        assert form not in known or form in own
     assert HIDDEN in known
 
 

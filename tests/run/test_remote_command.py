@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.cli.experiment_command import ExperimentRun
+from hydra.cli.experiment_execution import ExperimentRun
 from hydra.cli.experiment_runner import scenario_of
 from hydra.config import plugins
 from hydra.config.cluster import load_cluster
@@ -42,8 +42,8 @@ def shipped(command: ResolvedCommand) -> Shipment:
     """What the engine of a command is given."""
     given: list[Shipment] = []
 
-    def relocate(asked: Relocation) -> int:
-        given.append(asked.shipment("k8s://there", "/files"))
+    def relocate(requests: Relocation) -> int:
+        given.append(requests.shipment("k8s://there", "/files"))
         return 0
 
     spec = replace(plugins.engines()["kubernetes"], relocate=relocate)
@@ -59,8 +59,8 @@ def run(scenario: ResolvedScenario, replaced: Mapping[str, object] | None = None
 @pytest.mark.parametrize("name", scenarios())
 def test_every_scenario_arrives_as_it_is(name: str) -> None:
     command = run(resolve(name, {"sweep.repeat": 3}), {"sweep.repeat": 3, "sweep.held": None, "sweep.search": None})
-    there, engine, cluster = received(shipped(command).order)
-    assert there == command
+    present, engine, cluster = received(shipped(command).order)
+    assert present == command
     assert (engine.master, engine.settings, cluster) == ("k8s://there", SETTINGS, CLUSTER)
 
 
@@ -68,9 +68,9 @@ def test_each_side_of_a_comparison_arrives_by_its_name() -> None:
     sides = {name: resolve("zmqfixed", {"client": name}) for name in ("pyzmq", "native")}
     own = {name: {"scenario": "zmqfixed", "replaced": {"client": name}, "command": ""} for name in sides}
     command = ResolvedCommand("comparison", sides, {}, {**FLAGS, "interleave": None}, sides=own)
-    there, _, _ = received(shipped(command).order)
-    assert list(there.scenarios) == ["pyzmq", "native"]
-    assert there == command
+    present, _, _ = received(shipped(command).order)
+    assert list(present.scenarios) == ["pyzmq", "native"]
+    assert present == command
 
 
 def test_files_are_those_of_fields_and_what_was_read_stays(tmp_path: Path) -> None:
@@ -87,12 +87,12 @@ def test_files_are_those_of_fields_and_what_was_read_stays(tmp_path: Path) -> No
     command = run(resolve("mqtt-fixed", replaced), replaced)
     order, files = shipped(command)
     assert files == {str(password): "/files/0/pw_1.txt"}
-    there, _, _ = received(order)
-    scenario, here = there.first.scenario, command.first.scenario
+    present, _, _ = received(order)
+    scenario, here = present.first.scenario, command.first.scenario
     assert scenario.tables["mqtt"] == replace(here.tables["mqtt"], password_file="/files/0/pw_1.txt")
     assert (scenario.load, scenario.settings) == (here.load, here.settings)
     assert list(scenario.load.points) == [(0, 100), (1, 200)]
-    assert there.replaced == replaced
+    assert present.replaced == replaced
 
 
 def test_the_later_parts_of_an_experiment_find_files_under_their_keys(tmp_path: Path) -> None:
@@ -103,9 +103,9 @@ def test_the_later_parts_of_an_experiment_find_files_under_their_keys(tmp_path: 
         "experiment", {"first": resolve("nats-fixed", replaced)}, replaced, FLAGS, "any", ExperimentOptions(1)
     )
     order, files = shipped(command)
-    there, _, _ = received(order)
+    present, _, _ = received(order)
     assert files == {str(trace): "/files/0/trace.csv"}
-    assert there.replaced == {**replaced, "load.file": "/files/0/trace.csv"}
+    assert present.replaced == {**replaced, "load.file": "/files/0/trace.csv"}
 
 
 def test_an_experiment_arrives_with_what_was_asked_for() -> None:
@@ -115,9 +115,9 @@ def test_an_experiment_arrives_with_what_was_asked_for() -> None:
     assert part is not None
     first = {part.name: scenario_of(experiment, part, {})}
     flags = {**FLAGS, "fail_if": []}
-    there, _, _ = received(shipped(ResolvedCommand("experiment", first, {}, flags, name, order)).order)
-    assert (there.first, there.experiment, there.order) == (first[part.name], name, order)
-    ExperimentRun(there)
+    present, _, _ = received(shipped(ResolvedCommand("experiment", first, {}, flags, name, order)).order)
+    assert (present.first, present.experiment, present.order) == (first[part.name], name, order)
+    ExperimentRun(present)
 
 
 def test_a_file_that_is_not_here_is_left_to_who_reads_it() -> None:

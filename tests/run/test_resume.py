@@ -1,4 +1,4 @@
-"""A stored run goes on with its own scenario, and with no other."""
+"""A stored run continues with its own scenario, and with no other."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.cli.run_command import begun
+from hydra.cli.scenario_execution import begun
 from hydra.config.read_ahead import ahead_limit, kept_limit
 from hydra.config.scenario import resolve
 from hydra.errors import RunDirectoryError
@@ -26,7 +26,7 @@ def test_a_run_that_was_begun_with_a_setting_without_effect_goes_on(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "says"),
+    ("name", "given", "expected"),
     [
         ("zmqfixed", {"settings.sndhwm": 5}, "settings.sndhwm was 1000 and is now 5"),
         ("zmqfixed", {"settings.burst": 7}, "settings.burst was 100 and is now 7"),
@@ -35,10 +35,10 @@ def test_a_run_that_was_begun_with_a_setting_without_effect_goes_on(tmp_path: Pa
     ],
 )
 def test_what_differs_from_it_is_named_by_its_key_in_a_file(
-    tmp_path: Path, name: str, given: dict[str, object], says: str
+    tmp_path: Path, name: str, given: dict[str, object], expected: str
 ) -> None:
     stored(tmp_path, {}, name)
-    with pytest.raises(RunDirectoryError, match=says):
+    with pytest.raises(RunDirectoryError, match=expected):
         scenario_of(tmp_path, name, given)
 
 
@@ -62,8 +62,8 @@ def test_another_commands_run_is_refused_with_the_command_that_began_it(
     tmp_path: Path, name: str, replaced: dict[str, object], system: str
 ) -> None:
     stored(tmp_path, replaced, name, "--clients", "2")
-    says = rf"is a run of {name} \(system {system}\), and this command runs zmqrate \(system"
-    with pytest.raises(RunDirectoryError, match=says) as refused:
+    expected = rf"is a run of {name} \(system {system}\), and this command runs zmqrate \(system"
+    with pytest.raises(RunDirectoryError, match=expected) as refused:
         scenario_of(tmp_path, "zmqrate", {})
     assert f"with --resume in place of --out: hydra {name} --clients 2" in refused.value.remedy
 

@@ -1,4 +1,4 @@
-"""Which servers a scenario needs as groups, and what it says where they do not fit or come up."""
+"""Which servers a scenario needs as groups, and the errors if they do not fit or start."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from hydra.run.placement_preview import roles_on
 from hydra.system import Program
 from hydra.wire.messages import Halt, Join, Ready, encode
 from tests.control.rosters import hello
-from tests.run.contexts import Told, context
+from tests.run.contexts import ReportedEvents, context
 from tests.suite.waiting import wait_until
 
 KAFKA = [name for name in scenarios() if "kafka" in name]
 
 
 @pytest.mark.parametrize(
-    ("name", "overrides", "here", "there"),
+    ("name", "overrides", "here", "present"),
     [
         ("zmqfixed", {}, None, None),
         ("kafka-fixed", {}, None, (1, 2)),
@@ -45,10 +45,10 @@ KAFKA = [name for name in scenarios() if "kafka" in name]
     ],
 )
 def test_servers_are_groups_on_agents_and_where_there_are_several(
-    name: str, overrides: dict[str, object], here: tuple[int, int] | None, there: tuple[int, int] | None
+    name: str, overrides: dict[str, object], here: tuple[int, int] | None, present: tuple[int, int] | None
 ) -> None:
     specs = [required(resolve(name, overrides), is_local=is_local) for is_local in (True, False)]
-    assert [spec and (spec.count, spec.demand.ports) for spec in specs] == [here, there]
+    assert [spec and (spec.count, spec.demand.ports) for spec in specs] == [here, present]
 
 
 @pytest.mark.parametrize("name", KAFKA)
@@ -83,7 +83,7 @@ class Slow:
 
 
 def test_everybody_is_told_of_their_own_groups_once_and_in_order() -> None:
-    engine = Told()
+    engine = ReportedEvents()
     events = GroupEvents(engine)
     happened = [GroupEvent(group, "running", "a") for group in ("x", "y", "x")]
     engine.data = list(happened)
@@ -95,7 +95,7 @@ def test_everybody_is_told_of_their_own_groups_once_and_in_order() -> None:
 
 
 def test_the_end_of_a_group_that_was_let_go_waits_for_nobody() -> None:
-    engine = Told()
+    engine = ReportedEvents()
     events = GroupEvents(engine)
     engine.data = [GroupEvent("x", "running", "a"), GroupEvent("y", "failed", "a")]
     assert events.take({"z"}) == []
@@ -103,7 +103,7 @@ def test_the_end_of_a_group_that_was_let_go_waits_for_nobody() -> None:
         events.ignore(group)
     engine.data = [GroupEvent("x", "killed", "a")]
     assert events.take({"x", "y", "z"}) == []
-    # The next one of that name is somebody else.
+    # The next one of that name is another server.
     engine.data = [GroupEvent("x", "running", "b"), GroupEvent("y", "running", "b")]
     assert [event.group for event in events.take({"x", "y"})] == ["x", "y"]
 
@@ -116,7 +116,7 @@ def controller() -> Iterator[Controller]:
 
 
 def deployed(
-    engine: Told,
+    engine: ReportedEvents,
     controller: Controller,
     notes: list[Event] | None = None,
     cluster: Slow | None = None,
@@ -130,7 +130,7 @@ def deployed(
 
 @pytest.mark.tier("test")
 def test_a_server_that_fails_while_they_come_up_is_told_with_its_last_words(controller: Controller) -> None:
-    engine, notes = Told("failed"), list[Event]()
+    engine, notes = ReportedEvents("failed"), list[Event]()
     with pytest.raises(ServerError, match="the server servers-1 on host-a failed: exit status 1: no java"):
         deployed(engine, controller, notes).start()
     assert (engine.launched, engine.killed) == (["servers-1", "servers-2"], ["servers-2"])
@@ -139,13 +139,13 @@ def test_a_server_that_fails_while_they_come_up_is_told_with_its_last_words(cont
 
 @pytest.mark.tier("test")
 def test_servers_whose_agents_are_lost_are_launched_again_until_it_is_enough(controller: Controller) -> None:
-    engine = Told("lost")
+    engine = ReportedEvents("lost")
     with pytest.raises(ServerError, match=f"started {STARTS} times, last: the server servers-7 on host-a lost"):
         deployed(engine, controller).start()
     assert len(engine.launched) == 2 * STARTS
 
 
-class ReadyAtOnce(Told):
+class ReadyAtOnce(ReportedEvents):
     """What is launched dials in and is ready at once."""
 
     def __init__(self, controller: Controller) -> None:
@@ -165,13 +165,13 @@ class ReadyAtOnce(Told):
 def test_servers_are_told_of_each_other_until_they_answer(
     controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[tuple[int, Join]] = []
-    monkeypatch.setattr(controller, "tell", lambda ids, command: told.append((*ids, command)))
-    cluster = Slow(lambda: len(told) > 2)
+    messages: list[tuple[int, Join]] = []
+    monkeypatch.setattr(controller, "send_to", lambda ids, command: messages.append((*ids, command)))
+    cluster = Slow(lambda: len(messages) > 2)
     servers = deployed(ReadyAtOnce(controller), controller, cluster=cluster)
     assert servers.start() == "h:1,h:2|h:1,h:2"
     both = [(FIRST_ID, {"number": 0}), (FIRST_ID + 1, {"number": 1})]
-    assert [(client, command.system) for client, command in told] == both * 2
+    assert [(client, command.system) for client, command in messages] == both * 2
     assert cluster.warmed == ["h:1,h:2|h:1,h:2"]
     assert servers.versions["libzmq"] == "4.3.5"
 
@@ -180,8 +180,8 @@ def test_servers_are_told_of_each_other_until_they_answer(
 def test_a_server_starts_again_only_after_it_has_acknowledged_its_end(
     controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[tuple[int, Join | Halt]] = []
-    monkeypatch.setattr(controller, "tell", lambda ids, command: told.append((*ids, command)))
+    messages: list[tuple[int, Join | Halt]] = []
+    monkeypatch.setattr(controller, "send_to", lambda ids, command: messages.append((*ids, command)))
     monkeypatch.setattr(module, "accepts", lambda *_: True)
     monkeypatch.setattr(module, "RESEND_EVERY_S", 0.0)
     before, engine, last = set(threading.enumerate()), ReadyAtOnce(controller), FIRST_ID + 1
@@ -189,17 +189,17 @@ def test_a_server_starts_again_only_after_it_has_acknowledged_its_end(
     servers.start()
     controller.roster.begin(3)
     for start in (1, 2):
-        told.clear()
+        messages.clear()
         assert servers.halt() == "h:1,h:2"
         assert not servers.is_back()
         halt = Halt(epoch=3, number=start, start=start)
-        assert told == 2 * [(last, halt)], "it is repeated: it may have been lost"
+        assert messages == 2 * [(last, halt)], "it is repeated: it may have been lost"
         controller.roster.answers.acknowledge(halt.number, BitMap([last]))
         assert not servers.is_back()
-        assert len(told) == 2
+        assert len(messages) == 2
         servers.start_again()
         wait_until(servers.is_back, "its return")
-        assert told[-1] == (last, Join(system={"number": 1}, start=start + 1))
+        assert messages[-1] == (last, Join(system={"number": 1}, start=start + 1))
         assert not servers.is_back()
     servers.halt()
     engine.data = [GroupEvent("servers-1", "lost", "a", "the agent is gone")]
@@ -215,7 +215,7 @@ def test_no_thread_is_left_of_servers_that_do_not_come_up(
 ) -> None:
     before, engine = set(threading.enumerate()), ReadyAtOnce(controller)
     ended = GroupEvent("servers-1", "failed", "a", "exit status 1")
-    monkeypatch.setattr(controller, "tell", lambda *_: setattr(engine, "data", [ended]))
+    monkeypatch.setattr(controller, "send_to", lambda *_: setattr(engine, "data", [ended]))
     with pytest.raises(ServerError, match="servers-1 on host-a failed"):
         deployed(engine, controller).start()
     wait_until(lambda: set(threading.enumerate()) <= before, "the end of the threads", saw=threading.enumerate)
@@ -225,12 +225,12 @@ def test_no_thread_is_left_of_servers_that_do_not_come_up(
 def test_a_start_that_is_interrupted_says_that_they_are_ended(
     controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said: list[str] = []
-    observer, engine = Observer(io.StringIO()), Told()
-    monkeypatch.setattr(observer, "preparing", lambda what: said.append(str(what)))
+    texts: list[str] = []
+    observer, engine = Observer(io.StringIO()), ReportedEvents()
+    monkeypatch.setattr(observer, "preparing", lambda what: texts.append(str(what)))
     monkeypatch.setattr(engine, "launch", Mock(side_effect=KeyboardInterrupt))
     starting = ServerStartup(observer, "2 toys", controller.wait_until)
     servers = deployed(engine, controller, starting=starting)
     with pytest.raises(KeyboardInterrupt), starting.shown():
         servers.start()
-    assert said[-2:] == ["starting 2 toys: ending them (for 0 s)", "None"]
+    assert texts[-2:] == ["starting 2 toys: ending them (for 0 s)", "None"]

@@ -71,7 +71,7 @@ def test_the_quiet_time_grows_with_the_clients(clients: int, seconds: float) -> 
 
 
 def measured(channel: Channel, *, epoch: int = 1) -> Observation:
-    """A step in which everybody reported, under the epoch that is expected."""
+    """A step in which every client reported, under the epoch that is expected."""
     stepper = channel.stepper()
     raw = stepper.measure(PLAN, lambda _: None)
     assert stepper.run.epoch == epoch
@@ -98,20 +98,20 @@ def test_a_step_that_somebody_does_not_start_in_time_is_begun_anew_before_anythi
     assert {m.epoch for c, m in starts if c == 2} == {1, 2, 3}
     assert {m.epoch for c, m in starts if c == PUBLISHER} == {3}
     assert {raw.window_ns} == {(m.start_at_ns, m.stop_at_ns) for c, m in starts if c == PUBLISHER}
-    # Whoever is to hear the publisher proves so anew.
+    # Clients that should receive from the publisher prove that again.
     assert all(m.probe for _, m in channel.data if isinstance(m, Configure))
 
 
 @pytest.mark.parametrize(("client", "after_s"), [(PUBLISHER, 0.195), (2, 0.3)])
 def test_a_start_acknowledged_after_its_window_began_is_none(client: int, after_s: float) -> None:
-    """With three clients it begins after 0.2 s, and after 0.4 s the next time; publishers are told a moment later."""
+    """With three clients it begins after 0.2 s, and after 0.4 s the next time; publishers are sent a moment later."""
     measured(Channel(range(1, 4), start_ack_after_s=lambda c: after_s if c == client else 0.0), epoch=2)
 
 
 def leads_s(channel: Channel) -> dict[int, float]:
-    """How far ahead of its window client 1 was first told of each epoch's start, in steps of the channel's clock."""
+    """How far ahead of its window client 1 first got each epoch's start, in steps of the channel's clock."""
     leads: dict[int, float] = {}
-    for at_ns, client, message in channel.told_at:
+    for at_ns, client, message in channel.timed_messages:
         if client == 1 and isinstance(message, Start):
             lead_ns = StepClock(message.clock).monotonic_ns_of(message.start_at_ns) - at_ns
             leads.setdefault(message.epoch, lead_ns / 1e9)
@@ -121,7 +121,7 @@ def leads_s(channel: Channel) -> dict[int, float]:
 @pytest.mark.parametrize(
     ("clients", "settings_s", "lead_s"),
     [
-        (0, 30.0, 0.2),  # nobody is told
+        (0, 30.0, 0.2),  # no client gets one
         (1000, 0.05, 0.28),
         (1000, 0.4, 0.6),  # they needed longer for their settings
         (1000, 30.0, 1.2),  # one of them hung
@@ -172,12 +172,12 @@ def test_in_a_window_the_controller_wakes_for_its_ticks_and_for_what_comes_only(
     polls: list[int] = []
     channel.stepper().measure(replace(PLAN, duration_s=10.0), lambda _: polls.append(channel.polls))
     assert len(polls) >= 39
-    # The publisher's relay tells of its busiest threads every second.
+    # The publisher's relay reports its busiest threads every second.
     assert polls[-1] - polls[0] <= len(polls) - 1 + 10
 
 
 def test_a_window_that_ended_early_is_known_to_every_subscriber() -> None:
-    """Its end is what they tell late messages by, and nothing else says so."""
+    """Late messages are recognised by its end alone."""
     channel = Channel(range(1, 4), losing(3, Stop, last=1))
 
     def tick(moment: StepProgress) -> None:
@@ -201,7 +201,7 @@ def test_a_long_finish_is_not_told_to_everybody_again_while_they_drain(monkeypat
 
 @pytest.mark.parametrize(("clients", "apart_s"), [(20, 3.0), (5, 14.0)])
 def test_nobody_is_silent_while_reports_keep_coming(clients: int, apart_s: float) -> None:
-    """Far longer than anything of a step would say."""
+    """Far longer than any message of a step."""
     measured(Channel(range(1, clients + 1), report_after_s=lambda client: client * apart_s))
 
 
@@ -255,9 +255,11 @@ def test_whoever_is_in_the_cohort_is_told_so() -> None:
     channel = Channel(range(1, 11))
     plan = replace(PLAN, clients=10, cohort=Cohort("slow", 0.3, 50.0))
     raw = channel.stepper().measure(plan, lambda _: None)
-    told = {c: m for c, m in channel.data if c != PUBLISHER and isinstance(m, Configure)}
-    assert BitMap(c for c, m in told.items() if m.cohort) == BitMap(raw.cohort)
-    assert {c: m.settings.receive_rate for c, m in told.items()} == {c: 50.0 if c in raw.cohort else None for c in told}
+    reported = {c: m for c, m in channel.data if c != PUBLISHER and isinstance(m, Configure)}
+    assert BitMap(c for c, m in reported.items() if m.cohort) == BitMap(raw.cohort)
+    assert {c: m.settings.receive_rate for c, m in reported.items()} == {
+        c: 50.0 if c in raw.cohort else None for c in reported
+    }
     assert len(raw.cohort) == 3
 
 
@@ -281,7 +283,7 @@ def test_what_a_log_has_grown_by_since_the_probes_counts_as_acknowledged() -> No
     raw = measured(channel)
     assert raw.publisher_reports[PUBLISHER].acknowledged == 50
     assert channel.log == []
-    # The publisher was told to end its probes.
+    # The publisher got a command to end its probes.
     assert [m.probe for c, m in channel.data if c == PUBLISHER and isinstance(m, Configure)] == [True, False]
 
 
@@ -297,16 +299,16 @@ def test_a_late_answer_to_the_first_configure_does_not_end_the_probes() -> None:
                 yield answer, 3.0 if ends_probes else after_s
 
         def log_end(self, settings: Settings) -> int | None:
-            asked_ns.append(self.now_ns)
+            request_ns.append(self.now_ns)
             return super().log_end(settings)
 
-    asked_ns: list[int] = []
+    request_ns: list[int] = []
     measured(Late(range(1, 4), log=[10, 20, 30, 30, 70, *[75] * 5, *[80] * 11]))
-    counts_ns, first_ns = asked_ns[:2]
+    counts_ns, first_ns = request_ns[:2]
     assert first_ns - counts_ns >= 3_000_000_000
 
 
-# --- so many messages, and what was stored ---------------------------------------------------------------------------
+# --- numbers of messages, and what was stored ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -329,9 +331,9 @@ def test_subscribers_that_read_what_is_stored_are_told_of_the_step_when_it_is() 
     assert raw.reading_ns is not None
     assert raw.reading_ns >= raw.window_ns[1]
     assert [type(m) for c, m in channel.data if c == 1] == [Configure, Start, Finish]
-    told = next(at_ns for at_ns, c, _ in channel.told_at if c == 1)
-    assert told + wall_offset_ns() >= raw.window_ns[1]
-    # Nobody has to be ready, so there are no probes; and all of it may be read.
+    reported = next(at_ns for at_ns, c, _ in channel.timed_messages if c == 1)
+    assert reported + wall_offset_ns() >= raw.window_ns[1]
+    # No client has to be ready, so there are no probes; and all of it may be read.
     assert not any(m.probe for _, m in channel.data if isinstance(m, Configure))
     assert {m.drain_max_s for _, m in channel.data if isinstance(m, Finish)} == {PLAN.duration_s}
     assert [moment.doing == "reading" for moment in moments][-1]

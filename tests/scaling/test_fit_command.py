@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from hydra.cli.main import cli
-from hydra.cli.step_usage import read_run
+from hydra.cli.step_resources import read_run
 from hydra.errors import HydraError, UsageError
 from hydra.measure.figures import figures, merge_histograms
 from hydra.model import (
@@ -52,7 +52,7 @@ def refused(*words: str | Path) -> str:
     return str(error)
 
 
-def told(*words: str | Path) -> Any:
+def fit_object(*words: str | Path) -> Any:
     result = hydra(*words, "--json")
     assert not isinstance(result.exception, HydraError), result.exception
     return json.loads(result.stdout)
@@ -72,11 +72,11 @@ def test_a_capacity_is_predicted_and_drawn_and_the_json_has_what_the_text_says(c
     near, far = (line for line in result.stdout.splitlines() if line.startswith(("128 ", "6,400 ")))
     assert "2 times the largest measured count" in near
     assert "EXTRAPOLATED to 100 times the largest measured count" in far
-    for said in ("7 steps of 1 to 64 subscribers", "check: without the steps of 64 subscribers"):
-        assert said in result.stdout
+    for text in ("7 steps of 1 to 64 subscribers", "check: without the steps of 64 subscribers"):
+        assert text in result.stdout
     assert "plotly" in page.read_text(encoding="utf-8")
     assert "law, knee and power of N do not agree" in far
-    (fit,) = told("fit", capacity, "--clients", "128,6400")
+    (fit,) = fit_object("fit", capacity, "--clients", "128,6400")
     predictions = fit["law"]["predictions"]
     assert predictions[0]["throughput"]["low"] < 2_500_000 < predictions[0]["throughput"]["high"]
     assert [each["extrapolated"] for each in predictions] == [False, True]
@@ -87,13 +87,13 @@ def test_a_capacity_is_predicted_and_drawn_and_the_json_has_what_the_text_says(c
 @pytest.mark.tier("test")
 def test_each_setting_that_varies_has_a_law_of_its_own(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", runs.BATCH, COUNTS[:6])
-    assert [fit["settings"] for fit in told("fit", run)] == ["msg_batch 100", "msg_batch 1000"]
+    assert [fit["settings"] for fit in fit_object("fit", run)] == ["msg_batch 100", "msg_batch 1000"]
 
 
 @pytest.mark.tier("test")
 def test_a_search_has_its_fastest_step_of_each_count(tmp_path: Path) -> None:
     sweep = replace(runs.SEARCHES, search=SearchSpec(start_rate=40_000.0, series=("max_rate",)))
-    (fit,) = told("fit", run_of(tmp_path / "run", replace(runs.SEARCH, sweep=sweep), COUNTS[:6]))
+    (fit,) = fit_object("fit", run_of(tmp_path / "run", replace(runs.SEARCH, sweep=sweep), COUNTS[:6]))
     assert fit["law"]["counts"] == list(COUNTS[:6])
 
 
@@ -104,8 +104,8 @@ def test_held_rates_are_called_the_demand(tmp_path: Path) -> None:
 
 
 def test_three_points_and_a_run_without_a_measured_step_are_refused(tmp_path: Path) -> None:
-    said = refused("fit", run_of(tmp_path / "few", runs.FIXED, COUNTS[:3]))
-    assert "3 subscriber counts that could be measured: a fit needs 6" in said
+    text = refused("fit", run_of(tmp_path / "few", runs.FIXED, COUNTS[:3]))
+    assert "3 subscriber counts that could be measured: a fit needs 6" in text
     run = runs.make(tmp_path / "run", runs.FIXED, lambda _: ("failed", "no"), steps=2)
     assert "has no step that was measured" in refused("fit", run)
 
@@ -143,7 +143,7 @@ def planted(directory: Path, *, hosts: int = 2, speed_mbit: int | None = 1000, q
 def test_the_host_resource_that_ends_first_is_named_with_its_bounds(tmp_path: Path) -> None:
     """The CPU ends at (0.92 - 0.02) / 0.004 = 225 subscribers, the memory at 350, and the link at 900."""
     run = planted(tmp_path / "run")
-    (fit,) = told("fit", run, "--clients", "100,2000")
+    (fit,) = fit_object("fit", run, "--clients", "100,2000")
     found = fit["host_resources"]
     assert (found["first"], found["perhaps_first"]) == ("CPU", [])
     assert [(each["name"], each["host"], each["has"]) for each in found["known"]] == [

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.tier("test")  # each fit takes a third of a second
 def ends(
     cpu: Callable[[int], float], memory: Callable[[int], float] = lambda _: 0.3, noise: float = 0.02, seed: int = 1
 ) -> HostEnds:
-    """What steps tell of a host of 4 cores and 8 GB that uses these shares at a count."""
+    """The facts of steps about a host of 4 cores and 8 GB that uses these shares at a count."""
     rng = np.random.default_rng(seed)
     steps = []
     for clients in COUNTS:

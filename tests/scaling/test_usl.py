@@ -23,7 +23,7 @@ MANY = 60
 
 
 def hold_out(simulated: Cases) -> list[ThroughputInterval]:
-    """What the others of each run say of the last count."""
+    """The prediction of the last count by the other counts of each run."""
     counts, y = simulated.counts, simulated.counts / simulated.throughputs
     return throughputs_at(counts[:-1], y[:, :-1], np.full(len(y), counts[-1]))
 
@@ -79,8 +79,8 @@ def test_far_away_nothing_is_used_on_the_word_of_one_model(many: int, kind: str,
 
 def test_where_the_models_agree_far_away_it_is_no_extrapolation() -> None:
     narrow, wide = ThroughputInterval(10.0, 8.0, 12.0), ThroughputInterval(10.0, 2.0, 40.0)
-    told = [ThroughputPrediction(9, its, beyond).extrapolated for its in (narrow, wide) for beyond in (2.0, 2.1)]
-    assert told == [False, False, False, True]
+    messages = [ThroughputPrediction(9, its, beyond).extrapolated for its in (narrow, wide) for beyond in (2.0, 2.1)]
+    assert messages == [False, False, False, True]
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -122,7 +122,7 @@ def test_a_throughput_that_only_grows_has_no_peak_and_no_upper_limit_of_it() -> 
 
 @pytest.mark.tier("quick")
 @pytest.mark.parametrize(
-    ("points", "said"),
+    ("points", "text"),
     [
         *[([(2**n, 10.0) for n in range(count)], "too few for a fit") for count in (0, 3, LEAST - 1)],
         # Repeats are points, and no further counts.
@@ -130,6 +130,6 @@ def test_a_throughput_that_only_grows_has_no_peak_and_no_upper_limit_of_it() -> 
         ([(2**n, float(n)) for n in range(LEAST)], "above 0"),
     ],
 )
-def test_what_cannot_be_fitted_is_refused(points: list[tuple[int, float]], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_what_cannot_be_fitted_is_refused(points: list[tuple[int, float]], text: str) -> None:
+    with pytest.raises(UsageError, match=text):
         fit(points)

@@ -1,4 +1,4 @@
-"""Pages are made once, until their runs change; what made them says why it could not."""
+"""Pages are made once, until their runs change; the process that makes them reports its errors."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def test_what_a_reader_leaves_for_a_moment_is_no_change(pages: PageCache, run: P
 
 def test_the_order_of_runs_and_the_kind_are_other_pages(pages: PageCache, run: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
-    asked = [("report", [run]), ("comparison", [run, other]), ("comparison", [other, run])]
-    assert len({pages.page(kind, runs).html for kind, runs in asked}) == 3
+    requests = [("report", [run]), ("comparison", [run, other]), ("comparison", [other, run])]
+    assert len({pages.page(kind, runs).html for kind, runs in requests}) == 3
 
 
 def test_old_pages_are_forgotten(pages: PageCache, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +86,7 @@ def test_old_pages_are_forgotten(pages: PageCache, run: Path, tmp_path: Path, mo
 
 
 @pytest.mark.parametrize(
-    ("text", "error", "said"),
+    ("text", "error", "output"),
     [
         ("sys.stderr.write('a warning\\nthey differ\\n'); sys.exit(2)", UsageError, "they differ"),
         ("sys.stderr.write('it failed\\n'); sys.exit(1)", HydraError, "it failed"),
@@ -94,10 +94,10 @@ def test_old_pages_are_forgotten(pages: PageCache, run: Path, tmp_path: Path, mo
     ],
 )
 def test_why_a_page_could_not_be_made_is_said(
-    pages: PageCache, run: Path, program: Program, text: str, error: type[HydraError], said: str
+    pages: PageCache, run: Path, program: Program, text: str, error: type[HydraError], output: str
 ) -> None:
     program(text)
-    with pytest.raises(error, match=said) as raised:
+    with pytest.raises(error, match=output) as raised:
         pages.page("report", [run])
     assert "warning" not in str(raised.value)
     assert list(pages.folder.iterdir()) == []

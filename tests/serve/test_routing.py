@@ -11,7 +11,7 @@ from hydra.serve.routing import BadRequest, ComparisonPage, Redirect, ReportPage
 
 
 @pytest.mark.parametrize(
-    ("target", "asked"),
+    ("target", "requests"),
     [
         ("/", RunListPage()),
         ("/?reload=1", RunListPage()),
@@ -33,8 +33,8 @@ from hydra.serve.routing import BadRequest, ComparisonPage, Redirect, ReportPage
         ("/compare?run=exp/x&run=exp/y", ComparisonPage(("exp/x", "exp/y"))),
     ],
 )
-def test_what_a_request_asks_for(target: str, asked: routing.Asked) -> None:
-    assert route(target) == asked
+def test_what_a_request_asks_for(target: str, requests: routing.PageRequest) -> None:
+    assert route(target) == requests
 
 
 @pytest.mark.parametrize(
@@ -49,16 +49,16 @@ def test_what_a_request_asks_for(target: str, asked: routing.Asked) -> None:
     ],
 )
 def test_what_is_not_there(target: str) -> None:
-    asked = route(target)
-    assert isinstance(asked, BadRequest)
-    assert asked.status is HTTPStatus.NOT_FOUND
+    requests = route(target)
+    assert isinstance(requests, BadRequest)
+    assert requests.status is HTTPStatus.NOT_FOUND
 
 
 @pytest.mark.parametrize("target", ["*", "http://evil.example/", "", "/compare", "/compare?" + "run=a&" * 30])
 def test_a_request_that_makes_no_sense_is_refused(target: str) -> None:
-    asked = route(target)
-    assert isinstance(asked, BadRequest)
-    assert asked.status is HTTPStatus.BAD_REQUEST
+    requests = route(target)
+    assert isinstance(requests, BadRequest)
+    assert requests.status is HTTPStatus.BAD_REQUEST
 
 
 @pytest.mark.parametrize("run", ["a", "exp/part", "ä b&c?d=e#f%g", "<script>", "\udcff\udcfe", "a+b", "report.html"])

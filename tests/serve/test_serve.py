@@ -41,8 +41,8 @@ def serving(folder: Path, cache: Path) -> Iterator[tuple[subprocess.Popen[str], 
             yield process, process.stdout.readline().split(" ")[0]
         finally:
             process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=SOON_S)
-    assert (process.returncode, said) == (0, "")
+            _, text = process.communicate(timeout=SOON_S)
+    assert (process.returncode, text) == (0, "")
 
 
 @pytest.fixture(scope="module")
@@ -189,6 +189,6 @@ def test_ctrl_c_ends_a_report_that_is_being_made(tmp_path: Path) -> None:
 def test_a_port_that_is_taken_is_refused_in_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         words = ("--port", taken.getsockname()[1])
-        said = hydra("serve", tmp_path, *words, expect=EXIT_USAGE, XDG_CACHE_HOME=str(tmp_path / "cache")).stderr
-    assert "cannot listen on port" in said
-    assert len(said.splitlines()) == 1
+        errors = hydra("serve", tmp_path, *words, expect=EXIT_USAGE, XDG_CACHE_HOME=str(tmp_path / "cache")).stderr
+    assert "cannot listen on port" in errors
+    assert len(errors.splitlines()) == 1

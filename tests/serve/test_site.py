@@ -24,16 +24,16 @@ from tests.serve.folder import ODD, fill
 HERE = ["localhost:8000"]
 
 
-class Told(PageCache):
-    """Says what it was asked for instead of making it."""
+class RecordedRequests(PageCache):
+    """Records the requests instead of making pages."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.asked: list[tuple[str, list[str]]] = []
+        self.requests: list[tuple[str, list[str]]] = []
         self.raises: HydraError | None = None
 
     def page(self, kind: str, runs: Sequence[Path]) -> CachedPage:
-        self.asked.append((kind, [str(run) for run in runs]))
+        self.requests.append((kind, [str(run) for run in runs]))
         if self.raises:
             raise self.raises
         return CachedPage("<body><main>the page</main></body>", "f" * 32)
@@ -45,19 +45,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def made(tmp_path_factory: pytest.TempPathFactory) -> Told:
-    return Told(tmp_path_factory.mktemp("cache"))
+def made(tmp_path_factory: pytest.TempPathFactory) -> RecordedRequests:
+    return RecordedRequests(tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture
-def site(folder: Path, made: Told) -> Site:
+def site(folder: Path, made: RecordedRequests) -> Site:
     return Site(folder, made)
 
 
 @pytest.fixture(scope="module")
 def listed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The page of the list."""
-    return text(Site(folder, Told(tmp_path_factory.mktemp("cache"))).answer("/", HERE))
+    return text(Site(folder, RecordedRequests(tmp_path_factory.mktemp("cache"))).answer("/", HERE))
 
 
 def text(answer: HttpResponse, status: HTTPStatus = HTTPStatus.OK) -> str:
@@ -93,12 +93,12 @@ def test_nothing_that_a_run_says_becomes_part_of_the_page(listed: str) -> None:
     assert "<b>ä" not in listed
 
 
-def test_every_link_of_the_list_leads_somewhere(listed: str, site: Site, made: Told) -> None:
+def test_every_link_of_the_list_leads_somewhere(listed: str, site: Site, made: RecordedRequests) -> None:
     links = [link for link in Rows(listed).links if not link.startswith("#")]
     assert len(links) == 5
     for link in links:
         text(site.answer(link, HERE))
-    assert [kind for kind, _ in made.asked] == ["report"] * 3 + ["comparison"]
+    assert [kind for kind, _ in made.requests] == ["report"] * 3 + ["comparison"]
 
 
 def test_runs_that_were_measured_together_are_a_list_of_their_own(site: Site) -> None:
@@ -107,7 +107,7 @@ def test_runs_that_were_measured_together_are_a_list_of_their_own(site: Site) ->
     assert "All runs" in html
 
 
-def test_an_experiment_has_a_report_and_its_parts_have_theirs(tmp_path: Path, made: Told) -> None:
+def test_an_experiment_has_a_report_and_its_parts_have_theirs(tmp_path: Path, made: RecordedRequests) -> None:
     record = ExperimentRecord("growth", "it grows", "somebody, 2014", 1.0, {}, {}, "hydra x", "2026-01-01", "finished")
     record.parts.append(PartRecord("part", "finished"))
     make(tmp_path / "exp" / "part", FIXED)
@@ -123,12 +123,12 @@ def test_an_experiment_has_a_report_and_its_parts_have_theirs(tmp_path: Path, ma
     assert site.answer("/run/exp/part/report.html", HERE).headers()["Location"] == "/run/exp/part/"
 
 
-def test_a_report_and_a_comparison_have_a_way_back_above_them(site: Site, made: Told, folder: Path) -> None:
+def test_a_report_and_a_comparison_have_a_way_back_above_them(site: Site, made: RecordedRequests, folder: Path) -> None:
     assert "<main>\n<link" in text(site.answer(run_url("fixed"), HERE))
     page = text(site.answer("/compare?run=fixed&run=search", HERE))
     assert "Base: <strong>fixed</strong>" in page
     assert 'href="/compare?run=search&amp;run=fixed"' in page
-    assert made.asked == [
+    assert made.requests == [
         ("report", [str(folder / "fixed")]),
         ("comparison", [str(folder / "fixed"), str(folder / "search")]),
     ]
@@ -154,12 +154,12 @@ NOWHERE = ("/run/no-such/", "/run/damaged/x/", "/run/fixed/x/", "/in/no-such/", 
 
 
 @pytest.mark.parametrize("target", [*NOWHERE, "/run/fixed/table.md"])
-def test_what_is_not_in_the_list_is_not_there(site: Site, made: Told, target: str) -> None:
+def test_what_is_not_in_the_list_is_not_there(site: Site, made: RecordedRequests, target: str) -> None:
     assert "There is no " in text(site.answer(target, HERE), HTTPStatus.NOT_FOUND)
-    assert made.asked == []
+    assert made.requests == []
 
 
-def test_files_of_a_run_are_shown_and_links_out_of_it_are_not(tmp_path: Path, made: Told) -> None:
+def test_files_of_a_run_are_shown_and_links_out_of_it_are_not(tmp_path: Path, made: RecordedRequests) -> None:
     run = make(tmp_path / "runs" / "run", FIXED)
     (run / "table.md").write_text("<b>a table</b>")
     (tmp_path / "secret").write_text("secret")
@@ -174,14 +174,14 @@ def test_files_of_a_run_are_shown_and_links_out_of_it_are_not(tmp_path: Path, ma
     ("error", "status"),
     [(UsageError("these have nothing in common", "name others"), 422), (HydraError("a cell failed"), 500)],
 )
-def test_why_there_is_no_page_stands_on_it(site: Site, made: Told, error: HydraError, status: int) -> None:
+def test_why_there_is_no_page_stands_on_it(site: Site, made: RecordedRequests, error: HydraError, status: int) -> None:
     made.raises = error
     answer = site.answer("/compare?run=fixed&run=search", HERE)
     assert str(error) in text(answer, HTTPStatus(status))
 
 
 def test_a_run_that_changed_is_read_again_and_no_other(
-    tmp_path: Path, made: Told, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, made: RecordedRequests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = Mock(wraps=entry)
     monkeypatch.setattr(overview, "entry", read)
@@ -208,7 +208,7 @@ def test_a_run_that_changed_is_read_again_and_no_other(
     assert names_read() == "aabbb"
 
 
-def test_an_empty_folder_says_what_to_do(tmp_path: Path, made: Told) -> None:
+def test_an_empty_folder_says_what_to_do(tmp_path: Path, made: RecordedRequests) -> None:
     page = text(Site(tmp_path, made).answer("/", HERE))
     assert "0 runs" in page
     assert "<form" not in page

@@ -42,14 +42,14 @@ class Certificates:
     @classmethod
     def write(cls, folder: Path, password: str = PASSWORD) -> Certificates:
         """Makes the folder and all files."""
-        ours, stranger = RunAuthority(), RunAuthority()
+        counted, stranger = RunAuthority(), RunAuthority()
         folder.mkdir()
-        right = _of_server(folder / "right", ours)
+        right = _of_server(folder / "right", counted)
         with patch.object(run_certificates, "_VALID", -dt.timedelta(days=1)):
-            expired = _of_server(folder / "expired", ours)
-        (folder / "ca.pem").write_text(ours.client.ca)
+            expired = _of_server(folder / "expired", counted)
+        (folder / "ca.pem").write_text(counted.client.ca)
         (folder / "stranger.pem").write_text(stranger.client.ca)
-        for name, authority in (("client", ours), ("unknown", stranger)):
+        for name, authority in (("client", counted), ("unknown", stranger)):
             own: ServerTls = authority.server("client:1")
             (folder / f"{name}.pem").write_text(own.certificate)
             (folder / f"{name}.key").write_text(own.key)

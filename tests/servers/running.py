@@ -14,16 +14,16 @@ import psutil
 
 from hydra.control.controller import Controller
 from hydra.system import ServerCluster
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from hydra.wire.messages import Join, Ping, Progress
 from tests.conformance.bench import Bench
 from tests.suite.waiting import LONG_S, wait_until
 
 SERVER = 2**31
-HOUSE = Path(__file__).resolve().parents[2]
+TREE = Path(__file__).resolve().parents[2]
 
 
-def kill(server: EmbeddedServer) -> None:
+def kill(server: LocalServer) -> None:
     """Ends the server as a power cut would."""
     assert server.pids is not None
     os.kill(server.pids[1], signal.SIGKILL)
@@ -36,9 +36,9 @@ def node(module: str, kind: str) -> list[str]:
 
 
 def progressed(bench: Bench, client: int, epoch: int, messages: int) -> None:
-    """Waits until a client has told of so many messages."""
-    told = partial(bench.peer.said, Progress, client, epoch=epoch)
-    bench.peer.wait(lambda: any(p.messages >= messages for p in told()), f"progress of {messages} messages", LONG_S)
+    """Waits until a client has reported this many messages."""
+    reported = partial(bench.peer.messages_of, Progress, client, epoch=epoch)
+    bench.peer.wait(lambda: any(p.messages >= messages for p in reported()), f"progress of {messages} messages", LONG_S)
 
 
 @contextlib.contextmanager
@@ -63,9 +63,9 @@ def served(controller: Controller, condition: Callable[[], object], what: str) -
 def started(
     controller: Controller, folder: Path, command: list[str], env: Mapping[str, str] | None = None
 ) -> Iterator[tuple[psutil.Popen, str]]:
-    """One that has dialled in, and where it says that it will listen."""
+    """One that has dialled in, and the endpoint at which it will listen."""
     with (folder / "stderr").open("w") as stderr:
-        environment = {**os.environ, "PYTHONPATH": str(HOUSE), **(env or {}), **controller.environment}
+        environment = {**os.environ, "PYTHONPATH": str(TREE), **(env or {}), **controller.environment}
         process = psutil.Popen(command, cwd=folder, env=environment, stderr=stderr)
     try:
         endpoints = controller.roster.answers.endpoints
@@ -79,6 +79,6 @@ def started(
 
 def join(controller: Controller, cluster: ServerCluster, endpoint: str) -> None:
     """Makes it a cluster of one, and waits until that is up."""
-    (told,) = cluster.join([endpoint])
-    controller.tell([SERVER], Join(system=told))
+    (reported,) = cluster.join([endpoint])
+    controller.send_to([SERVER], Join(system=reported))
     served(controller, lambda: cluster.up(endpoint), "its server")

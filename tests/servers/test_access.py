@@ -13,7 +13,7 @@ from hydra.system.run_certificates import RunAuthority
 from hydra.system.server_access import AddressError, AddressForm, ServerAddress, client_tls, first_line
 
 FORM = AddressForm({"": 1883, "mqtt": 1883, "mqtts": 8883, "wss": 443}, {"ws": ("ws:// is no way", "write wss://")})
-OURS, HOST = RunAuthority(), "10.0.0.5"
+AUTHORITY, HOST = RunAuthority(), "10.0.0.5"
 
 
 @pytest.mark.parametrize(
@@ -59,17 +59,17 @@ def test_what_is_no_address_is_named_without_its_password(text: str, refusal: st
     assert remedy in error.value.remedy
 
 
-def handshake(tls: ClientTls, server: ServerTls, asks_for: str = "", host: str = HOST) -> str:
+def handshake(tls: ClientTls, server: ServerTls, server_name: str = "", host: str = HOST) -> str:
     """What fails when a client and a server shake hands in memory; "" if nothing does."""
-    theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    others = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with in_memory(server.certificate + server.key) as path:
-        theirs.load_cert_chain(path)
-    if asks_for:
-        theirs.verify_mode = ssl.CERT_REQUIRED
-        theirs.load_verify_locations(cadata=asks_for)
-    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
-    client = tls.context().wrap_bio(back, there, server_hostname=host)
-    other = theirs.wrap_bio(there, back, server_side=True)
+        others.load_cert_chain(path)
+    if server_name:
+        others.verify_mode = ssl.CERT_REQUIRED
+        others.load_verify_locations(cadata=server_name)
+    present, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = tls.context().wrap_bio(back, present, server_hostname=host)
+    other = others.wrap_bio(present, back, server_side=True)
     read = (lambda: client.read(1), lambda: other.read(1))
     try:
         for step in (client.do_handshake, other.do_handshake, client.do_handshake, other.do_handshake, *read):
@@ -89,21 +89,23 @@ def handshake(tls: ClientTls, server: ServerTls, asks_for: str = "", host: str =
 
 
 def test_the_certificates_of_a_run_let_its_clients_in_and_no_others() -> None:
-    server, other = OURS.server(f"{HOST}:1,{HOST}:2"), RunAuthority()
-    mine, theirs = (it.server("client:1") for it in (OURS, other))
-    known = ClientTls(ca=OURS.client.ca, certificate=mine.certificate, key=mine.key)
-    unknown = ClientTls(ca=OURS.client.ca, certificate=theirs.certificate, key=theirs.key)
-    assert handshake(OURS.client, server) == ""
-    assert handshake(OURS.client, OURS.server("name:1"), host="name") == ""
-    assert handshake(known, server, OURS.client.ca) == ""
-    assert handshake(OURS.client, server, host="other").startswith("TLS: wrong host name: ")
+    server, other = AUTHORITY.server(f"{HOST}:1,{HOST}:2"), RunAuthority()
+    own, others = (it.server("client:1") for it in (AUTHORITY, other))
+    known = ClientTls(ca=AUTHORITY.client.ca, certificate=own.certificate, key=own.key)
+    unknown = ClientTls(ca=AUTHORITY.client.ca, certificate=others.certificate, key=others.key)
+    assert handshake(AUTHORITY.client, server) == ""
+    assert handshake(AUTHORITY.client, AUTHORITY.server("name:1"), host="name") == ""
+    assert handshake(known, server, AUTHORITY.client.ca) == ""
+    assert handshake(AUTHORITY.client, server, host="other").startswith("TLS: wrong host name: ")
     assert handshake(other.client, server).startswith("TLS: unknown CA: ")
-    assert handshake(OURS.client, server, OURS.client.ca) == "TLS: the server requires a client certificate"
-    assert handshake(unknown, server, OURS.client.ca) == "TLS: the server rejects the client certificate: unknown ca"
+    assert handshake(AUTHORITY.client, server, AUTHORITY.client.ca) == "TLS: the server requires a client certificate"
+    assert (
+        handshake(unknown, server, AUTHORITY.client.ca) == "TLS: the server rejects the client certificate: unknown ca"
+    )
 
 
 def test_files_are_read_and_checked_before_anything_starts(tmp_path: Path) -> None:
-    server = OURS.server(f"{HOST}:1")
+    server = AUTHORITY.server(f"{HOST}:1")
     certificate, key = server.write(tmp_path)
     assert Path(key).stat().st_mode & 0o777 == 0o600
 

@@ -1,4 +1,4 @@
-"""A server on this machine, whatever it is: up, down, and how it says what went wrong."""
+"""A server on this machine, whatever it is: up, down, and its errors."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ import pytest
 from hydra.client.server_interface import free_ports
 from hydra.errors import ServerError
 from hydra.system import wait_alone
-from hydra.system.embedded_server import PORT_ATTEMPTS, EmbeddedServer
+from hydra.system.local_server import PORT_ATTEMPTS, LocalServer
 from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
-from .running import HOUSE, kill
+from .running import TREE, kill
 from .toy import Toy, ToyCluster, greeting
 
 pytestmark = pytest.mark.tier("all")
 
 
-def gone(pids: tuple[int, int]) -> bool:
+def have_ended(pids: tuple[int, int]) -> bool:
     """Whether its supervisor and the server itself have ended."""
     return not any(psutil.pid_exists(p) and psutil.Process(p).status() != psutil.STATUS_ZOMBIE for p in pids)
 
@@ -33,7 +33,7 @@ def gone(pids: tuple[int, int]) -> bool:
 @pytest.mark.tier("test")
 def test_it_is_up_when_it_has_started_and_leaves_nothing(tmp_path: Path) -> None:
     cluster = ToyCluster("hello")
-    server = EmbeddedServer(Toy(), cluster, tmp_path / "toy")
+    server = LocalServer(Toy(), cluster, tmp_path / "toy")
     server.stop()
     with pytest.raises(ServerError, match="the embedded toy is not started"):
         _ = server.address
@@ -46,12 +46,12 @@ def test_it_is_up_when_it_has_started_and_leaves_nothing(tmp_path: Path) -> None
         server.start()
     server.stop()
     server.stop()
-    assert gone(pids)
+    assert have_ended(pids)
     assert not (tmp_path / "toy").exists()
 
 
 def test_its_end_is_a_failure_and_it_can_be_started_again(tmp_path: Path) -> None:
-    with EmbeddedServer(Toy(), ToyCluster(), tmp_path / "toy", warm=False) as server:
+    with LocalServer(Toy(), ToyCluster(), tmp_path / "toy", warm=False) as server:
         kill(server)
         wait_until(lambda: server.failure().startswith("the embedded toy ended: "), "its end")
         server.stop()
@@ -61,7 +61,7 @@ def test_its_end_is_a_failure_and_it_can_be_started_again(tmp_path: Path) -> Non
 
 def test_a_killed_server_returns_at_its_address_and_on_its_cpus(tmp_path: Path) -> None:
     cpu = min(os.sched_getaffinity(0))
-    with EmbeddedServer(Toy(), ToyCluster(), tmp_path / "toy", warm=False, cpus=[cpu]) as server:
+    with LocalServer(Toy(), ToyCluster(), tmp_path / "toy", warm=False, cpus=[cpu]) as server:
         before, address = server.pids, server.address
         server.halt()
         assert not server.is_back()
@@ -70,15 +70,15 @@ def test_a_killed_server_returns_at_its_address_and_on_its_cpus(tmp_path: Path) 
         assert greeting(address)
         assert before is not None
         assert server.pids != before
-        assert gone(before)
+        assert have_ended(before)
         assert os.sched_getaffinity(server.processes()[0]) == {cpu}
 
 
 OWNER = """
 import pathlib, sys
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from tests.servers.toy import Toy, ToyCluster
-server = EmbeddedServer(Toy(), ToyCluster(), pathlib.Path(sys.argv[1]), warm=False)
+server = LocalServer(Toy(), ToyCluster(), pathlib.Path(sys.argv[1]), warm=False)
 server.start()
 print(*server.pids, flush=True)
 sys.stdin.read()
@@ -87,13 +87,13 @@ sys.stdin.read()
 
 def test_it_dies_with_a_killed_owner(tmp_path: Path) -> None:
     command = [sys.executable, "-c", OWNER, str(tmp_path / "toy")]
-    told = {**os.environ, "PYTHONPATH": str(HOUSE)}
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=told) as owner:
+    reported = {**os.environ, "PYTHONPATH": str(TREE)}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=reported) as owner:
         assert owner.stdout is not None
         supervisor, server = (int(word) for word in owner.stdout.readline().split())
-        assert not gone((supervisor, server))
+        assert not have_ended((supervisor, server))
         owner.kill()
-        wait_until(lambda: gone((supervisor, server)), "the end of both")
+        wait_until(lambda: have_ended((supervisor, server)), "the end of both")
         wait_until(lambda: not (tmp_path / "toy").exists(), "the end of the folder")
 
 
@@ -125,26 +125,26 @@ class Slow(ToyCluster):
 
 def test_its_owner_serves_others_while_it_is_asked(tmp_path: Path) -> None:
     cluster = Slow()
-    with EmbeddedServer(Toy(), cluster, tmp_path / "toy", wait=cluster.wait) as server:
+    with LocalServer(Toy(), cluster, tmp_path / "toy", wait=cluster.wait) as server:
         assert cluster.warmed == [server.address]
         cluster.waited.clear()
     assert cluster.waited.is_set()
 
 
 @pytest.mark.parametrize(
-    ("word", "answers", "says"),
+    ("word", "answers", "expected"),
     [
         pytest.param("die", True, "the toy ended while it came up: no such word", marks=pytest.mark.tier("test")),
         ("hello", False, "the toy did not answer in time"),
     ],
 )
 def test_one_that_does_not_come_up_is_told_with_its_last_words(
-    tmp_path: Path, word: str, answers: bool, says: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, word: str, answers: bool, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not answers:
         monkeypatch.setattr(ToyCluster, "up", lambda *_: False)
-    server = EmbeddedServer(Toy(), ToyCluster(word), tmp_path / "toy")
-    with pytest.raises(ServerError, match=says):
+    server = LocalServer(Toy(), ToyCluster(word), tmp_path / "toy")
+    with pytest.raises(ServerError, match=expected):
         server.start(timeout_s=SOON_S if answers else 0.2)
     assert not (tmp_path / "toy").exists()
 
@@ -158,7 +158,7 @@ def test_a_port_that_another_was_quicker_to_bind_is_answered_with_another(tmp_pa
             tried.append(count)
             return [taken.getsockname()[1]] if len(tried) <= tries else free_ports(host, count)
 
-        server = EmbeddedServer(Toy(), ToyCluster(), tmp_path / "toy", ports=ports)
+        server = LocalServer(Toy(), ToyCluster(), tmp_path / "toy", ports=ports)
         try:
             if tries < PORT_ATTEMPTS:
                 assert greeting(server.start())

@@ -47,7 +47,7 @@ def test_a_server_of_the_system_has_another_trouble_which_stays(protocol: str, a
 
 @pytest.fixture
 def banner() -> Iterator[int]:
-    """The port of a server that greets each client as SSH does, and says no more."""
+    """The port of a server that greets each client as SSH does, and sends nothing else."""
     with contextlib.ExitStack() as stack, socket.create_server((HOST, 0)) as listening:
 
         def serve() -> None:
@@ -66,9 +66,9 @@ def banner() -> Iterator[int]:
 @pytest.mark.tier("test")
 @pytest.mark.parametrize("protocol", ["MQTT", "NATS", "Kafka"])
 def test_the_first_contact_names_what_listens(banner: int, protocol: str) -> None:
-    said = refusal(f"{protocol.lower()}-fixed", "--clients", 1, "--servers", f"{HOST}:{banner}")
-    assert f"{HOST}:{banner} does not answer: network: what listens at this port does not speak {protocol}, " in said
-    assert 'sends "SSH-2.0-test"; check the host and port of --servers' in said
+    text = refusal(f"{protocol.lower()}-fixed", "--clients", 1, "--servers", f"{HOST}:{banner}")
+    assert f"{HOST}:{banner} does not answer: network: what listens at this port does not speak {protocol}, " in text
+    assert 'sends "SSH-2.0-test"; check the host and port of --servers' in text
 
 
 @pytest.mark.tier("test")

@@ -20,7 +20,7 @@ from hydra.wire.messages import Halt, Join, Look
 from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
 from . import running
-from .running import HOUSE, SERVER, expecting_one, join, node, served
+from .running import SERVER, TREE, expecting_one, join, node, served
 from .toy import ToyCluster
 
 pytestmark = pytest.mark.tier("all")
@@ -40,7 +40,7 @@ def started(controller: Controller, folder: Path) -> AbstractContextManager[tupl
 
 
 @pytest.mark.parametrize(
-    ("told", "error"),
+    ("reported", "error"),
     [
         pytest.param(
             {"world": "hello"}, "the toy could not be started: nobody told it a word", marks=pytest.mark.tier("test")
@@ -49,10 +49,10 @@ def started(controller: Controller, folder: Path) -> AbstractContextManager[tupl
     ],
 )
 def test_a_server_that_cannot_be_says_why(
-    controller: Controller, tmp_path: Path, told: dict[str, str], error: str
+    controller: Controller, tmp_path: Path, reported: dict[str, str], error: str
 ) -> None:
     with started(controller, tmp_path) as (process, _):
-        controller.tell([SERVER], Join(system=told))
+        controller.send_to([SERVER], Join(system=reported))
         errors = controller.roster.answers.errors
         served(controller, lambda: SERVER in errors, "its error")
         assert errors[SERVER] == error
@@ -70,7 +70,7 @@ def test_it_listens_where_it_said_and_its_server_goes_with_it_however_it_ends(
 ) -> None:
     with started(controller, tmp_path) as (process, endpoint):
         assert endpoint.startswith(f"{HOST}:")
-        # Until it is told of its cluster it says so again: either may have been lost.
+        # Until it gets its cluster it resends its message: either may have been lost.
         roster = controller.roster
         roster.begin(0)
         served(controller, lambda: roster.answers.endpoints == {SERVER: endpoint}, "its endpoint once more")
@@ -104,19 +104,19 @@ def test_a_server_that_is_halted_keeps_its_data_until_it_starts_again(
         join(controller, cluster, endpoint)
         (tmp_path / "server" / "kept").touch()
         for number in (1, 2):  # the second one changes nothing
-            controller.tell([SERVER], Halt(epoch=0, number=number, start=1))
+            controller.send_to([SERVER], Halt(epoch=0, number=number, start=1))
             served(controller, partial(acknowledged, controller, number), "its end")
             assert not cluster.up(endpoint)
-        controller.tell([SERVER], Join(system={"word": "ignored"}, start=1))
-        controller.tell([SERVER], Join(system={"word": "hello"}, start=2))
+        controller.send_to([SERVER], Join(system={"word": "ignored"}, start=1))
+        controller.send_to([SERVER], Join(system={"word": "hello"}, start=2))
         served(controller, lambda: cluster.up(endpoint), "its return")
         last = Look(number=7, patterns=[], most_bytes=1)
         for late in (Halt(epoch=0, number=3, start=1), Join(system={"word": "ignored"}, start=2), last):
-            controller.tell([SERVER], late)
+            controller.send_to([SERVER], late)
         served(controller, lambda: read == [7], "the answer to what followed them")
         assert cluster.up(endpoint)
         assert (tmp_path / "server" / "kept").exists()
-        controller.tell([SERVER], Halt(epoch=0, number=4, start=2))
+        controller.send_to([SERVER], Halt(epoch=0, number=4, start=2))
         served(controller, lambda: SERVER in answers.acked(4), "its second end")
         assert SERVER not in answers.acked(3)
         assert SERVER not in answers.errors
@@ -146,7 +146,7 @@ def test_it_watches_its_host_and_the_threads_of_its_server(controller: Controlle
 
 
 @pytest.mark.parametrize(
-    ("env", "code", "said"),
+    ("env", "code", "text"),
     [
         ({"HYDRA_PORTS": ","}, 4, "no welcome at tcp://127.0.0.1:9"),
         ({"HYDRA_PORTS": "31000,x"}, 2, "'x'"),
@@ -154,10 +154,12 @@ def test_it_watches_its_host_and_the_threads_of_its_server(controller: Controlle
         ({"HYDRA_DATA_HOST": "192.0.2.1"}, 1, "cannot bind 192.0.2.1:0"),
     ],
 )
-def test_what_keeps_it_from_coming_up_is_one_line(tmp_path: Path, env: dict[str, str], code: int, said: str) -> None:
+def test_what_keeps_it_from_coming_up_is_one_line(tmp_path: Path, env: dict[str, str], code: int, text: str) -> None:
     dialling = curve_security.environment(curve_security.generate(), "tcp://127.0.0.1:9")
-    told = {**os.environ, "PYTHONPATH": str(HOUSE), "HYDRA_WELCOME_S": "0.2", **dialling, **env}
-    done = subprocess.run(COMMAND, cwd=tmp_path, env=told, capture_output=True, text=True, timeout=LONG_S, check=False)
+    reported = {**os.environ, "PYTHONPATH": str(TREE), "HYDRA_WELCOME_S": "0.2", **dialling, **env}
+    done = subprocess.run(
+        COMMAND, cwd=tmp_path, env=reported, capture_output=True, text=True, timeout=LONG_S, check=False
+    )
     assert done.returncode == code
     (line,) = done.stderr.splitlines()
-    assert said in line
+    assert text in line

@@ -59,6 +59,6 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     indirect=["server"],
 )
 def test_a_row_on_a_server_of_somebody_else(server: str, words: tuple[str, ...], tmp_path: Path) -> None:
-    asked = (*words, "--servers", server, "--clients", 2, "--rate", 100, "--duration", 2)
-    (row,) = measured(tmp_path / "run", *asked)
+    requests = (*words, "--servers", server, "--clients", 2, "--rate", 100, "--duration", 2)
+    (row,) = measured(tmp_path / "run", *requests)
     assert_all_arrived(row, 200)

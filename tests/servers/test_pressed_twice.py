@@ -22,7 +22,7 @@ from hydra.natstest.program import NatsProgram
 from hydra.natstest.settings import NatsAccess
 from hydra.natstest.streams import JetStreams
 from hydra.natstest.system import NatsCluster
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from tests.suite.waiting import LONG_S
 
 pytestmark = pytest.mark.tier("all")
@@ -47,7 +47,7 @@ def kafka(broker: EmbeddedBroker) -> Server:
 
 @pytest.fixture(scope="module")
 def nats(needs_nats: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with EmbeddedServer(NatsProgram(), NatsCluster(), tmp_path_factory.mktemp("nats") / "server") as running:
+    with LocalServer(NatsProgram(), NatsCluster(), tmp_path_factory.mktemp("nats") / "server") as running:
 
         def left() -> int:
             with closing(JetStreams(NatsAccess(servers=[running.address]))) as streams:
@@ -60,9 +60,7 @@ def nats(needs_nats: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 @pytest.fixture(scope="module")
 def mqtt(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     limits = MosquittoJoin(max_queued_messages=1000, max_inflight_messages=100)
-    with EmbeddedServer(
-        MosquittoProgram(), SingleServer(limits), tmp_path_factory.mktemp("mqtt") / "server"
-    ) as running:
+    with LocalServer(MosquittoProgram(), SingleServer(limits), tmp_path_factory.mktemp("mqtt") / "server") as running:
         host, _, port = running.address.rpartition(":")
         yield running.address, lambda: forget(MqttAccess(host=host, port=int(port)), "hydra")
 
@@ -101,15 +99,15 @@ def test_nothing_stays_on_the_users_servers(
     command = [sys.executable, "-m", "hydra.cli.main", *COMMANDS[system], address, *flags]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
         assert run.stderr is not None
-        told = []
+        messages = []
         for line in run.stderr:
-            told.append(line)
+            messages.append(line)
             if MOMENTS[moment] in line:
                 break
         run.send_signal(signal.SIGINT)
         time.sleep(gap_s)  # noqa: TID251  # the time between the signals is what is tested
         run.send_signal(signal.SIGINT)
         _, rest = run.communicate(timeout=LONG_S)
-    assert run.returncode == EXIT_INTERRUPTED, "".join([*told, rest])
+    assert run.returncode == EXIT_INTERRUPTED, "".join([*messages, rest])
     assert "interrupted" in rest
     assert left() == 0

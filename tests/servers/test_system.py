@@ -1,4 +1,4 @@
-"""A folder for a server of ours, and the wait for servers of the user's."""
+"""A folder for a server of the test, and the wait for servers of the user's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from hydra.config.scenario import resolve
 from hydra.errors import ServerError, UsageError
 from hydra.system import server_system as module
-from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.local_server import LocalServer
 from hydra.system.server_system import ServerSystem, await_return, unused_folder
 
 
@@ -31,7 +31,7 @@ def test_a_folder_that_was_left_behind_is_not_touched(tmp_path: Path) -> None:
 def test_servers_have_the_time_that_clients_have_and_half_a_minute_at_most(
     fails: int, ready_timeout_s: float, comes_back: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now_s, asked = 0.0, 0
+    now_s, requests = 0.0, 0
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now_s))
 
     def wait(condition: Callable[[], bool], timeout_s: float) -> bool:
@@ -40,16 +40,16 @@ def test_servers_have_the_time_that_clients_have_and_half_a_minute_at_most(
         return condition()
 
     def ask() -> str:
-        nonlocal asked
-        asked += 1
-        if asked <= fails:
-            raise ServerError(f"silent for the {asked}th time")
+        nonlocal requests
+        requests += 1
+        if requests <= fails:
+            raise ServerError(f"silent for the {requests}th time")
         return "here"
 
     if comes_back:
         assert await_return(ask, wait, ready_timeout_s) == "here"
     else:
-        with pytest.raises(ServerError, match=f"silent for the {asked or fails}"):
+        with pytest.raises(ServerError, match=f"silent for the {requests or fails}"):
             await_return(ask, wait, ready_timeout_s)
 
 
@@ -84,7 +84,7 @@ def test_the_check_of_a_silent_server_ends(
 
 def test_a_server_that_was_killed_on_purpose_fails_only_if_its_step_does(tmp_path: Path) -> None:
     system = ServerSystem(Mock(), "")
-    system._own = EmbeddedServer(Mock(), Mock(), tmp_path)
+    system._own = LocalServer(Mock(), Mock(), tmp_path)
     system.kill_server()
     assert system.failure() == ""
     system.abandon_restart()

@@ -1,4 +1,4 @@
-"""A server of no system: it greets whoever connects with the word that it was told to."""
+"""A server of no system: it greets each client with a given word."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ToyCluster:
 
 
 def greeting(endpoint: str) -> str:
-    """What it says there; "" where nobody is."""
+    """The greeting of the server there; "" without one."""
     host, port = endpoint.split(":")
     with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 1.0) as connection:
         return connection.recv(100).decode()

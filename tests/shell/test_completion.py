@@ -43,7 +43,7 @@ def test_it_writes_one_file_once_and_says_how_to_undo_it(tmp_path: Path, shell: 
     assert f"{file} already exists" in install(tmp_path, shell).output
     assert file.read_text() == text
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [file]
-    # A file of somebody else stays.
+    # A file of another program stays.
     file.write_text("mine")
     assert "Hydra did not write it" in str(install(tmp_path, shell).exception)
     assert file.read_text() == "mine"
@@ -56,12 +56,12 @@ def test_show_prints_and_writes_nothing(tmp_path: Path, shell: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shell", "said"), [("/bin/dash", "your shell is dash, for which"), ("", "SHELL does not name your shell")]
+    ("shell", "text"), [("/bin/dash", "your shell is dash, for which"), ("", "SHELL does not name your shell")]
 )
-def test_other_shells_are_refused(tmp_path: Path, shell: str, said: str) -> None:
+def test_other_shells_are_refused(tmp_path: Path, shell: str, text: str) -> None:
     error = install(tmp_path, shell=shell).exception
     assert isinstance(error, UsageError)
-    assert said in str(error)
+    assert text in str(error)
     assert "bash|zsh|fish" in str(error)
     assert not list(tmp_path.iterdir())
 
@@ -69,14 +69,14 @@ def test_other_shells_are_refused(tmp_path: Path, shell: str, said: str) -> None
 @pytest.mark.tier("test")
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 @pytest.mark.parametrize(
-    ("words", "there", "not_there"),
+    ("words", "present", "not_there"),
     [
         (["hydra", "run", "zmqf"], {"zmqfixed"}, {"kafka-fixed"}),
         (["hydra", "run", "zmqfixed", "--r"], {"--rcvhwm", "--rate", "--resume"}, {"--replicas"}),
         (["hydra", "broker", ""], {"up", "down", "status"}, set()),
     ],
 )
-def test_a_real_bash_completes(tmp_path: Path, words: list[str], there: set[str], not_there: set[str]) -> None:
+def test_a_real_bash_completes(tmp_path: Path, words: list[str], present: set[str], not_there: set[str]) -> None:
     script = tmp_path / "hydra.bash"
     script.write_text(install(tmp_path, "bash", "--show").output)
     program = tmp_path / "hydra"
@@ -86,5 +86,5 @@ def test_a_real_bash_completes(tmp_path: Path, words: list[str], there: set[str]
     command = ["bash", "--norc", "-c", BASH, "bash", str(script), *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     found = set(done.stdout.split())
-    assert there <= found, done.stderr
+    assert present <= found, done.stderr
     assert not not_there & found

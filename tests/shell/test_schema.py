@@ -27,7 +27,7 @@ EVENTS = (
 
 
 def test_the_shipped_schema_is_that_of_the_code() -> None:
-    """Write it anew with: hydra schema > conf/schema/rows.json."""
+    """Write it again with: hydra schema > conf/schema/rows.json."""
     assert (conf_dir() / "schema" / "rows.json").read_text(encoding="utf-8") == schema_of(None)
 
 
@@ -40,9 +40,9 @@ def test_every_schema_is_one(scenario: str | None) -> None:
 
 @pytest.mark.parametrize("scenario", [None, "zmqfixed"])
 def test_warnings_of_rows_and_of_the_run(scenario: str | None) -> None:
-    told = json.loads(RunTables(load_scenario("zmqfixed"), [ROW], events=EVENTS).json)
-    jsonschema.validate(told, json.loads(schema_of(scenario)))
-    found = [(each["row"], each["step"], each["level"], each["kind"], each["fields"]) for each in told["warnings"]]
+    content = json.loads(RunTables(load_scenario("zmqfixed"), [ROW], events=EVENTS).json)
+    jsonschema.validate(content, json.loads(schema_of(scenario)))
+    found = [(each["row"], each["step"], each["level"], each["kind"], each["fields"]) for each in content["warnings"]]
     assert found == [
         (None, None, "note", "interrupted", {"out": "runs/x", "steps": 0, "by_key": False}),
         (None, 3, "note", "client_exit", {"client": 4, "pid": 99, "status": -9, "replaced": True}),
@@ -62,9 +62,9 @@ def test_warnings_of_rows_and_of_the_run(scenario: str | None) -> None:
             },
         ),
     ]
-    assert told["warnings"][0]["remedy"] == "continue with --resume runs/x"
-    assert told["warnings"][2]["clients"] == 2
-    assert "50" in told["warnings"][2]["text"]
+    assert content["warnings"][0]["remedy"] == "continue with --resume runs/x"
+    assert content["warnings"][2]["clients"] == 2
+    assert "50" in content["warnings"][2]["text"]
 
 
 @pytest.mark.parametrize(
@@ -89,8 +89,8 @@ def test_what_a_run_prints_and_stores(tmp_path: Path) -> None:
     out = tmp_path / "run"
     small = ("--clients", "2", "--rate", 1e8, "--duration", 0.2, "--repeat", 2, "--set", "warmup_s=0")
     done = hydra("zmqfixed", *small, "--json", "--out", out)
-    told = json.loads(done.stdout)
+    output = json.loads(done.stdout)
     for scenario in (None, "zmqfixed"):
-        jsonschema.validate(told, json.loads(schema_of(scenario)))
-    assert [each["row"] for each in told["warnings"]].count(0) >= 1
-    assert json.loads((out / "rows.json").read_text()) == told
+        jsonschema.validate(output, json.loads(schema_of(scenario)))
+    assert [each["row"] for each in output["warnings"]].count(0) >= 1
+    assert json.loads((out / "rows.json").read_text()) == output

@@ -91,8 +91,8 @@ def left_in(folders: Sequence[Path], path: str = "") -> list[str]:
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
             its = process.environ()
-            there = "HYDRA_RUN" in its and its.get("TMPDIR") in known
-            if there or (
+            present = "HYDRA_RUN" in its and its.get("TMPDIR") in known
+            if present or (
                 its.get("PATH") == path and {"ssh", "hydra.ssh.driver"} & {process.name(), *process.cmdline()}
             ):
                 found.append(f"{process.pid} {' '.join(process.cmdline())[:80]}")
@@ -164,7 +164,7 @@ class Daemons:
         return sockets or left_in([host.tmp for host in self.hosts.values()], self.path)
 
     def configure(self, name: str, address: str, port: int, key: Path | None = None, options: str = "") -> None:
-        """What ssh is told of a host."""
+        """The entry of a host for ssh."""
         entry = _SSH_CONFIG.format(
             name=name,
             address=address,
@@ -192,7 +192,7 @@ def keygen(path: Path) -> None:
 
 
 def closed_port() -> int:
-    """A port on which nobody listens."""
+    """A port on which no process listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -20,7 +20,7 @@ Host key verification failed.
 
 
 @pytest.mark.parametrize(
-    ("said", "why", "remedy"),
+    ("text", "why", "remedy"),
     [
         ("ssh: connect to host b port 22: Connection refused", "not reachable (Connection refused)", "ssh HOST true"),
         ("ssh: connect to host b port 22: No route to host\r\n", "not reachable (No route to host)", "ssh HOST true"),
@@ -45,8 +45,8 @@ Host key verification failed.
         ("This account is currently not available.", "status 1: This account is currently not available.", ""),
     ],
 )  # fmt: skip
-def test_what_ssh_says_is_a_reason_and_a_remedy(said: str, why: str, remedy: str) -> None:
-    found = failure(said, 1)
+def test_what_ssh_says_is_a_reason_and_a_remedy(text: str, why: str, remedy: str) -> None:
+    found = failure(text, 1)
     assert why in found.why
     assert remedy in found.remedy
 
@@ -57,8 +57,8 @@ def test_a_connection_that_says_nothing_has_its_status() -> None:
 
 
 def test_one_line_names_every_host_that_failed() -> None:
-    away = HostFailure("it is not reachable (Connection refused)", "try ssh HOST true")
-    error = refusal({"b": away, "d": HostFailure("its disk is full"), "c": away}, 6)
+    absent = HostFailure("it is not reachable (Connection refused)", "try ssh HOST true")
+    error = refusal({"b": absent, "d": HostFailure("its disk is full"), "c": absent}, 6)
     assert str(error) == (
         "3 of 6 hosts cannot be used: b, c: it is not reachable (Connection refused); "
         "d: its disk is full; try ssh b true"
@@ -77,12 +77,12 @@ def facts(**changed: object) -> HostFacts:
 
 
 def test_the_words_of_a_supervisor_are_facts() -> None:
-    told = {
+    reported = {
         "machine": "x86_64", "cpus": "4", "mem": "8000", "disk": "5000", "folder": "/tmp", "nofile": "1024",
         "python": "/usr/bin/python3.11", "addresses": "10.0.0.2 127.0.0.1 ", "connection": "10.0.0.9 5555 10.0.0.2 22",
         "listening": "7918 0016 ", "archive": "kept",
     }  # fmt: skip
-    assert host_facts(told) == facts(listening=(22, 31000), archive=True)
+    assert host_facts(reported) == facts(listening=(22, 31000), archive=True)
     assert host_facts({"nofile": "unlimited", "cpus": ""}) == HostFacts(folder="")
 
 
@@ -124,8 +124,8 @@ def test_this_machine_is_what_most_hosts_see() -> None:
 
 
 def test_an_agent_has_what_its_host_has_or_what_the_file_says_without_ports_in_use() -> None:
-    mine = agent_of(HostEntry("b"), GOOD, 60)
-    assert mine.resources == Resources(4, 8000, 5000, ((20000, 20199),))
+    own = agent_of(HostEntry("b"), GOOD, 60)
+    assert own.resources == Resources(4, 8000, 5000, ((20000, 20199),))
     assert agent_of(HostEntry("b"), GOOD, 61).resources.ports == ((20200, 20399),)
     given = HostEntry("b", attributes={"group": "big"}, resources=Resources(2, 100, ports=((31000, 31003),)))
     agent = agent_of(given, facts(listening=(31001,)), 7)

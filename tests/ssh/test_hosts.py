@@ -43,7 +43,7 @@ def test_a_table_of_the_cluster_file_is_a_host() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "says"),
+    ("rows", "expected"),
     [
         ([{}], r"hosts\.0\.name must have letters"),
         ([{"name": "a"}, {"name": "a"}], r"hosts\.1\.name is a, which another host has"),
@@ -54,8 +54,8 @@ def test_a_table_of_the_cluster_file_is_a_host() -> None:
         ([{"name": "a", "resources": "cpus"}], r"hosts\.0\.resources: 'cpus' is not a resource"),
     ],
 )
-def test_a_mistake_in_a_table_is_named_by_its_key(rows: list[dict[str, object]], says: str) -> None:
-    with pytest.raises(ValueError, match=says):
+def test_a_mistake_in_a_table_is_named_by_its_key(rows: list[dict[str, object]], expected: str) -> None:
+    with pytest.raises(ValueError, match=expected):
         declared_hosts(rows)
 
 

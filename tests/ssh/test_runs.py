@@ -71,7 +71,7 @@ def _cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
-def said(*words: object) -> str:
+def output_of(*words: object) -> str:
     """What a command prints, run in this process."""
     done = CliRunner().invoke(cli, [*map(str, words)], catch_exceptions=False)
     assert done.exit_code == 0, done.output
@@ -124,7 +124,7 @@ def test_what_is_left_when_all_of_hydra_is_dead_is_listed_and_ended(two_hosts: D
         (row,) = listed(run)
         assert (row["hosts"], row["folders"]) == ("a,b", 2)
         assert "no host has anything of a run 'another'" in refusal("kill", "another", "--hosts", "a,b")
-        ended = said("kill", run.name, "--hosts", "a,b").splitlines()
+        ended = output_of("kill", run.name, "--hosts", "a,b").splitlines()
         # Both hosts are this machine, so the command on one of them may end the processes of both.
         assert {line.rpartition(" on ")[2] for line in ended} in ({"a", "b"}, {"a"}, {"b"})
         assert command.wait() == 1
@@ -135,7 +135,7 @@ def test_what_is_left_when_all_of_hydra_is_dead_is_listed_and_ended(two_hosts: D
 
 def listed(run: Path) -> list[dict[str, Any]]:
     """What ``hydra ps`` lists of a run on the hosts a and b; other tests may have runs on this machine."""
-    return [row for row in json.loads(said("ps", "--hosts", "a,b", "--json")) if row["run"] == run.name]
+    return [row for row in json.loads(output_of("ps", "--hosts", "a,b", "--json")) if row["run"] == run.name]
 
 
 @needs_native
@@ -149,7 +149,7 @@ def test_two_runs_on_the_same_hosts_do_not_see_each_other(two_hosts: Daemons, ru
         with background(*FIXED, *flags, "--clients", 4, "--duration", 12, "--out", other) as command:
             await_window(other)
             assert [row["folders"] for row in listed(other)] == [2]
-            said("kill", run.name, "--hosts", "a,b")
+            output_of("kill", run.name, "--hosts", "a,b")
             assert ended.wait() == 1
             assert [row["folders"] for row in listed(other)] in ([2], [])  # none if it is over
             assert command.wait() == 0, command.output()
@@ -240,8 +240,8 @@ def test_a_host_with_a_full_disk_is_refused_and_nothing_is_left_on_it(
         line = refusal(*FIXED, "--hosts", "full,closed", "--out", tmp_path / "run")
         assert line.startswith(f"2 of 2 hosts cannot be used: full: {reason}")
         assert "; closed: it is not reachable (Connection refused); " in line
-    there = Path(f"/proc/{full.sshd.pid}/root{full.tmp}")
-    wait_until(lambda: not list(there.glob("hydra-run-*")), "no folder on the full disk")
+    path = Path(f"/proc/{full.sshd.pid}/root{full.tmp}")
+    wait_until(lambda: not list(path.glob("hydra-run-*")), "no folder on the full disk")
     nothing_is_left(daemons)
 
 
@@ -287,11 +287,11 @@ def test_hosts_are_listed_with_their_resources_and_checked(two_hosts: Daemons, t
     config = inventory(
         tmp_path / "c.toml", 'name = "a"', 'name = "b"\nattributes = "group:big"\nresources = "cpus:64;mem:1000"'
     )
-    a, b = json.loads(said("agents", "--master", "ssh", "--config", config, "--json"))
+    a, b = json.loads(output_of("agents", "--master", "ssh", "--config", config, "--json"))
     assert a["resources"].startswith(f"cpus:{len(os.sched_getaffinity(0))};mem:")
     assert (b["attributes"], b["resources"]) == ("group:big", "cpus:64;mem:1000")
     flags = ("--clients", 4, "--master", "ssh", "--config", config, "--json")
-    checked = json.loads(said("check", *FIXED[:1], *ANYWHERE, *flags))
+    checked = json.loads(output_of("check", *FIXED[:1], *ANYWHERE, *flags))
     assert any("a, b: a process may open" in note for note in checked["notes"]) or hard_limit() >= 65_536
     # Both hosts are this machine.
     here = facts_of(MachineCheck().record)

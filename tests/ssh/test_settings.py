@@ -25,7 +25,7 @@ def test_the_hosts_of_a_cluster_file_are_settings_of_the_engine(cluster: Path) -
 
 
 @pytest.mark.parametrize(
-    ("written", "says"),
+    ("written", "expected"),
     [
         ("[[hosts]]\nport = 1\n", "hosts.0.name: must have letters"),
         ("[[hosts]]\nname = 'a'\n[[hosts]]\nname = 'b'\nuser = 1\n", "hosts.1.user: must be a text in quotes, not 1"),
@@ -35,12 +35,12 @@ def test_the_hosts_of_a_cluster_file_are_settings_of_the_engine(cluster: Path) -
         ("[[host]]\nname = 'a'\n", "host: unknown key; did you mean hosts?"),
     ],
 )
-def test_a_mistake_is_named_by_its_key_whichever_engine_runs(cluster: Path, written: str, says: str) -> None:
+def test_a_mistake_is_named_by_its_key_whichever_engine_runs(cluster: Path, written: str, expected: str) -> None:
     cluster.write_text(written)
     load = load_cluster if written.startswith("[[host]]") else partial(choose, "local")
     with pytest.raises(ConfigError) as refusal:
         load(cluster)
-    assert str(refusal.value).startswith(f"{cluster}: {says}")
+    assert str(refusal.value).startswith(f"{cluster}: {expected}")
 
 
 @pytest.mark.parametrize(
@@ -59,10 +59,10 @@ def test_two_flags_that_name_a_cluster_are_refused(master: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("master", "says"), [("ssh", "declares no hosts"), ("ssh://a,-x", "--hosts a,-x: '-x' is not a host")]
+    ("master", "expected"), [("ssh", "declares no hosts"), ("ssh://a,-x", "--hosts a,-x: '-x' is not a host")]
 )
-def test_hosts_that_are_none_are_refused(cluster: Path, master: str, says: str) -> None:
+def test_hosts_that_are_none_are_refused(cluster: Path, master: str, expected: str) -> None:
     cluster.write_text("")
     engine = choose(master, cluster)
-    with pytest.raises(UsageError, match=says):
+    with pytest.raises(UsageError, match=expected):
         engine.agents([])

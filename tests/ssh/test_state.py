@@ -48,8 +48,8 @@ def test_a_group_is_started_on_its_host_with_what_it_needs_there(run: Stated[Hos
     expected = {"HYDRA_AGENT": "a", "HYDRA_DATA_HOST": "10.0.0.1", "HYDRA_PORTS": "31000", "WORD": "x"}
     assert call["environment"] == {ENDPOINT: "tcp://10.0.0.9:4444", **expected}
     assert [agent.resources.cpus for agent in run.state.agents()] == [1, 2]
-    run.say("started", host="a", group="g", pid="77")
-    run.say("ended", host="a", group="g", status="0", text="")
+    run.drive("started", host="a", group="g", pid="77")
+    run.drive("ended", host="a", group="g", status="0", text="")
     assert [(e.state, e.agent, e.detail) for e in run.events()] == [
         ("running", "a", "pid 77"),
         ("finished", "a", "exit status 0"),
@@ -77,7 +77,7 @@ def test_a_group_that_fails_has_the_end_of_its_output(
     run: Stated[HostsState], status: str, text: str, state: str, detail: str
 ) -> None:
     run.state.launch([group("g")])
-    run.say("ended", host="a", group="g", status=status, text=text)
+    run.drive("ended", host="a", group="g", status=status, text=text)
     (event,) = run.events()
     assert (event.state, event.detail) == (state, detail)
 
@@ -88,11 +88,11 @@ def test_a_killed_group_gets_two_signals_at_most(run: Stated[HostsState]) -> Non
     run.state.kill(["g", "h", "unknown"], run.now)
     run.state.kill(["g"], run.now)
     assert [(call["group"], call["signal"]) for call in run.calls()] == [("g", "TERM"), ("h", "TERM")]
-    run.say("ended", host="a", group="g", status="143", text="")
+    run.drive("ended", host="a", group="g", status="143", text="")
     for _ in range(3):
         run.pass_time(2)
     assert [(call["group"], call["signal"]) for call in run.calls()] == [("h", "KILL")]
-    run.say("ended", host="b", group="h", status="137", text="")
+    run.drive("ended", host="b", group="h", status="137", text="")
     assert [(e.state, e.detail) for e in run.events()] == [
         ("killed", "killed by SIGTERM"),
         ("killed", "killed by SIGKILL, as SIGTERM was not enough"),
@@ -101,14 +101,14 @@ def test_a_killed_group_gets_two_signals_at_most(run: Stated[HostsState]) -> Non
 
 def test_a_lost_host_takes_its_groups_and_no_others(run: Stated[HostsState]) -> None:
     run.state.launch([group("g", constraints=on("a")), group("h", constraints=on("b"))])
-    run.say("lost", host="a", stderr="Timeout, server 10.0.0.1 not responding.", status=255)
+    run.drive("lost", host="a", stderr="Timeout, server 10.0.0.1 not responding.", status=255)
     (event,) = run.events()
     assert (event.group, event.state) == ("g", "lost")
     assert "silent for 30 s" in event.detail
     assert [agent.id for agent in run.state.agents()] == ["b"]
-    run.say("ended", host="a", group="g", status="0", text="")  # it was on its way
+    run.drive("ended", host="a", group="g", status="0", text="")  # it was on its way
     assert run.events() == []
-    run.say("lost", host="b", stderr="", status=255)
+    run.drive("lost", host="b", stderr="", status=255)
     with pytest.raises(
         ClusterError, match=r"all hosts are lost \(a, b\): the connection was silent .*; .*status 255; "
     ):
@@ -117,20 +117,20 @@ def test_a_lost_host_takes_its_groups_and_no_others(run: Stated[HostsState]) -> 
 
 def test_a_host_that_the_network_has_lost_is_connected_again_until_it_is_ready(run: Stated[HostsState]) -> None:
     again = {"call": "again", "host": "b"}
-    run.say("lost", host="a", stderr="", status=255)  # its supervisor was killed
-    run.say("lost", host="b", stderr="Timeout, server 10.0.0.2 not responding.", status=255)
+    run.drive("lost", host="a", stderr="", status=255)  # its supervisor was killed
+    run.drive("lost", host="b", stderr="Timeout, server 10.0.0.2 not responding.", status=255)
     run.pass_time(2.9)
     assert run.calls() == []
     run.pass_time(0.2)
     assert run.calls() == [again]
     run.pass_time(60)
     assert run.calls() == []
-    run.say("lost", host="b", stderr="ssh: connect to host b port 22: No route to host", status=255)
+    run.drive("lost", host="b", stderr="ssh: connect to host b port 22: No route to host", status=255)
     run.pass_time(3)
     assert run.calls() == [again]
-    run.say("hello", host="b", facts={}, forwarded=6666)
+    run.drive("hello", host="b", facts={}, forwarded=6666)
     assert run.state.agents() == []
-    run.say("ready", host="b", reach="", no_servers="")
+    run.drive("ready", host="b", reach="", no_servers="")
     (launch,) = run.state.launch([group("g")])
     assert launch.agent.id == "b"
     _, start = run.calls()
@@ -139,7 +139,7 @@ def test_a_host_that_the_network_has_lost_is_connected_again_until_it_is_ready(r
 
 def test_a_host_that_refuses_the_second_connection_stays_lost(run: Stated[HostsState]) -> None:
     for stderr in ("Connection to 10.0.0.2 closed by remote host.", "root@b: Permission denied (publickey)."):
-        run.say("lost", host="b", stderr=stderr, status=255)
+        run.drive("lost", host="b", stderr=stderr, status=255)
         run.pass_time(3)
     assert [call["call"] for call in run.calls()] == ["again"]
 
@@ -154,7 +154,7 @@ def test_everything_is_lost_with_the_driver(run: Stated[HostsState]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("groups", "error", "says"),
+    ("groups", "error", "expected"),
     [
         ([group("g", constraints=on("c"))], PlacementError, "LIKE c"),
         ([group("../g")], ClusterError, "cannot be a folder name"),
@@ -162,9 +162,9 @@ def test_everything_is_lost_with_the_driver(run: Stated[HostsState]) -> None:
     ],
 )
 def test_what_cannot_be_launched_is_refused_whole(
-    run: Stated[HostsState], groups: list[Group], error: type[Exception], says: str
+    run: Stated[HostsState], groups: list[Group], error: type[Exception], expected: str
 ) -> None:
-    with pytest.raises(error, match=says):
+    with pytest.raises(error, match=expected):
         run.state.launch(groups)
     assert run.calls() == []
 
@@ -179,7 +179,7 @@ def test_a_limit_of_open_files_that_does_not_suffice_is_named() -> None:
 
 
 def test_a_host_on_which_servers_do_not_start_gets_clients_only(run: Stated[HostsState]) -> None:
-    run.say("ready", host="a", reach="", no_servers="mosquitto is not installed; apt install mosquitto")
+    run.drive("ready", host="a", reach="", no_servers="mosquitto is not installed; apt install mosquitto")
     server = replace(group("s"), role="server")
     with pytest.raises(PlacementError, match="no servers start on a: mosquitto is not installed"):
         run.state.launch([replace(server, constraints=on("a"))])

@@ -14,7 +14,7 @@ from hypothesis import settings
 
 from tests.suite.waiting import TEST_S
 
-# A machine that is shared tells nothing of a test by the time that an example takes.
+# On a shared machine the time of an example proves nothing about a test.
 settings.register_profile("hydra", deadline=None, print_blob=True)
 settings.load_profile("hydra")
 

@@ -1,4 +1,4 @@
-"""Which fixtures start something: each conftest says so of its own."""
+"""Which fixtures start something: each conftest lists its own."""
 
 from __future__ import annotations
 

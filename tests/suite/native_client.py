@@ -24,5 +24,5 @@ def native_client(kind: str) -> str | None:
     given = os.environ.get("HYDRA_NATIVE_CLIENT")
     if (program := Path(given) if given else find()) is None:
         return None
-    told = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
-    return shlex.quote(str(program)) if kind in told else None
+    output = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
+    return shlex.quote(str(program)) if kind in output else None

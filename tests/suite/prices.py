@@ -24,7 +24,7 @@ LONG_FILE_S: Final = 2.0
 SHARED: Final = "servers"
 """Stands among the folders for what tests share."""
 LIMIT: Final = 2.0
-"""A tier may cost this many times what the file says: machines differ."""
+"""A tier may cost this many times the file's figure: machines differ."""
 _HEADING: Final = """\
 # What the tests cost, written by `make prices`: CPU seconds by tier and folder, those of the processes that they start
 # included. [seconds] has the duration of each long file: the longest is handed out first (tests/suite/prices.py).
@@ -74,11 +74,11 @@ class Meter:
 
     def pytest_testnodedown(self, node: Any) -> None:
         """Called by pytest-xdist when a worker has ended."""
-        told = getattr(node, "workeroutput", {}).get("prices")
-        if told:
-            for mine, of_worker in ((self._cpu, told["cpu"]), (self._seconds, told["seconds"])):
+        reported = getattr(node, "workeroutput", {}).get("prices")
+        if reported:
+            for own, of_worker in ((self._cpu, reported["cpu"]), (self._seconds, reported["seconds"])):
                 for key, figure in of_worker.items():
-                    mine[key] += figure
+                    own[key] += figure
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -117,7 +117,7 @@ class Meter:
         return {key.split()[1]: cpu_s for key, cpu_s in self._cpu.items() if key.split()[0] == tier}
 
     def _write(self) -> None:
-        """Folders of which nothing ran in a tier keep what the file says of them."""
+        """Folders of which nothing ran in a tier keep what the file reports of them."""
         kept = _kept()
         text = _HEADING
         for tier in TIERS:
@@ -127,8 +127,8 @@ class Meter:
 
 
 def _section(name: str, figures: Mapping[str, float], least: float) -> str:
-    there = {key: figure for key, figure in figures.items() if key == SHARED or (PRICES.parents[1] / key).exists()}
-    lines = [f'"{key}" = {figure:.1f}' for key, figure in sorted(there.items()) if figure >= least]
+    present = {key: figure for key, figure in figures.items() if key == SHARED or (PRICES.parents[1] / key).exists()}
+    lines = [f'"{key}" = {figure:.1f}' for key, figure in sorted(present.items()) if figure >= least]
     return "\n".join(["", f"[{name}]", *lines, ""])
 
 

@@ -1,4 +1,4 @@
-"""Threads that tests leave behind: whoever starts one, or opens what has one, ends it."""
+"""Threads that tests leave behind: the test that starts one, or opens what has one, ends it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The three tiers: which tests ``make quick``, ``make test`` and ``make test-all`` run.
 
-A test belongs to ``quick`` unless it says otherwise: ``@pytest.mark.tier("test")`` or ``tier("all")`` on itself or in
+A test belongs to ``quick`` unless it is marked: ``@pytest.mark.tier("test")`` or ``tier("all")`` on itself or in
 its file's ``pytestmark`` (its own counts more), or by a fixture that starts something. Each tier has the tests of the
 tiers before it. A quick test that starts a process or uses a socket fails.
 """

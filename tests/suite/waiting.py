@@ -1,4 +1,4 @@
-"""Waiting for a condition: the only place of the tests that sleeps, and the one that says how long is too long."""
+"""Waiting for a condition: the only place of the tests that sleeps, and the one that states how long is too long."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-PATIENCE: Final = float(os.environ.get("HYDRA_TEST_PATIENCE", "1"))
+TIME_FACTOR: Final = float(os.environ.get("HYDRA_TEST_PATIENCE", "1"))
 """Each deadline is multiplied by this: HYDRA_TEST_PATIENCE=5 where others use the machine."""
-SOON_S: Final = 30 * PATIENCE
-"""For what takes milliseconds where nobody else is: a message, an answer, the end of a process."""
-LONG_S: Final = 120 * PATIENCE
+SOON_S: Final = 30 * TIME_FACTOR
+"""For what takes milliseconds on an idle machine: a message, an answer, the end of a process."""
+LONG_S: Final = 120 * TIME_FACTOR
 """For what takes seconds: a server starts, a whole command, a step of a run."""
-TEST_S: Final = 300 * PATIENCE
-"""No test takes longer; pytest-timeout ends it then, unless it says another time itself."""
+TEST_S: Final = 300 * TIME_FACTOR
+"""No test takes longer; pytest-timeout ends it then, unless it states another time itself."""
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ def wait_until(
         saw: what the message shows of the last look; the condition's last value if it is None.
 
     Raises:
-        AssertionError: the deadline is over; the message says what was waited for, and what was seen.
+        AssertionError: the deadline is over; the message has what was waited for, and what was seen.
     """
     __tracebackhide__ = True
     deadline = time.monotonic() + within_s

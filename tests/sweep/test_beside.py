@@ -1,4 +1,4 @@
-"""What steps well below the answer tell: who loses alone at every rate, and what is lost at every start."""
+"""Steps well below the answer: which subscriber loses alone at every rate, and what is lost at every start."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def test_steps_at_half_of_the_answer_or_less_tell_and_without_one_all_do() -> No
     ("steps", "found"),
     [
         ([lone(3), lone(3, pct=4.0), lone(3, pct=6.0)], LoneLossySubscriber(3, 0.05)),
-        # One step that says otherwise, of five; of four.
+        # One step with another result, of five; of four.
         ([*[lone(3)] * 4, step(1e4)], LoneLossySubscriber(3, 0.05)),
         ([*[lone(3)] * 3, lone(5)], None),
         # At 100/s five of a hundred messages are too few to stand out.
         ([*[lone(3)] * 3, *[step(100.0)] * 9], LoneLossySubscriber(3, 0.05)),
         ([lone(3)] * 2, None),
-        # No more than everybody may.
+        # No more than the others.
         ([lone(3, pct=0.4)] * 9, None),
         ([step(1e4)] * 9, None),
     ],

@@ -1,4 +1,4 @@
-"""Which rows are clean, and what is said of the others."""
+"""Which rows are clean, and the warnings of the others."""
 
 from __future__ import annotations
 

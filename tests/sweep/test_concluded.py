@@ -1,4 +1,4 @@
-"""What a row says of each answer of a search, and what of that a person is told."""
+"""A row's columns of each answer of a search, and their texts."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ COLUMNS = {column.name: column for column in search_columns(SearchSpec())}
 
 
 def row(answer: SearchAnswer, found: SideFindings = SideFindings(), *against: type[SearchWarning]) -> Row:  # noqa: B008  # frozen
-    told: Row = {"status": "ok", "step_s": 5.0, **columns_of("loss", answer, [500.0, 8e3], found, against)}
-    return {**told, "loss_note": text_of_search(told, "loss")}
+    reported: Row = {"status": "ok", "step_s": 5.0, **columns_of("loss", answer, [500.0, 8e3], found, against)}
+    return {**reported, "loss_note": text_of_search(reported, "loss")}
 
 
 @pytest.mark.parametrize(
@@ -82,12 +82,12 @@ def row(answer: SearchAnswer, found: SideFindings = SideFindings(), *against: ty
 def test_an_answer_and_what_is_beside_it_are_columns_and_these_are_warnings(
     answer: SearchAnswer, found: SideFindings, against: tuple[type[SearchWarning], ...], warnings: list[Event]
 ) -> None:
-    told = row(answer, found, *against)
-    assert of_figure(told, "loss") == warnings
-    assert (told["loss_note"] or "") == "; ".join(w.text.removeprefix("loss: ") for w in warnings)
+    reported = row(answer, found, *against)
+    assert of_figure(reported, "loss") == warnings
+    assert (reported["loss_note"] or "") == "; ".join(w.text.removeprefix("loss: ") for w in warnings)
     known = [column.name for column in beside("loss", "loss")]
-    assert [name for name in told if name.startswith("loss_") and name not in known] == []
-    assert code_of([told]) == (0 if answer.kind == "figure" else 3)
+    assert [name for name in reported if name.startswith("loss_") and name not in known] == []
+    assert code_of([reported]) == (0 if answer.kind == "figure" else 3)
 
 
 def test_every_why_has_its_warning() -> None:

@@ -1,4 +1,4 @@
-"""Searches of few, short steps on a machine that others load: what their rows may say, whatever chance does."""
+"""Searches of few, short steps on a machine that others load: what their rows may contain, whatever chance does."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_a_step_that_the_user_skipped_skips_its_row_alone(repeat: int) -> None:
     sweep = for_scenario(replace(THREE, sweep=replace(THREE.sweep, repeat=repeat)))
     results = play(sweep, lambda plan: batch(plan) == 200, {SKIPPED_BY: USER})
     assert batches(results) == [100, 200, 300] * repeat
-    # A repeat asks for the very same step: that is how it is known that nobody wants it.
+    # A repeat asks for the very same step: so the step is known to be unwanted.
     assert len({r.plan for r in results if r.passed_over}) == 1
     found = [(row["status"], row.get(SKIPPED_BY)) for row in sweep.rows(results)]
     assert found == [("ok", None), ("skipped", USER), ("ok", None)]

@@ -1,4 +1,4 @@
-"""The rates that were held: which rungs are tried, what an answer says, and how near it is to the limit of a world."""
+"""The rates that were held: which rungs are tried, the text of an answer, and its distance from a world's limit."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def carries(capacity: float, fastest: float = 200_000.0) -> System:
     """Loses what is above a capacity; its publisher is no faster than ``fastest``."""
 
     def system(plan: StepPlan) -> Mapping[str, Figure]:
-        asked = rate_of(plan)
-        sent = min(asked, fastest)
+        requests = rate_of(plan)
+        sent = min(requests, fastest)
         lost = max(1 - capacity / sent, 0.0)
-        full, held = plan.settings.rate == "max", sent >= 0.99 * asked
+        full, held = plan.settings.rate == "max", sent >= 0.99 * requests
         return {
-            "requested_rate": "max" if full else asked,
+            "requested_rate": "max" if full else requests,
             "rate_held": None if full else held,
             "rate_sent": None if full else held,
             "passed": lost <= 0.005,

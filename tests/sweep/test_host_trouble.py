@@ -14,7 +14,7 @@ from tests.sweep.clean_row import CLEAN
 
 OTHERS = encode_disturbances([Disturbance("h", 77.4, (("python3", 77.4),), throttled=2)])
 BUSY: Row = {"host_cpu_mean_pct": 99.0, "host_others_pct": 50.0, "disturbed": OTHERS}
-SAID = "a host had no CPU left, other processes used 77 % of a host's CPU, the CPU was slowed down"
+CAUSES = "a host had no CPU left, other processes used 77 % of a host's CPU, the CPU was slowed down"
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ SAID = "a host had no CPU left, other processes used 77 % of a host's CPU, the C
         ({"host_cpu_mean_pct": 91.0, "host_others_pct": 4.9, "disturbed": None}, ""),
         ({"host_others_pct": 5.0}, "other processes used 5 % of a host's CPU"),
         ({"host_cpu_mean_pct": 92.0}, "a host had no CPU left"),
-        (BUSY, SAID),
+        (BUSY, CAUSES),
         ({"disturbed": encode_disturbances([Disturbance("h", clock_jumps=1)])}, "a clock jumped"),
     ],
 )
@@ -39,8 +39,8 @@ WARNINGS = (HostBusy, HostShared, RowDisturbed)
 
 def test_a_list_names_the_first_row_with_trouble() -> None:
     assert host_trouble_in_short([CLEAN]) == ""
-    assert host_trouble_in_short([{**CLEAN, **BUSY}]) == SAID
-    assert host_trouble_in_short([CLEAN, {**CLEAN, "clients": 60, **BUSY}]) == f"1 of 2 rows: 60 subscribers: {SAID}"
+    assert host_trouble_in_short([{**CLEAN, **BUSY}]) == CAUSES
+    assert host_trouble_in_short([CLEAN, {**CLEAN, "clients": 60, **BUSY}]) == f"1 of 2 rows: 60 subscribers: {CAUSES}"
 
 
 HELD: Row = {"clients": 30, "status": "ok", "loss_answer": "held", "max_rate_below_0_5pct_drop_pps": 2000.0}
@@ -54,4 +54,4 @@ def test_a_headline_states_the_trouble_on_the_hosts_of_its_row(
     first, *_ = kind_of(load_scenario(scenario)).headline([{**row, **trouble}], lambda _: "30 subscribers")
     label = "held" if row is HELD else "carried"
     assert (first.label, first.clean, first.noted) == (label, True, noted)
-    assert first.remark.endswith(SAID) is noted
+    assert first.remark.endswith(CAUSES) is noted

@@ -1,4 +1,4 @@
-"""What a kind of sweep says, nobody else has to know: what is written, stored and repeated of it follows."""
+"""Only a kind of sweep has its facts: what is written, stored and repeated of it follows."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def test_steps_to_come_are_as_slow_as_those_that_were_watched(took_s: tuple[floa
     coming = sweep.next(results)
     assert coming is not None
     assert pace.left_s(results, coming) == pytest.approx(left_s)
-    # A run that goes on has less left, and learns anew.
+    # A run that continues has less left, and learns again.
     assert StepPace(SCENARIO, sweep).left_s(results, coming) == pytest.approx((4 - len(results)) * STEP_S)
 
 

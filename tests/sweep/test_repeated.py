@@ -48,7 +48,7 @@ def point(plan: StepPlan) -> tuple[int, Figure]:
 
 
 def resumed(sweep: Sweep, results: Sequence[StepResult]) -> list[StepResult]:
-    """What is left of the results of a run that goes on."""
+    """What is left of the results of a run that continues."""
     again = sweep.offered_again(results)
     return [r for r in results if r.epoch not in again]
 

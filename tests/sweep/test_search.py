@@ -148,7 +148,7 @@ def test_cohorts_read_a_share_of_the_first_figure_and_reconnect_at_the_given_rat
     ("rules", "lossless", "tried", "note"),
     [
         ({"floor_rate": 100.0}, 0, [1000, 500, 250, 125, 100], "no rate down to 100/s is within the loss target"),
-        # A search begins where it is told to, and tries every doubling.
+        # A search begins at the given rate, and tries every doubling.
         (
             {"max_doublings": 3}, 1e9, [1000, 2000, 4000, 8000],
             "every rate tried up to 8,000/s, the highest one, is within the loss target",
@@ -200,10 +200,10 @@ def test_steps_that_say_nothing_of_their_rate_end_a_client_count_soon(how: Outco
 
 
 @pytest.mark.tier("test")
-@pytest.mark.parametrize("gone", ["failed_dead", "failed_silent"])
-def test_subscribers_that_are_gone_once_or_twice_say_nothing_of_the_rate(gone: str) -> None:
+@pytest.mark.parametrize("ended", ["failed_dead", "failed_silent"])
+def test_subscribers_that_are_gone_once_or_twice_say_nothing_of_the_rate(ended: str) -> None:
     undisturbed, steps = row_of(loss_only(), capacity(1e9, 50_000))
-    row, results = row_of(loss_only(), failing(capacity(1e9, 50_000), 3, 4, how={**DEAD, gone: 1}))
+    row, results = row_of(loss_only(), failing(capacity(1e9, 50_000), 3, 4, how={**DEAD, ended: 1}))
     assert row == {**undisturbed, "failed_steps": 2}
     assert [r.plan for r in results] == [r.plan for r in (*steps[:2], *[steps[2]] * 2, *steps[2:])]
 
@@ -214,8 +214,8 @@ def test_a_rate_that_silences_subscribers_again_and_again_is_too_high() -> None:
     carried = capacity(87_286, 77_377)
 
     def system(plan: StepPlan) -> Outcome:
-        gone = {"failed_silent": 1, "client_loss_pct": 100 / 30} if rate(plan) > 15_000 else {}
-        return {**dict(carried(plan)), **gone}  # type: ignore[arg-type]  # figures, no text
+        ended = {"failed_silent": 1, "client_loss_pct": 100 / 30} if rate(plan) > 15_000 else {}
+        return {**dict(carried(plan)), **ended}  # type: ignore[arg-type]  # figures, no text
 
     row, results = row_of(scenario(SearchSpec(series=("max_rate", "loss"))), system)
     assert row["status"] == "ok"
@@ -251,7 +251,7 @@ def test_a_client_count_that_fails_ever_again_is_given_up_with_what_is_known() -
     row, results = row_of(spec, failing(capacity(10_000, 9000), *range(2, 1000, 2)))
     assert sum(r.status == "failed" for r in results) == row["failed_steps"] == MOST_FAILURES
     assert (row["status"], row["reason"]) == ("failed", f"{MOST_FAILURES} steps failed, the last: a client hung")
-    # It had got as far as this.
+    # It had these steps.
     assert (row["max_rate_with_drop_pps"], row["aggregate_max_pps"]) == (10_000, 300_000)
     assert number(row["loss_steps"]) > 0
 
@@ -301,7 +301,7 @@ def test_a_contradiction_that_goes_away_when_it_is_measured_again_is_not_marked(
 
 
 def by_chance(most: float, again: int = 7) -> System:
-    """Loses half a second's traffic in one step of seven above ``most``: whether a step falls short tells little."""
+    """Loses half a second's traffic in one step of seven above ``most``: whether a step falls short shows little."""
     count = itertools.count(1)
 
     def system(plan: StepPlan) -> Outcome:
@@ -312,7 +312,7 @@ def by_chance(most: float, again: int = 7) -> System:
 
 
 def test_what_contradicts_another_figure_still_says_why_it_has_none() -> None:
-    """Too few steps for a figure, and yet what they say lies above the interval without the cohort."""
+    """Too few steps for a figure, and yet their figures lie above the interval without the cohort."""
 
     def system(plan: StepPlan) -> Outcome:
         return (chance if plan.cohort.kind == "reconnecting" else steady)(plan)
@@ -480,7 +480,7 @@ def test_every_prefix_of_a_run_leads_to_the_step_that_followed_it() -> None:
     spec = replace(scenario(SearchSpec(steps=12)), warmup_s=0)
     results = play(spec, failing(capacity(5000, 4000), 5, 20))
     sweep = for_scenario(spec)
-    # Forwards it goes on, backwards it plays everything again: the same comes of both.
+    # Forwards it continues, backwards it plays everything again: the same comes of both.
     for order in (range(len(results)), range(len(results) - 1, -1, -8)):
         assert [sweep.next(results[:k]) for k in order] == [results[k].plan for k in order]
     with pytest.raises(ValueError, match="more results"):

@@ -1,7 +1,7 @@
 """What a search may claim: its answers against systems whose answer is known.
 
 Every test run plays some searches of each world; ``make soak`` plays 250 (HYDRA_SEARCHES), which is where the bounds
-mean what they say: with few, they are as much wider as chance asks for.
+hold: with few, they are as much wider as chance asks for.
 """
 
 from __future__ import annotations

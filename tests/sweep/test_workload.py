@@ -83,8 +83,8 @@ def test_a_burst_adds_what_it_multiplies() -> None:
 
 
 def test_subscribers_that_are_slow_or_gone_are_one_cohort_with_spells() -> None:
-    slow, gone = EventSpec(10.0, "slow", for_s=5.0, fraction=0.2), EventSpec(95.0, "gone", fraction=0.2)
-    plan = plan_of(scenario(None, slow, gone))
+    slow, ended = EventSpec(10.0, "slow", for_s=5.0, fraction=0.2), EventSpec(95.0, "gone", fraction=0.2)
+    plan = plan_of(scenario(None, slow, ended))
     assert (plan.cohort.kind, plan.cohort.fraction) == ("spells", 0.2)
     assert [(s.kind, s.begin_s, s.end_s) for s in plan.spells] == [("slow", 10.0, 15.0), ("gone", 95.0, LENGTH_S)]
     assert plan.spells[0].rate == 500.0
@@ -110,6 +110,6 @@ def test_a_load_without_a_message_is_none() -> None:
 def test_each_figure_of_a_step_with_a_load_or_events_has_a_column(
     load: LoadSpec | None, event: EventSpec | None, rate: Rate
 ) -> None:
-    asked = scenario(load, *([event] if event else []), rate=rate)
-    measured = figures(replace(observed(), plan=plan_of(asked)))
-    assert set(measured) - set(columns_of(asked, SystemColumns())) == set()
+    requests = scenario(load, *([event] if event else []), rate=rate)
+    measured = figures(replace(observed(), plan=plan_of(requests)))
+    assert set(measured) - set(columns_of(requests, SystemColumns())) == set()

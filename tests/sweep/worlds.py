@@ -1,7 +1,7 @@
 """Systems with a known answer that lose otherwise than near a limit alone: floors, stalls, memory, times, no answer.
 
 The eight families of :mod:`tests.sweep.simulated` are worlds as well. ``now_s`` is wall clock time at the beginning of
-a step, so that what a system does by its own clock goes on in pauses.
+a step, so that what a system does by its own clock continues in pauses.
 """
 
 from __future__ import annotations

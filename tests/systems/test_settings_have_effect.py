@@ -1,4 +1,4 @@
-"""Each setting of each system in each mode changes what clients or servers are told, or is rejected by its name."""
+"""Each setting of each system in each mode changes what clients or servers are sent, or is rejected by its name."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def _nats(mode: Mapping[str, object], unused: set[str]) -> Mode:
     return Mode("nats", {f"settings.{name}": value for name, value in mode.items()}, unused | _LOGINS | _USUAL)
 
 
-_BESIDE: Final = {"nats.key_file", "nats.password", "nats.password_file"}
+_WITH_OTHERS: Final = {"nats.key_file", "nats.password", "nats.password_file"}
 """What has an effect beside a certificate or a user only."""
 _LOGINS: Final = {
-    *_BESIDE,
+    *_WITH_OTHERS,
     *("nats.username", "nats.token"),
     *(f"nats.{name}_file" for name in ("ca", "cert", "token", "nkey", "creds")),
 }
@@ -67,8 +67,8 @@ _LOGINS: Final = {
 _KAFKA: Final = {"session_timeout_ms", "kafka.exact_group", "kafka.metrics", "kafka.read_ahead"}
 _NO_KEYS: Final = _USUAL - {"keys"}
 _OF_USER: Final = {"kill_broker_at", "move_partition_at", "kafka.broker", "kafka.tls", "server.count"}
-_MQTT_BESIDE: Final = {"mqtt.key_file", "mqtt.password", "mqtt.password_file"}
-_MQTT: Final = _MQTT_BESIDE | {"mqtt.username", "mqtt.ca_file", "mqtt.cert_file", "max_inflight"}
+_MQTT_WITH_OTHERS: Final = {"mqtt.key_file", "mqtt.password", "mqtt.password_file"}
+_MQTT: Final = _MQTT_WITH_OTHERS | {"mqtt.username", "mqtt.ca_file", "mqtt.cert_file", "max_inflight"}
 _STREAM: Final = {"mode": "jetstream"}
 
 MODES: Final = [
@@ -94,14 +94,14 @@ MODES: Final = [
     Mode(
         "nats",
         {"nats.servers": "h:1"},
-        {*_QUEUED, "max_ack_pending", "fetch_batch", "server.count", "nats.tls"} | _BESIDE | _USUAL,
+        {*_QUEUED, "max_ack_pending", "fetch_batch", "server.count", "nats.tls"} | _WITH_OTHERS | _USUAL,
     ),
     Mode("mqtt", {}, _MQTT | _USUAL),
     Mode("mqtt", {"settings.qos": 1}, _MQTT - {"max_inflight"} | _USUAL),
     Mode(
         "mqtt",
         {"mqtt.broker": "h:1"},
-        {*_USUAL, *_MQTT_BESIDE, "max_inflight", "mqtt.tls", "mqtt.max_queued_messages"},
+        {*_USUAL, *_MQTT_WITH_OTHERS, "max_inflight", "mqtt.tls", "mqtt.max_queued_messages"},
     ),
     Mode(
         "mqtt",
@@ -234,29 +234,29 @@ class _Nothing:
         return [offsets]
 
 
-def told(resolved: ResolvedScenario, monkeypatch: pytest.MonkeyPatch) -> object:
-    """All that the clients and servers of the first step are told, as JSON has it."""
+def sent_settings(resolved: ResolvedScenario, monkeypatch: pytest.MonkeyPatch) -> object:
+    """All that the clients and servers of the first step are sent, as JSON has it."""
     scenario, spec = resolved.scenario, resolved.system
     plan = resolved.sweep.next([])
     assert plan is not None
     tested = spec.make(scenario, False, True)
     tested._address = "h:1"  # type: ignore[attr-defined]
-    beside: list[object] = [scenario.native] if scenario.client in ("pyzmq", *spec.natives) else []
+    others: list[object] = [scenario.native] if scenario.client in ("pyzmq", *spec.natives) else []
     if isinstance(tested, NatsSystem):
         monkeypatch.setattr(tested, "_first", lambda *_: 1)
     elif isinstance(tested, KafkaSystem):
         tested._data = _Nothing()  # type: ignore[assignment]
         monkeypatch.setattr(tested, "_group", lambda settings: settings.system["group"])
-        monkeypatch.setattr(tested, "_use", lambda _, config: beside.append(config))
-        beside.append(KafkaSettings.of(plan.settings).move_partition_at)
-        beside.append(topic_config_of(scenario, plan.settings).settings)
+        monkeypatch.setattr(tested, "_use", lambda _, config: others.append(config))
+        others.append(KafkaSettings.of(plan.settings).move_partition_at)
+        others.append(topic_config_of(scenario, plan.settings).settings)
     elif isinstance(tested, MqttSystem):
         tested._given = access_to("h:1")  # its files do not exist
-        beside.append(scenario.tables)
-    beside += [scenario.server.count, dict(scenario.tables), spec.one_publisher(plan.settings)]
+        others.append(scenario.tables)
+    others += [scenario.server.count, dict(scenario.tables), spec.one_publisher(plan.settings)]
     shared = [shared_of(plan.settings), plan.settings.largest_bytes, traffic_of(plan.settings)]
     shared.append(connect_command(plan.settings, plan.clients, keeps_up=False))
-    return msgspec.to_builtins([shared, scenario.load, tested.configure(plan.settings), beside])
+    return msgspec.to_builtins([shared, scenario.load, tested.configure(plan.settings), others])
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: f"{mode.system}-{'-'.join(map(str, mode.given.values()))}")
@@ -276,11 +276,11 @@ def test_each_setting_changes_what_is_told_or_is_rejected(mode: Mode, monkeypatc
             more.pop("settings.connect_rate", None)
         given = {**mode.given, **_ENOUGH, **more}
         if str(more) not in bases:
-            bases[str(more)] = told(resolve(SCENARIOS[mode.system], given, alone=False), monkeypatch)
+            bases[str(more)] = sent_settings(resolve(SCENARIOS[mode.system], given, alone=False), monkeypatch)
         try:
             resolved = resolve(SCENARIOS[mode.system], {**given, key: value}, alone=False)
             refuse_unused([resolved], "")
-            effect = "changes" if told(resolved, monkeypatch) != bases[str(more)] else "does nothing"
+            effect = "changes" if sent_settings(resolved, monkeypatch) != bases[str(more)] else "does nothing"
         except RefusedKeyError as e:
             named = e.key == key or key.startswith(f"{e.key}.")
             effect = "rejected" if named else f"rejected as {e.key}: {e}"
@@ -311,20 +311,20 @@ def test_a_search_uses_the_keys_of_its_series(series: list[str], unused: set[str
 
 
 def test_a_default_and_a_value_that_came_with_hydra_are_never_rejected(tmp_path: Path) -> None:
-    """The shipped scenario names a mode; the user's file that says the same gave it."""
+    """The shipped scenario names a mode; the user's equal file gave it."""
     for name in SCENARIOS.values():
         assert not resolve(name).unused
-    mine = tmp_path / "mine.toml"
-    mine.write_text(
+    own = tmp_path / "mine.toml"
+    own.write_text(
         'system = "nats"\nclient = "nats-py"\ntable = "fixed"\n[sweep]\nclients = [1]\nduration_s = 1.0\n'
         '[settings]\nstorage = "file"\n'
     )
     with pytest.raises(
         RefusedKeyError, match=r'mine.toml: settings.storage: .*it needs mode = "jetstream"; add --mode'
     ):
-        resolve(mine)
-    assert not resolve(mine, {"settings.mode": "jetstream"}).unused
-    assert not resolve(mine, {"sweep.vary.mode": ["core", "jetstream"]}).unused
+        resolve(own)
+    assert not resolve(own, {"settings.mode": "jetstream"}).unused
+    assert not resolve(own, {"sweep.vary.mode": ["core", "jetstream"]}).unused
 
 
 def test_pacing_has_no_effect_if_every_row_has_the_rate_max() -> None:

@@ -57,8 +57,8 @@ def installed(package: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.tier("test")
 def test_its_command_runs_its_scenario_and_hides_its_secret(package: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    asked = ("toy-fixed", "--clients", 3, "--chunk", 1000, *SHORT, "--set", "toy.file=x.data", "--out", run)
-    hydra(*asked, PYTHONPATH=str(package))
+    requests = ("toy-fixed", "--clients", 3, "--chunk", 1000, *SHORT, "--set", "toy.file=x.data", "--out", run)
+    hydra(*requests, PYTHONPATH=str(package))
     (row,) = table(run)
     assert row["clients"] == "3"
     assert_all_arrived(row, 30)
@@ -84,7 +84,7 @@ def test_its_scenarios_have_the_flags_of_its_commands() -> None:
 
 @pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize(
-    ("overrides", "says"),
+    ("overrides", "expected"),
     [
         ({"settings.chnk": 1}, "settings.chnk: unknown key; did you mean chunk?"),
         ({"settings.sndhwm": 1}, "settings.sndhwm: unknown key; this is a key of system zmq, not of toy"),
@@ -97,10 +97,10 @@ def test_its_scenarios_have_the_flags_of_its_commands() -> None:
         ({"system": "tor"}, "'toy' or 'zmq', not 'tor'"),
     ],
 )
-def test_what_its_scenario_cannot_be_is_refused(overrides: dict[str, object], says: str) -> None:
+def test_what_its_scenario_cannot_be_is_refused(overrides: dict[str, object], expected: str) -> None:
     with pytest.raises(ConfigError) as refusal:
         load_scenario("toy", overrides)
-    assert says in str(refusal.value)
+    assert expected in str(refusal.value)
 
 
 @pytest.mark.usefixtures("installed")
@@ -126,8 +126,20 @@ def test_a_specification_says_what_it_does_not_know_and_what_it_needs() -> None:
 @pytest.mark.parametrize(("shared", "nobodys"), [(3, 0), (4, 1)])
 def test_members_of_a_group_have_one_account(package: Path, tmp_path: Path, shared: int, nobodys: int) -> None:
     run = tmp_path / "run"
-    asked = ("toy-fixed", "--clients", 3, "--shared", shared, "--rate", 400, "--duration", 0.5, "--set", "warmup_s=0")
-    hydra(*asked, "--out", run, PYTHONPATH=str(package))
+    requests = (
+        "toy-fixed",
+        "--clients",
+        3,
+        "--shared",
+        shared,
+        "--rate",
+        400,
+        "--duration",
+        0.5,
+        "--set",
+        "warmup_s=0",
+    )
+    hydra(*requests, "--out", run, PYTHONPATH=str(package))
     (row,) = table(run)
     with RunStore.open(run) as store:
         (step,) = store.results()
@@ -150,11 +162,11 @@ def test_members_of_a_group_have_one_account(package: Path, tmp_path: Path, shar
 @pytest.mark.tier("all")
 def test_what_a_killed_member_had_is_unknown_up_to_its_last_word(package: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    asked = ("toy-fixed", "--clients", 3, "--shared", 3, "--rate", 200, "--duration", 4, "--set", "warmup_s=0")
-    arguments = (*asked, "--set", "toy.file=x.data", "--out", run)
+    requests = ("toy-fixed", "--clients", 3, "--shared", 3, "--rate", 200, "--duration", 4, "--set", "warmup_s=0")
+    arguments = (*requests, "--set", "toy.file=x.data", "--out", run)
     with background(*arguments, log=tmp_path / "log", env={"PYTHONPATH": str(package)}) as command:
         data = run / "x.data"
-        # One and a half seconds of messages: every member has told once how many it had.
+        # One and a half seconds of messages: every member has reported its count once.
         wait_until(lambda: data.is_file() and data.stat().st_size > 300 * 28, "the middle of the step", LONG_S)
         max(command.clients("toy-sub"), key=lambda p: (p.create_time(), p.pid)).kill()
         assert command.wait() == 3
@@ -162,8 +174,8 @@ def test_what_a_killed_member_had_is_unknown_up_to_its_last_word(package: Path, 
     with RunStore.open(run) as store:
         (step,) = store.results()
         members = {c["client"]: c for c in store.clients(step.epoch) if c["role"] == "subscriber"}
-    ((victim, told),) = [(client, c) for client, c in members.items() if c["state"] != "ok"]
-    sent, word = int(row["total_tx"]), told["more"]["last_word"]
+    ((victim, reported),) = [(client, c) for client, c in members.items() if c["state"] != "ok"]
+    sent, word = int(row["total_tx"]), reported["more"]["last_word"]
     share = _share(sent, victim % 3, 3)
     assert 0 < word < share
     assert (int(row["unknown"]), int(row["lost"])) == (word, share - word)

@@ -1,4 +1,4 @@
-"""A system of somebody else's, as small as one can be: a file that publishers append to and subscribers read."""
+"""A system of another package, as small as possible: a file that publishers append to and subscribers read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LOOK_EVERY_S: Final = 0.001
 
 @dataclass(frozen=True, slots=True)
 class ToySettings:
-    """``chunk``: bytes that a subscriber reads at once; ``shared``: so many share the messages, 0: nobody."""
+    """``chunk``: bytes that a subscriber reads at once; ``shared``: this many share the messages, 0: none."""
 
     chunk: int = 65536
     shared: int = 0
@@ -53,7 +53,7 @@ class ToyConfigure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Client:
-    """Of both kinds: what they do with the file."""
+    """The part of both kinds: what they do with the file."""
 
     _file: BinaryIO | None = None
 
@@ -99,11 +99,11 @@ class Subscriber(Client):
         self._shared = 0
 
     def configure(self, command: Configure) -> None:
-        told = read_system(command.system, ToyConfigure)
-        self._chunk = told.chunk
-        self._shared = told.shared
+        reported = read_system(command.system, ToyConfigure)
+        self._chunk = reported.chunk
+        self._shared = reported.shared
         if self._file is None:
-            self._file = Path(told.path).open("rb", buffering=0)  # noqa: SIM115  # until close
+            self._file = Path(reported.path).open("rb", buffering=0)  # noqa: SIM115  # until close
             self._file.seek(0, 2)
 
     def receive(self, timeout_s: float, limit: int) -> Sequence[bytes]:

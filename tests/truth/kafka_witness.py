@@ -1,4 +1,4 @@
-"""An admin client and a consumer of our own at the topic of a run that somebody else steers."""
+"""The test's admin client and consumer at the topic of a run of another process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOOK_S = 0.02
 class Length:
     """How many records each partition of a topic had at some moment after this one (Unix time, ns)."""
 
-    asked_ns: int
+    request_ns: int
     records: dict[int, int]
 
 
@@ -51,12 +51,12 @@ class LogWitness:
 
     def grown(self, before_ns: int, read: Read) -> int:
         """The records that the log had at the first look after a moment, without the probes among them."""
-        length = next(length for length in self._lengths if length.asked_ns > before_ns)
+        length = next(length for length in self._lengths if length.request_ns > before_ns)
         return sum(length.records.values()) - sum(offset < length.records[p] for p, offset in read.probes)
 
     def looked_after(self, moment_ns: int) -> bool:
         """Whether the log was looked at after a moment."""
-        return any(length.asked_ns > moment_ns for length in self._lengths)
+        return any(length.request_ns > moment_ns for length in self._lengths)
 
     def read(self) -> Read:
         """Everything that is in the log now, and perhaps a little of what follows."""
@@ -95,12 +95,12 @@ class LogWitness:
             ]
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         while not self._closing.wait(LOOK_S):
-            asked_ns = time.time_ns()
+            request_ns = time.time_ns()
             futures = self._admin.list_offsets(dict.fromkeys(self._partitions, latest), request_timeout=SOON_S)
             # A topic that is not quite there, or about to go, has no length.
             if not any(future.exception(SOON_S) for future in futures.values()):
                 records = {at.partition: future.result().offset for at, future in futures.items()}
-                self._lengths.append(Length(asked_ns, records))
+                self._lengths.append(Length(request_ns, records))
 
     def close(self) -> None:
         """Looks no more."""

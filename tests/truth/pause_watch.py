@@ -1,4 +1,4 @@
-"""Watches one core until standard input ends: it wakes up all the time, and tells the pauses when it was late.
+"""Watches one core until standard input ends: it wakes up all the time, and prints the pauses when it was late.
 
 Run by its path (see pauses.py), so it imports nothing of the tests. What it writes: "begun", and at its end a line with
 the begin and the end of each pause, ns of CLOCK_MONOTONIC.
@@ -17,7 +17,7 @@ _LATE_NS = 100_000
 
 
 def watch(core: int) -> None:
-    """Stays on this core, and says what it saw once standard input has ended."""
+    """Stays on this core, and prints what it saw when standard input has ended."""
     os.sched_setaffinity(0, [core])
     sys.stdout.write("begun\n")
     sys.stdout.flush()

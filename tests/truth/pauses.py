@@ -1,6 +1,6 @@
 """A witness of when this machine had no time: a process on each core that wakes up all the time, and notes when late.
 
-What is timed beside it had no time then either, whoever took it: another process or the hypervisor. A test allows for
+What is timed meanwhile had no time then either, whether another process or the hypervisor took it. A test allows for
 these pauses, and for nothing else: how long something may take is counted in time that the machine had.
 """
 
@@ -52,7 +52,7 @@ def after(moment_ns: int, needed_ns: int, pauses: Sequence[Pause]) -> int:
 
 
 class Witness:
-    """The pauses of all cores, which are known once it is told to end."""
+    """The pauses of all cores, which are known after its end."""
 
     def __init__(self) -> None:
         self.pauses: list[Pause] = []
@@ -71,9 +71,9 @@ class Witness:
 
     def end(self) -> None:
         """Learns what they saw; doing it again changes nothing."""
-        said = [process.communicate(timeout=SOON_S)[0] for process in self._processes]
+        texts = [process.communicate(timeout=SOON_S)[0] for process in self._processes]
         self._processes = []
-        lines = [line.split() for text in said for line in text.splitlines()]
+        lines = [line.split() for text in texts for line in text.splitlines()]
         self.pauses = merged([*self.pauses, *((int(begins), int(ends)) for begins, ends in lines)])
 
 

@@ -1,4 +1,4 @@
-"""A proxy on one subscriber's own connection to a ZMQ publisher, which loses and delays what it is told to.
+"""A proxy on one subscriber's own connection to a ZMQ publisher, which loses and delays chosen messages.
 
 Messages leave it in their order; one that waits holds up those behind it.
 """
@@ -17,7 +17,7 @@ from tests.forwarder import Frame, FrameForwarder
 from tests.suite.waiting import SOON_S
 from tests.truth.priority import first_thread
 
-Fate = Callable[[int], int | None]
+DelayOf = Callable[[int], int | None]
 """What becomes of a sequence: None drops it, 0 lets it pass, ns hands it on that long after it was due."""
 
 
@@ -41,7 +41,7 @@ class Plan:
 
     epoch: int
     message_size: int
-    fate: Fate
+    delay_of: DelayOf
     offset_ns: int = 0
     synchronised: threading.Event = field(default_factory=threading.Event)
     handed_on: list[HandedOn] = field(default_factory=list)
@@ -66,7 +66,7 @@ class Proxy(FrameForwarder):
         first_thread()
 
     def to_client(self, client: socket.socket, frame: Frame) -> None:
-        """What the plan says becomes of it."""
+        """What the plan does with it."""
         plan = self.plan
         if plan is None or not frame.is_message or len(frame.body) != plan.message_size:
             client.sendall(frame.whole)
@@ -75,7 +75,7 @@ class Proxy(FrameForwarder):
         if epoch != plan.epoch:
             client.sendall(frame.whole)
             return
-        delay_ns = plan.fate(sequence)
+        delay_ns = plan.delay_of(sequence)
         if delay_ns is None:
             plan.dropped.append(sequence)
             return

@@ -19,7 +19,7 @@ class SlowHost:
 
     def bytes_in(self) -> int:
         """What its interface has received so far, headers of Ethernet included."""
-        return int(_said(*self.within.split(), "cat", "/sys/class/net/eth0/statistics/rx_bytes"))
+        return int(_output(*self.within.split(), "cat", "/sys/class/net/eth0/statistics/rx_bytes"))
 
 
 @contextmanager
@@ -32,9 +32,9 @@ def slow_host(bits_s: int, burst_bytes: int, queue_bytes: int) -> Iterator[SlowH
     with hosts(1) as network:
         (name,), (link,) = network.names, network.links
         bucket = ("rate", f"{bits_s}bit", "burst", str(burst_bytes), "limit", str(queue_bytes))
-        _said("tc", "qdisc", "add", "dev", link, "root", "tbf", *bucket)
+        _output("tc", "qdisc", "add", "dev", link, "root", "tbf", *bucket)
         yield SlowHost(network.here, f"ip netns exec {name}")
 
 
-def _said(*command: str) -> str:
+def _output(*command: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -72,7 +72,7 @@ class Step:
         for client in self.subscribers:
             publishers = {PUBLISHER: (elsewhere or {}).get(client, self.endpoint)}
             settings = with_values(self.settings, rcvhwm=0)
-            self.bench.tell_configure([client], self.epoch, settings, publishers=publishers)
+            self.bench.send_configure([client], self.epoch, settings, publishers=publishers)
         self.bench.peer.heard(Ready, self.subscribers, epoch=self.epoch)
 
     def run(
@@ -98,5 +98,7 @@ class Step:
             quiet_s=quiet_s,
             timeout_s=drain_max_s + SOON_S,
         )
-        assert len(self.bench.peer.said(Report, epoch=self.epoch)) == 1 + len(reports), "somebody has reported twice"
+        assert len(self.bench.peer.messages_of(Report, epoch=self.epoch)) == 1 + len(reports), (
+            "somebody has reported twice"
+        )
         return Measured(self.epoch, window, publisher, reports)

@@ -1,4 +1,4 @@
-"""What a Kafka run says of Tx and Rx is what the broker's log grew by, and what a consumer of our own reads in it."""
+"""Tx and Rx of a Kafka run are what the broker's log grew by, and what the test's consumer reads in it."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_every_figure_is_what_the_rows_give_by_hand(tmp_path: Path, zmq_implemen
     alive = [row for row in subscribers if row["state"] == "ok"]
     dead = [row for row in subscribers if row["state"] == "dead"]
 
-    # Who: those that the parents saw killed, nobody else.
+    # The dead are exactly those that the parents saw killed.
     assert len(dead) == KILLED
     assert {row["client"] for row in dead} == {death["client"] for death in deaths}
     assert {death["status"] for death in deaths} == {-signal.SIGKILL}
@@ -84,7 +84,7 @@ def test_every_figure_is_what_the_rows_give_by_hand(tmp_path: Path, zmq_implemen
     tx = publisher["messages"]
     assert RATE * SECONDS * 0.5 <= tx <= RATE * SECONDS
     assert {row["messages"] for row in alive} == {tx}
-    # Nobody had more than was due by the time that it was killed.
+    # No subscriber had more than was due when it was killed.
     assert all(last_word(row) <= 0.9 * tx for row in dead)
 
     received = [last_word(row) for row in subscribers]
@@ -95,7 +95,7 @@ def test_every_figure_is_what_the_rows_give_by_hand(tmp_path: Path, zmq_implemen
     assert (figures["failed_clients"], figures["failed_dead"]) == (KILLED, KILLED)
     assert (figures["failed_lossy"], figures["failed_silent"]) == (0, 0)
     assert figures["avg_rx_rate_pps"] == pytest.approx(float(figures["aggregate_pps"] or 0) / CLIENTS)
-    # From the first batch to the last: of those that told.
+    # From the first batch to the last, of the clients that reported.
     rates = [(row["messages"] - row["first_batch"]) * 1e9 / (row["last_ns"] - row["first_ns"]) for row in alive]
     assert figures["rx_clients"] == len(rates)
     assert figures["rx_span_rate_pps"] == pytest.approx(sum(rates) / len(rates))

@@ -110,7 +110,7 @@ def test_planted_delays_come_out_at_every_percentile(bench: Bench, zmq_command: 
         measured = step.run(SECONDS, begun=plan.synchronise)
     log, report = plan.handed_on, measured.subscribers[1]
     assert len(log) == measured.publisher.sent == report.ledgers[0].received
-    # What the log says was really planted: nobody waited for less than what was asked.
+    # The log shows what was really planted: no wait was shorter than the given one.
     assert all(m.before_ns - m.due_ns >= delays[m.sequence] for m in log)
     compared = compare(report.latency, log, witness.pauses)
     assert not [c for c in compared if c.early or c.late], witness.pauses

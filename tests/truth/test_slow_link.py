@@ -60,5 +60,5 @@ def test_it_gets_what_the_link_carries_and_the_rest_is_accounted_for(zmq_command
     late = ledger.received - ledger.in_window
     assert late > 0
     assert ledger.missing > 0
-    # The interface saw what the subscriber says it got.
+    # The interface saw what the subscriber reports.
     assert ledger.received * ON_THE_WIRE <= arrived <= ledger.received * ON_THE_WIRE * OVERHEAD + CONTROL_BYTES

@@ -26,11 +26,11 @@ BEGINS_S = 0.4
 """When it is stopped, from the start of the window."""
 THRESHOLDS_MS = (50, 100, 150, 200, 250)
 CATCHES_UP_S = 0.020
-"""The longest that a publisher which goes on may take to send what has become due, of the time that the machine has."""
+"""The longest time, of the machine's, in which a publisher that continues sends what has become due."""
 
 
 class Stop:
-    """A process that is made to stand still, for at least and at most so many seconds."""
+    """A process that is made to stand still, for at least and at most this many seconds."""
 
     def __init__(self, bench: Bench, pid: int) -> None:
         self._bench, self._process = bench, psutil.Process(pid)
@@ -62,7 +62,7 @@ def beyond(latency: Histogram, lag: Histogram, stop: Stop, paused_s: float) -> l
     """What a stop of this length contradicts, in a subscriber's latencies and in the publisher's own lag.
 
     The oldest message due in the stop waited for all of it. Of a stop of s seconds, those due in its first s − x took
-    longer than x: rate · (s − x) of them. (The lag is that of each chunk's first message, so only its maximum tells.)
+    longer than x: rate · (s − x) of them. (The lag is that of each chunk's first message, so only its maximum shows.)
     What the machine itself paused may have come on top, at any time.
     """
     low, high = stop.at_least_s, stop.at_most_s + CATCHES_UP_S + paused_s

@@ -1,4 +1,4 @@
-"""What a ZMQ run that loses nothing says of Tx and Rx is what a subscriber of our own counts at its publisher."""
+"""Tx and Rx of a ZMQ run that loses nothing are what the test's subscriber counts at its publisher."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run with several topics must say, beside what a plain subscriber of the hottest topic has counted."""
+"""What a run with several topics must count, compared with what a plain subscriber of the hottest topic has counted."""
 
 from __future__ import annotations
 

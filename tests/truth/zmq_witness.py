@@ -1,4 +1,4 @@
-"""A SUB socket of our own at the publisher of a run that somebody else steers."""
+"""The test's SUB socket at the publisher of a run of another process."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ _LEAST_QUOTA_US: Final = 1000
 
 
 def validated(right: int, cases: int) -> str:
-    """What so many right verdicts show: the lower limit of C. J. Clopper and E. S. Pearson, Biometrika 26, 1934."""
+    """The lower limit of the share of right verdicts by C. J. Clopper and E. S. Pearson, Biometrika 26, 1934."""
     low = float(betaincinv(right, cases - right + 1, 0.05)) if right else 0.0
     return (
         f"The verdict was right in {right} of {cases} test runs. So, with 95 % confidence, it is right in at least "

@@ -72,5 +72,5 @@ def test_a_planted_limit_is_the_verdict(name: str, tmp_path: Path) -> None:
         pytest.skip("a quota needs cgroup v1, and root")
     if rig.network and (os.geteuid() or shutil.which("tc") is None):
         pytest.skip("network namespaces and token buckets need root and tc")
-    told = [rig.take(rig.draw(1000 + n, trial=True), tmp_path / str(n)).figures["verdict"] for n in range(TIMES)]
-    assert told.count(rig.truth) >= 0.75 * TIMES, told
+    messages = [rig.take(rig.draw(1000 + n, trial=True), tmp_path / str(n)).figures["verdict"] for n in range(TIMES)]
+    assert messages.count(rig.truth) >= 0.75 * TIMES, messages

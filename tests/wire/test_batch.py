@@ -27,8 +27,8 @@ def reports_of(case: Any) -> dict[int, SubscriberReport]:
     return dict(zip(case["ids"], msgspec.convert(case["reports"], list[SubscriberReport]), strict=True))
 
 
-def told(report: SubscriberReport) -> SubscriberReport:
-    """What a table tells of a report: not its histograms, and no lags where none is known."""
+def as_table(report: SubscriberReport) -> SubscriberReport:
+    """A report as its table has it: without its histograms, and no lags where none is known."""
     known = report.lag_bins_us if set(report.lag_bins_us) - {None} else []
     hot = report.hot and replace(report.hot, latency=Histogram())
     return replace(report, latency=Histogram(), lag_bins_us=known, hot=hot)
@@ -45,7 +45,7 @@ def test_golden_bytes(case: Any) -> None:
 def test_a_table_tells_what_was_reported(case: Any) -> None:
     reports = reports_of(case)
     table = decode(case["ids"], case["columns"], bytes.fromhex(case["payload"]))
-    assert {client: table.report(client) for client in reports} == {c: told(r) for c, r in reports.items()}
+    assert {client: table.report(client) for client in reports} == {c: as_table(r) for c, r in reports.items()}
     assert table.latency == merge(r.latency for c, r in reports.items() if c not in case["cohort"])
     assert table.cohort_latency == merge(r.latency for c, r in reports.items() if c in case["cohort"])
     assert table == table_of(reports, set(case["cohort"]))
@@ -103,7 +103,7 @@ def test_rows_are_taken_by_number_and_by_mask(chosen: list[int]) -> None:
     table = table_of(reports)
     taken = table.take(np.array(chosen, np.int64))
     assert taken.ids.tolist() == [40 + n for n in chosen]
-    assert [taken.report(40 + n) for n in chosen] == [told(reports[40 + n]) for n in chosen]
+    assert [taken.report(40 + n) for n in chosen] == [as_table(reports[40 + n]) for n in chosen]
     assert table.take(np.isin(np.arange(20), chosen)) == taken
     assert taken.latency == table.latency
 
@@ -176,7 +176,7 @@ NAMED = [
     *(("range_counts", 0, -1), ("ranges", 0, -1), ("system", 0, ord("[")), ("latency_bounds", 0, -3_600_000_001)),
     *(("latency_counts", 2, BUCKETS), ("latency_counts", 0, -BUCKETS - 1), ("cohort_latency_counts", 1, 0)),
 ]
-"""What is wrong is said by the column's own name."""
+"""An error names the column."""
 
 
 @pytest.mark.parametrize(

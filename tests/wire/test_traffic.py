@@ -33,8 +33,8 @@ def test_messages_get_the_topics_of_the_table() -> None:
     holes = [(10, 99), (70_000, 70_004)]
     left = topic_counts(traffic, 3, 200_000, holes)
     choice = topic_choice(traffic, 3)
-    gone = [choice.at(n) for low, high in holes for n in range(low, high + 1)]
-    assert (counts - left).tolist() == np.bincount(gone, minlength=20).tolist()
+    names = [choice.at(n) for low, high in holes for n in range(low, high + 1)]
+    assert (counts - left).tolist() == np.bincount(names, minlength=20).tolist()
 
 
 def test_subscribers_have_so_many_topics_each_and_none_is_preferred() -> None:
@@ -43,7 +43,7 @@ def test_subscribers_have_so_many_topics_each_and_none_is_preferred() -> None:
     assert all(topics == sorted(set(topics)) and len(topics) == 5 for topics in drawn)
     counts = np.bincount([topic for topics in drawn for topic in topics], minlength=50)
     assert (np.abs(counts - 200) < 5 * np.sqrt(200)).all()
-    # Probes and end markers reach everyone.
+    # Probes and end markers reach every client.
     assert all(topics[0] in traffic.probed for topics in drawn)
 
 
@@ -53,9 +53,9 @@ def test_a_step_without_topics_has_no_traffic_on_the_wire() -> None:
     several = traffic_of(Settings(topics=2, keys=3, key_skew=1.0, message_sizes="24-24:1,100-200:3"))
     command = Configure(epoch=1, number=1, settings=Settings(burst=1), publishers=[], probe=False, traffic=several)
     frame = encode(command)
-    told = decode_from_controller(frame)
-    assert isinstance(told, Configure)
-    assert told.drawn == several
+    reported = decode_from_controller(frame)
+    assert isinstance(reported, Configure)
+    assert reported.drawn == several
     assert (several.sizes, len(several.size_table), len(several.key_table)) == ([(24, 24), (100, 200)], 2, 3)
 
 

@@ -19,9 +19,9 @@ from hydra.system import (
     ExperimentPart,
     ExperimentTable,
     PartResult,
-    beside,
     in_turn,
     with_published,
+    with_published_columns,
 )
 from hydra.system.experiment import MARKING, TROUBLE, WHY, Parts
 
@@ -170,7 +170,7 @@ class Measured(NamedTuple):
         """Why the row is not clean, and the trouble on its hosts, as the columns that mark it."""
         return {WHY.name: _why_not_clean(self.row) or None, TROUBLE.name: _host_trouble(self.row) or None}
 
-    def told(self, *names: str) -> dict[str, Figure]:
+    def figures(self, *names: str) -> dict[str, Figure]:
         """These figures of the row, and those of :data:`OF_ROW`."""
         latencies = {name: thousandth(self.row.get(us)) for name, us in self.latencies_us.items()}
         known = {name: self.row.get(name) for name in (*names, ACCOUNT)}
@@ -274,15 +274,15 @@ def _host_trouble(row: Mapping[str, Figure]) -> str:
 
 def not_measured(done: Sequence[PartResult]) -> list[str]:
     """A note for each row with a mark, without figures, or with records that were not acknowledged in time."""
-    notes = [f"{MARK} {it.name}: not clean: {why}" for it in measured(done) if (why := _why_not_clean(it.row))]
-    notes += [f"{it.name}: {trouble}" for it in measured(done) if (trouble := _host_trouble(it.row))]
+    notes = [f"{MARK} {each.name}: not clean: {why}" for each in measured(done) if (why := _why_not_clean(each.row))]
+    notes += [f"{each.name}: {trouble}" for each in measured(done) if (trouble := _host_trouble(each.row))]
     for row in (row for part in done for row in part.rows):
         sent = number(row.get("total_tx"))
-        asked = (number(row.get("messages")) or 0.0) * (number(row.get(PUBLISHERS)) or 0.0)
+        due = (number(row.get("messages")) or 0.0) * (number(row.get(PUBLISHERS)) or 0.0)
         if row.get(STATUS) != "ok":
             notes.append(f"{row.get(POINT)} {row.get(STATUS)}: {row.get(REASON)}")
-        elif sent is not None and sent < asked:
-            notes.append(f"{row.get(POINT)}: {sent:,.0f} of {asked:,.0f} records were acknowledged within its time")
+        elif sent is not None and sent < due:
+            notes.append(f"{row.get(POINT)}: {sent:,.0f} of {due:,.0f} records were acknowledged within its time")
     return notes
 
 
@@ -298,7 +298,7 @@ def mean_of(brokers: Mapping[str, Row], names: Sequence[str]) -> float | None:
     return sum(found) / len(found) if found else None
 
 
-def beside_published(
+def compared_table(
     title: str,
     columns: Iterable[Column],
     published: Sequence[Column],
@@ -316,10 +316,12 @@ def beside_published(
         notes: the notes below the table.
         picture: ``x``, ``y`` and ``marks`` of the table's plot.
     """
-    shown = [each for column in columns for each in (beside([column]) if column in published else [column])]
+    shown = [
+        each for column in columns for each in (with_published_columns([column]) if column in published else [column])
+    ]
     names = [column.name for column in published]
     return ExperimentTable(
-        title, shown, [with_published(known, theirs, names) for known, theirs in rows], notes, **picture
+        title, shown, [with_published(known, published_row, names) for known, published_row in rows], notes, **picture
     )
 
 

@@ -15,7 +15,7 @@ from hydra.kafkatest.experiments.common import (
     Point,
     Row,
     T,
-    beside_published,
+    compared_table,
     experiment,
     mean_of,
     measured,
@@ -54,8 +54,8 @@ PRODUCERS: Final = click.Option(
 
 
 def _producers(order: ExperimentOptions) -> int:
-    asked = order.options.get("producers")
-    return int(asked) if asked is not None else max(round(_PRODUCERS * order.scale), _FEWEST_PRODUCERS)
+    given = order.options.get("producers")
+    return int(given) if given is not None else max(round(_PRODUCERS * order.scale), _FEWEST_PRODUCERS)
 
 
 def _parts(order: ExperimentOptions) -> list[ExperimentPart]:
@@ -104,17 +104,22 @@ _OF_BROKER: Final = {
 
 
 def _views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentTable]:
-    theirs = {(row["compression"], row["partitions"]): row for row in published(FILE)}
+    published_rows = {(row["compression"], row["partitions"]): row for row in published(FILE)}
     rows: list[tuple[Row, Row | None]] = []
     each: list[Row] = []
-    for it in measured(done):
-        codec, _, partitions = it.name.partition("/")
+    for run in measured(done):
+        codec, _, partitions = run.name.partition("/")
         key: dict[str, Figure] = {"compression": codec, "partitions": int(partitions)}
-        rate = total(it.producers, RECORDS_PER_SEC.name)
-        known = {**key, RECORDS_PER_SEC.name: rate, **it.told(_ACHIEVED.name, _BATCH.name), **_of(it.brokers, mean_of)}
-        rows.append((known, theirs.get((codec, int(partitions)))))
+        rate = total(run.producers, RECORDS_PER_SEC.name)
+        known = {
+            **key,
+            RECORDS_PER_SEC.name: rate,
+            **run.figures(_ACHIEVED.name, _BATCH.name),
+            **_of(run.brokers, mean_of),
+        }
+        rows.append((known, published_rows.get((codec, int(partitions)))))
         each += [
-            {**key, "broker": name, **_of(its, of_broker), **it.marked} for name, its in sorted(it.brokers.items())
+            {**key, "broker": name, **_of(its, of_broker), **run.marked} for name, its in sorted(run.brokers.items())
         ]
     notes = [
         f"{_producers(order)} producers (--producers) instead of the published {_PRODUCERS}; JSON records of 2,000 to "
@@ -128,14 +133,14 @@ def _views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[Experim
     picture = {"x": "partitions", "y": (RECORDS_PER_SEC.name,)}
     singles = [_CODEC, _COUNT, Column("broker", TEXT, "its name"), _CPU, _NETWORK, _SENT, _MESSAGES, *MARKING]
     return [
-        beside_published("Partitions against compression", columns, _FIGURES, rows, notes, **picture),
+        compared_table("Partitions against compression", columns, _FIGURES, rows, notes, **picture),
         ExperimentTable("Every broker", singles, each),
     ]
 
 
-def _of(it: T, figure: Callable[[T, Sequence[str]], float | None]) -> dict[str, Figure]:
+def _of(measured_: T, figure: Callable[[T, Sequence[str]], float | None]) -> dict[str, Figure]:
     """The figures of one broker, or of all brokers."""
-    found = {name: (figure(it, counted), unit) for name, (counted, unit) in _OF_BROKER.items()}
+    found = {name: (figure(measured_, counted), unit) for name, (counted, unit) in _OF_BROKER.items()}
     return {name: None if value is None else value * unit for name, (value, unit) in found.items()}
 
 

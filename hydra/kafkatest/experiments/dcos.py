@@ -12,7 +12,7 @@ from hydra.kafkatest.experiments.common import (
     RECORDS_PER_SEC,
     Point,
     Row,
-    beside_published,
+    compared_table,
     experiment,
     mean,
     measured,
@@ -170,15 +170,15 @@ def _mean_of(rows: Sequence[Row]) -> dict[str, Figure]:
     return {_RUN_COUNT.name: len(rows), **{name: mean(rows, name) for name in _NAMES}, **spread}
 
 
-def _theirs(**keys: Figure) -> list[Row]:
+def _published_rows(**keys: Figure) -> list[Row]:
     return [row for row in published(PRODUCERS) if all(row[name] == value for name, value in keys.items())]
 
 
 def _in_groups(done: Sequence[PartResult]) -> dict[str, list[dict[str, Figure]]]:
     """The figures of each run's producers, by setting."""
     groups: dict[str, list[dict[str, Figure]]] = {}
-    for it in measured(done):
-        groups.setdefault(it.name.partition("/")[0], []).append({**_of_producers(it.producers), **it.told()})
+    for case in measured(done):
+        groups.setdefault(case.name.partition("/")[0], []).append({**_of_producers(case.producers), **case.figures()})
     return groups
 
 
@@ -188,24 +188,24 @@ def _size_views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[Ex
     for size in _SIZES:
         runs = groups.get(f"{size}-bytes", [])
         for seed, day in SEEDS.items() if runs else ():
-            theirs = _mean_of(_theirs(seed=seed, section="record_size", record_bytes=size))
+            published_row = _mean_of(_published_rows(seed=seed, section="record_size", record_bytes=size))
             known = {"record_bytes": size, "published": day, **_mean_of(runs), **of_runs(runs)}
-            rows.append((known, theirs))
+            rows.append((known, published_row))
     size_column = Column("record_bytes", "bytes", "size of a record", "record bytes", axis="bytes of a record")
     figures = (RECORDS_PER_SEC, _LEAST, _MOST, *_FIGURES[1:])
     columns = [size_column, _SEED, _RUN_COUNT, *figures, *OF_ROW]
     notes = [f"mean of {_RUNS} runs of {order.records(_RECORDS):,} records", _ERRATA, *not_measured(done)]
     return [
-        beside_published("Record sizes", columns, figures, rows, notes, x="record_bytes", y=_NAMES[:2]),
+        compared_table("Record sizes", columns, figures, rows, notes, x="record_bytes", y=_NAMES[:2]),
         _runs_view(done, lambda name: f"{name.partition('-')[0]} bytes"),
     ]
 
 
 def _runs_view(done: Sequence[PartResult], called: Callable[[str], str]) -> ExperimentTable:
     rows: list[Row] = []
-    for it in measured(done):
-        name, _, run = it.name.partition("/")
-        rows.append({"setting": called(name), "run": int(run), **_of_producers(it.producers), **it.marked})
+    for case in measured(done):
+        name, _, run = case.name.partition("/")
+        rows.append({"setting": called(name), "run": int(run), **_of_producers(case.producers), **case.marked})
     columns = [Column("setting", TEXT), Column("run"), *_FIGURES[:2], *_LATENCIES, *MARKING]
     return ExperimentTable("Every run", columns, rows)
 
@@ -218,13 +218,14 @@ def _tuning_views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[
     rows: list[tuple[Row, Row | None]] = []
     for name, runs in groups.items():
         for seed, day in SEEDS.items():
-            ours = _mean_of(runs)
-            theirs = _mean_of(_theirs(seed=seed, section=sections[name], record_bytes=250))
-            theirs[gain.name] = _gain(
-                theirs, mean(_theirs(seed=seed, section="record_size", record_bytes=250), RECORDS_PER_SEC.name)
+            means = _mean_of(runs)
+            published_row = _mean_of(_published_rows(seed=seed, section=sections[name], record_bytes=250))
+            published_row[gain.name] = _gain(
+                published_row,
+                mean(_published_rows(seed=seed, section="record_size", record_bytes=250), RECORDS_PER_SEC.name),
             )
-            known = {"setting": name, "published": day, **ours, gain.name: _gain(ours, base), **of_runs(runs)}
-            rows.append((known, theirs))
+            known = {"setting": name, "published": day, **means, gain.name: _gain(means, base), **of_runs(runs)}
+            rows.append((known, published_row))
     figures = (RECORDS_PER_SEC, gain, *_FIGURES[1:])
     columns = [Column("setting", TEXT), _SEED, _RUN_COUNT, *figures, *OF_ROW]
     notes = [
@@ -232,7 +233,7 @@ def _tuning_views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[
         f"{order.records(_RECORDS):,} records of 250 bytes in each run; {_PAYLOAD}",
         *not_measured(done),
     ]
-    return [beside_published("Tuned for throughput", columns, figures, rows, notes), _runs_view(done, str)]
+    return [compared_table("Tuned for throughput", columns, figures, rows, notes), _runs_view(done, str)]
 
 
 def _gain(row: Row, base: float | None) -> float | None:
@@ -251,12 +252,12 @@ _CONSUMED_FIGURES: Final = (
 
 def _consumer_views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentTable]:
     rows: list[tuple[Row, Row | None]] = []
-    for it in measured(done):
-        fetch = int(it.name.removeprefix("fetch-min-bytes-"))
-        figures = {name: total(it.consumers, name) for name in ("messages", *(c.name for c in _CONSUMED_FIGURES))}
+    for case in measured(done):
+        fetch = int(case.name.removeprefix("fetch-min-bytes-"))
+        figures = {name: total(case.consumers, name) for name in ("messages", *(c.name for c in _CONSUMED_FIGURES))}
         for seed, day in SEEDS.items():
-            theirs = next(r for r in published(CONSUMERS) if (r["seed"], r["fetch_min_bytes"]) == (seed, fetch))
-            rows.append(({"fetch_min_bytes": fetch, "published": day, **figures, **it.told()}, theirs))
+            published_row = next(r for r in published(CONSUMERS) if (r["seed"], r["fetch_min_bytes"]) == (seed, fetch))
+            rows.append(({"fetch_min_bytes": fetch, "published": day, **figures, **case.figures()}, published_row))
     columns = [
         Column("fetch_min_bytes", "bytes", "bytes for which a broker waits to answer a fetch", "fetch.min.bytes"),
         _SEED,
@@ -271,23 +272,23 @@ def _consumer_views(order: ExperimentOptions, done: Sequence[PartResult]) -> lis
         "records",
         *not_measured(done),
     ]
-    return [beside_published("A consumer", columns, _CONSUMED_FIGURES, rows, notes)]
+    return [compared_table("A consumer", columns, _CONSUMED_FIGURES, rows, notes)]
 
 
 def _parallel_views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentTable]:
     totals: list[tuple[Row, Row | None]] = []
     singles: list[Row] = []
     placed: list[str] = []
-    for it in measured(done):
-        brokers = it.done.scenario.server.count
-        setup = next(s for s in SETUPS if s.name == it.name and s.brokers == brokers)
+    for case in measured(done):
+        brokers = case.done.scenario.server.count
+        setup = next(s for s in SETUPS if s.name == case.name and s.brokers == brokers)
         keys = setup._asdict()
-        figures = _of_producers(it.producers)
+        figures = _of_producers(case.producers)
         for day, lines in _published_of(setup).items() or [(None, [])]:
-            known = {**keys, "published": day, **figures, **it.told()}
+            known = {**keys, "published": day, **figures, **case.figures()}
             totals.append((known, _of_producers(lines) if lines else None))
-        singles += [{**keys, "producer": n, **producer, **it.marked} for n, producer in enumerate(it.producers, 1)]
-        placed.append(f"{setup.producers} producers on {setup.brokers} brokers: {_put(it.producers)}")
+        singles += [{**keys, "producer": n, **producer, **case.marked} for n, producer in enumerate(case.producers, 1)]
+        placed.append(f"{setup.producers} producers on {setup.brokers} brokers: {_put(case.producers)}")
     keys_columns = [Column(name, "", f"the number of {name}") for name in ParallelSetup._fields]
     notes = [
         "rates are added up, latencies are means over producers, as in the documents' totals",
@@ -300,15 +301,15 @@ def _parallel_views(order: ExperimentOptions, done: Sequence[PartResult]) -> lis
     columns = [*keys_columns, _SEED, *_FIGURES, *OF_ROW]
     each = [*keys_columns, Column("producer"), Column("agent", TEXT, "its agent"), *_FIGURES[:2], *_LATENCIES, *MARKING]
     return [
-        beside_published("Producers in parallel", columns, _FIGURES, totals, notes, x="producers", y=_NAMES[:1]),
+        compared_table("Producers in parallel", columns, _FIGURES, totals, notes, x="producers", y=_NAMES[:1]),
         ExperimentTable("Every producer", each, singles),
     ]
 
 
 def _published_of(setup: ParallelSetup) -> dict[str | None, list[Row]]:
     """The published lines of this setup with the same tuning, by the day of the document."""
-    asked = {**setup._asdict(), "record_bytes": 250, "batch_size_bytes": 100_000}
-    found = {day: _theirs(seed=seed, **asked) for seed, day in SEEDS.items()}
+    keys = {**setup._asdict(), "record_bytes": 250, "batch_size_bytes": 100_000}
+    found = {day: _published_rows(seed=seed, **keys) for seed, day in SEEDS.items()}
     return {day: lines for day, lines in found.items() if lines}
 
 

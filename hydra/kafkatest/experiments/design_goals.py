@@ -103,24 +103,24 @@ def _views(_: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentT
 
 def _of_preset(done: PartResult) -> dict[str, Figure]:
     found: dict[str, Figure] = {}
-    for it in measured([done]):
-        if it.name == _FAST:
-            found |= together(it.producers)
-        elif it.name == _PACED:
-            found |= {ms: thousandth(it.row.get(us)) for ms, us in _US.items()}
-        elif it.name == _KILLED:
-            sent, acknowledged = number(it.row.get("sent")), number(it.row.get("total_tx"))
+    for run in measured([done]):
+        if run.name == _FAST:
+            found |= together(run.producers)
+        elif run.name == _PACED:
+            found |= {ms: thousandth(run.row.get(us)) for ms, us in _US.items()}
+        elif run.name == _KILLED:
+            sent, acknowledged = number(run.row.get("sent")), number(run.row.get("total_tx"))
             found |= {
                 "killed_sent": sent,
                 "killed_acknowledged": acknowledged,
                 "killed_refused": None if sent is None or acknowledged is None else sent - acknowledged,
-                "killed_lost": it.row.get("lost"),
-                "killed_duplicates": it.row.get("duplicates"),
-                "killed_p999_ms": thousandth(it.row.get(_KILLED_LATENCY)),
-                ACCOUNT: it.row.get(ACCOUNT),
+                "killed_lost": run.row.get("lost"),
+                "killed_duplicates": run.row.get("duplicates"),
+                "killed_p999_ms": thousandth(run.row.get(_KILLED_LATENCY)),
+                ACCOUNT: run.row.get(ACCOUNT),
             }
     for column in MARKING:
-        reasons = [f"{it.name}: {why}" for it in measured([done]) if (why := it.marked[column.name])]
+        reasons = [f"{run.name}: {why}" for run in measured([done]) if (why := run.marked[column.name])]
         found[column.name] = "; ".join(reasons) or None
     return found
 

@@ -16,7 +16,7 @@ from hydra.kafkatest.experiments.common import (
     Point,
     Row,
     below_bound,
-    beside_published,
+    compared_table,
     experiment,
     header_note,
     measured,
@@ -119,9 +119,9 @@ def _growing(order: ExperimentOptions) -> list[Point]:
 
 def stored_bytes(order: ExperimentOptions) -> int:
     """The size in bytes to which the log grows, without replicas."""
-    asked = order.options.get("stored_bytes")
-    if asked is not None:
-        return int(asked)
+    given = order.options.get("stored_bytes")
+    if given is not None:
+        return int(given)
     scaled = round(_STORED_BYTES * order.scale)
     return scaled if order.scale >= 1 else min(scaled, _STORED_HERE)
 
@@ -169,14 +169,14 @@ def _views(names: Sequence[str], order: ExperimentOptions, done: Sequence[PartRe
 
 
 def _throughput(order: ExperimentOptions, done: Sequence[PartResult]) -> ExperimentTable:
-    theirs = {str(row["scenario"]).replace("_", "-"): row for row in published(FILE)}
+    published_rows = {str(row["scenario"]).replace("_", "-"): row for row in published(FILE)}
     rows: list[tuple[Row, Row | None]] = []
-    for it in measured(done):
-        if it.name in _TITLES and it.name != _LATENCY:
-            clients = it.consumers if it.name in _CONSUMERS else it.producers
+    for run in measured(done):
+        if run.name in _TITLES and run.name != _LATENCY:
+            clients = run.consumers if run.name in _CONSUMERS else run.producers
             records = order.records(_RECORDS)
-            known = {"scenario": it.name, "records": records, **it.told(_BATCH.name), **together(clients)}
-            rows.append((known, theirs.get(it.name)))
+            known = {"scenario": run.name, "records": records, **run.figures(_BATCH.name), **together(clients)}
+            rows.append((known, published_rows.get(run.name)))
     notes = [
         "the rates are sums over the consumers if the scenario is named after them, otherwise over the producers",
         "the published figures are of six machines with six disks each and gigabit Ethernet; here brokers and clients "
@@ -184,16 +184,16 @@ def _throughput(order: ExperimentOptions, done: Sequence[PartResult]) -> Experim
         *not_measured(done),
     ]
     columns = [_SCENARIO, _RECORDS_HERE, *_FIGURES, _BATCH, *OF_ROW]
-    return beside_published("Throughput", columns, _FIGURES, rows, notes)
+    return compared_table("Throughput", columns, _FIGURES, rows, notes)
 
 
 def _sizes_view(_order: ExperimentOptions, done: Sequence[PartResult]) -> ExperimentTable:
     rows: list[Row] = []
-    for it in measured(done):
-        sweep, _, size = it.name.partition("/")
+    for run in measured(done):
+        sweep, _, size = run.name.partition("/")
         if sweep == _SWEEP:
             here = {"record_bytes": int(size), "message_bytes": message_size(int(size))}
-            rows.append({**here, **together(it.producers), **it.told(_BATCH.name)})
+            rows.append({**here, **together(run.producers), **run.figures(_BATCH.name)})
     columns = [
         _BYTES,
         Column("message_bytes", "bytes", "message size here", "message bytes"),
@@ -209,10 +209,10 @@ def _sizes_view(_order: ExperimentOptions, done: Sequence[PartResult]) -> Experi
 
 def _latency(_: ExperimentOptions, done: Sequence[PartResult]) -> ExperimentTable:
     rows: list[tuple[Row, Row | None]] = []
-    for it in measured(done):
-        if it.name == _LATENCY:
-            figures = {ms: thousandth(it.row.get(us)) for ms, us in _LATENCIES.items()}
-            known = {"scenario": it.name, "records": total(it.producers, "records"), **it.told(), **figures}
+    for run in measured(done):
+        if run.name == _LATENCY:
+            figures = {ms: thousandth(run.row.get(us)) for ms, us in _LATENCIES.items()}
+            known = {"scenario": run.name, "records": total(run.producers, "records"), **run.figures(), **figures}
             rows.append((known, _PUBLISHED_LATENCIES))
     headings = {"p50_ms": "median, ms", "p99_ms": "p99, ms", "p99_9_ms": "p99.9, ms"}
     columns = [
@@ -226,17 +226,17 @@ def _latency(_: ExperimentOptions, done: Sequence[PartResult]) -> ExperimentTabl
         *not_measured(done),
     ]
     shown = [_SCENARIO, _RECORDS_HERE, *columns, EXACT, *MARKING]
-    return beside_published("End-to-end latency", shown, columns, rows, notes)
+    return compared_table("End-to-end latency", shown, columns, rows, notes)
 
 
 def _stored(order: ExperimentOptions, done: Sequence[PartResult]) -> ExperimentTable:
     rows: list[Row] = []
     stored, cache = 0.0, 0.0
-    for it in measured(done):
-        if it.name.startswith(f"{_GROWING}/"):
-            stored += (total(it.producers, "records") or 0.0) * _RECORD_BYTES * _REPLICATED["replication_factor"]
-            cache = max(cache, number(it.row.get("host_memory_available_min_bytes")) or 0.0)
-            rows.append({"stored_bytes": stored, **together(it.producers), **it.told()})
+    for run in measured(done):
+        if run.name.startswith(f"{_GROWING}/"):
+            stored += (total(run.producers, "records") or 0.0) * _RECORD_BYTES * _REPLICATED["replication_factor"]
+            cache = max(cache, number(run.row.get("host_memory_available_min_bytes")) or 0.0)
+            rows.append({"stored_bytes": stored, **together(run.producers), **run.figures()})
     columns = [
         Column("stored_bytes", "bytes", "payload in the logs of all replicas", "bytes stored", axis="bytes stored"),
         *_FIGURES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from hydra.kafkatest import batching
+from hydra.kafkatest import record_batch_size
 from hydra.kafkatest.experiments.common import (
     IN,
     INTERFACE_IN,
@@ -143,24 +143,24 @@ def _views(_: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentT
     rows: list[Row] = []
     each: list[Row] = []
     late: list[str] = []
-    for it in measured(done):
-        count = it.done.scenario.server.count
-        setup = known.get((count, it.name))
-        sent = number(it.row.get("sent"))
+    for run in measured(done):
+        count = run.done.scenario.server.count
+        setup = known.get((count, run.name))
+        sent = number(run.row.get("sent"))
         if setup is None or sent is None:
             continue
-        rate = sent * _BYTES / it.done.scenario.sweep.length_s(it.name)
-        if (held := number(it.row.get("avg_tx_rate_pps"))) is not None and held < _HELD * _RATE:
+        rate = sent * _BYTES / run.done.scenario.sweep.length_s(run.name)
+        if (held := number(run.row.get("avg_tx_rate_pps"))) is not None and held < _HELD * _RATE:
             late.append(f"{count} brokers {setup.name} ({held:.0f}/s)")
-        rows.append({**setup._asdict(), **_row(setup, rate, it)})
+        rows.append({**setup._asdict(), **_row(setup, rate, run)})
         each += [
             {
                 **setup._asdict(),
                 "broker": name,
                 **{f"{key}_mb_s": _mib(of_broker(its, of)) for key, _, _, of in _FLOWS},
-                **it.marked,
+                **run.marked,
             }
-            for name, its in sorted(it.brokers.items())
+            for name, its in sorted(run.brokers.items())
         ]
     columns = [
         *_KEYS,
@@ -216,17 +216,17 @@ def _late_note(rows: Sequence[str]) -> list[str]:
     return [f"the machine did not carry {_RATE:g} records/s, and much traffic followed the window: {', '.join(rows)}"]
 
 
-def _row(setup: NetworkSetup, rate: float, it: Measured) -> dict[str, Figure]:
+def _row(setup: NetworkSetup, rate: float, run: Measured) -> dict[str, Figure]:
     flow = algebra(rate, setup.brokers, setup.replication, setup.consumers)
     found: dict[str, Figure] = {
         _SENT.name: _mib(rate),
         "expected_in_mb_s": _mib(flow.incoming),
         "expected_out_mb_s": _mib(flow.outgoing),
-        _OVERHEAD.name: _overhead_pct(number(it.row.get("records_per_batch"))),
-        **it.told(),
+        _OVERHEAD.name: _overhead_pct(number(run.row.get("records_per_batch"))),
+        **run.figures(),
     }
     for key, what, _, names in _FLOWS:
-        seen = mean_of(it.brokers, names)
+        seen = mean_of(run.brokers, names)
         expected = flow.incoming if what == "into" else flow.outgoing
         if seen is not None:
             found[f"{key}_mb_s"] = _mib(seen)
@@ -239,7 +239,7 @@ def _overhead_pct(records: float | None) -> float | None:
     if not records:
         return None
     # A record's own overhead hardly depends on its position; all records share the header.
-    one = batching.record_bytes(_BYTES, round(records) // 2) + batching.BATCH_HEADER_BYTES / records
+    one = record_batch_size.record_bytes(_BYTES, round(records) // 2) + record_batch_size.BATCH_HEADER_BYTES / records
     return 100 * (one / _BYTES - 1)
 
 

@@ -108,8 +108,8 @@ class PartitionPlan:
 
 
 def _target(order: ExperimentOptions) -> float:
-    asked = order.options.get("target_rate")
-    return TARGET_RATE * order.scale if asked is None else float(asked)
+    given = order.options.get("target_rate")
+    return TARGET_RATE * order.scale if given is None else float(given)
 
 
 def _brokers(order: ExperimentOptions) -> int:
@@ -119,10 +119,10 @@ def _brokers(order: ExperimentOptions) -> int:
 def plan_of(order: ExperimentOptions, done: Sequence[PartResult]) -> PartitionPlan | None:
     """The plan; None until both rates are measured."""
     rates: dict[str, list[float]] = {_PRODUCED: [], _CONSUMED: []}
-    for it in measured(done):
-        kind = it.name.partition("/")[0]
+    for run in measured(done):
+        kind = run.name.partition("/")[0]
         if kind in rates:
-            rate = total(it.producers if kind == _PRODUCED else it.consumers, RECORDS_PER_SEC.name)
+            rate = total(run.producers if kind == _PRODUCED else run.consumers, RECORDS_PER_SEC.name)
             rates[kind] += [rate] if rate else []
     if not all(rates.values()):
         return None
@@ -195,18 +195,18 @@ def _views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[Experim
     plan = plan_of(order, done)
     if plan is None:
         return [ExperimentTable("Partition formula", [_WHAT, RECORDS_PER_SEC], [], not_measured(done))]
-    return [_formula(plan, done), _brokers_need(order, plan), _beside(plan, done)]
+    return [_formula(plan, done), _brokers_need(order, plan), _comparison(plan, done)]
 
 
 def _formula(plan: PartitionPlan, done: Sequence[PartResult]) -> ExperimentTable:
-    runs = [(it.name.partition("/")[0], it.told()) for it in measured(done)]
+    runs = [(run.name.partition("/")[0], run.figures()) for run in measured(done)]
     rows: list[dict[str, Figure]] = [
         {
             "what": what,
             RECORDS_PER_SEC.name: estimate.mean,
             "interval": estimate.half,
             **_limits(estimate.needed(plan.target)),
-            **of_runs([told for name, told in runs if name == kind]),
+            **of_runs([figures for name, figures in runs if name == kind]),
         }
         for kind, what, estimate in (
             (_PRODUCED, "P: one producer to one partition", plan.producer),
@@ -264,22 +264,22 @@ def _brokers_need(order: ExperimentOptions, plan: PartitionPlan) -> ExperimentTa
     return ExperimentTable("Network and disk that each broker needs for the target rate", columns, rows, notes)
 
 
-def _beside(plan: PartitionPlan, done: Sequence[PartResult]) -> ExperimentTable:
+def _comparison(plan: PartitionPlan, done: Sequence[PartResult]) -> ExperimentTable:
     rows: list[dict[str, Figure]] = []
-    for it in measured(done):
-        which = {"producers": (plan.producer, it.producers), "consumers": (plan.consumer, it.consumers)}.get(it.name)
+    for run in measured(done):
+        which = {"producers": (plan.producer, run.producers), "consumers": (plan.consumer, run.consumers)}.get(run.name)
         if which is None:
             continue
         one, clients = which
         predicted, reached = plan.run * one.mean, total(clients, RECORDS_PER_SEC.name)
         rows.append(
             {
-                "what": it.name,
+                "what": run.name,
                 "partitions": plan.run,
                 "predicted": predicted,
                 RECORDS_PER_SEC.name: reached,
                 "share": reached / predicted if reached is not None else None,
-                **it.told(),
+                **run.figures(),
             }
         )
     notes = [

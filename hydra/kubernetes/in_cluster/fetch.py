@@ -75,7 +75,7 @@ def followed_and_fetched(place: RunJob, pod: Json, out: Path, *, ends: bool) -> 
         place.delete(whole=True)
         return EXIT_INTERRUPTED
     except KeyboardInterrupt:
-        return left_there(place)
+        return left_in_cluster(place)
     _remove(place, ended)
     return _code(ended, fetched, out)
 
@@ -86,7 +86,7 @@ def _remove(place: RunJob, pod: Json) -> None:
     place.delete()
 
 
-def left_there(place: RunJob) -> int:
+def left_in_cluster(place: RunJob) -> int:
     """Prints how to fetch a run that stays in the cluster; returns this command's exit code."""
     click.echo(f"the run stays in the cluster: {place.fetching}", err=True)
     return EXIT_INTERRUPTED

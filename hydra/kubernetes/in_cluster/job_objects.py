@@ -48,7 +48,7 @@ _BYTES: Final = 1024 * 1024
 """The largest size of a Secret."""
 _ORDER: Final = "order.json"
 _SCRIPTS: Final = {COMMAND: "job_command", KEEPING: "run_files"}
-_SHIPPED: Final = (*_SCRIPTS.values(), "owner_pod")
+_SHIPPED: Final = (*_SCRIPTS.values(), "keeper_pod")
 """The scripts of the containers, and the script that they use."""
 _VARIABLE: Final = "variable."
 

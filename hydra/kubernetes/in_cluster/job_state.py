@@ -16,7 +16,7 @@ BEGINS_WITHIN_S: Final = 300.0
 """How long a command may take to begin: an image of some hundred MB may have to be pulled."""
 _NEVER_BEGUN: Final = ("StartError", "ContainerCannotRun")
 """Reasons of a container whose first process could not be started."""
-_PATIENCE_S: Final = {"node": 60.0, "image": 30.0}
+_WAIT_S: Final = {"node": 60.0, "image": 30.0}
 """How long a Pod may wait for a node or an image once the cluster reports a problem, in s."""
 
 
@@ -57,13 +57,13 @@ def why_not_begun(pod: Json | None, events: Sequence[Json], waited_s: float, nam
         refused = next((e for e in reversed(events) if e.get("reason") == "FailedCreate"), None)
         if refused is not None:
             message = str(refused.get("message", "")).partition(": ")[2]
-            told = api_failure(403, "Forbidden", message, doing="create pods", namespace=namespace)
-            return told.what, told.remedy
+            failure = api_failure(403, "Forbidden", message, doing="create pods", namespace=namespace)
+            return failure.what, failure.remedy
         return ("the run's Job has made no Pod", "look at the cluster's controller manager") if late else ("", "")
     found = status(pod)
     if found.hopeless or found.state in ("failed", "lost", "killed"):
         return found.detail, ""
-    if found.detail and waited_s > _PATIENCE_S.get(found.waits_for, BEGINS_WITHIN_S):
+    if found.detail and waited_s > _WAIT_S.get(found.waits_for, BEGINS_WITHIN_S):
         if "Insufficient" in found.detail:
             what = found.detail.partition("; ")[0]
             return what, "add nodes, end other Pods, or lower controller_cpus and controller_mem in [kubernetes]"
@@ -120,7 +120,7 @@ class LogReader:
 
     def line(self, text: str) -> str | None:
         """The text to show for a line; None if the line is not shown."""
-        time, _, said = text.partition(" ")
+        time, _, message = text.partition(" ")
         if not _TIME.match(time):
             return text  # a message of the node, which has no time
         if time < self.since:
@@ -132,7 +132,7 @@ class LogReader:
         self._seen = self._seen + 1 if time == self.since else 1
         self.since = time
         self._again = 0
-        if said == OUTPUT and not self.is_output:
+        if message == OUTPUT and not self.is_output:
             self.is_output = True
             return None
-        return said.replace(f"{RUNS}/{self.run}", self.out)
+        return message.replace(f"{RUNS}/{self.run}", self.out)

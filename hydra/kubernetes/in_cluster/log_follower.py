@@ -22,7 +22,7 @@ Json = dict[str, Any]
 
 _UNSEEN_S: Final = 3.0
 """How long to wait for the beginning before Hydra looks at events."""
-_AWAY_S: Final = 300.0
+_UNREACHABLE_S: Final = 300.0
 """How long the API server may not answer, counted from the first call without an answer."""
 _UNKNOWN_S: Final = 60.0
 """How long the API server may reject the credentials, which another program may be renewing."""
@@ -33,17 +33,17 @@ _UNHEARD_S: Final = 2.0
 """The pause between two looks at a command whose log the user may not read."""
 
 
-def await_begin(place: RunJob, tell: Callable[[str], None]) -> Json:
+def await_begin(place: RunJob, notify: Callable[[str], None]) -> Json:
     """Waits until the command has begun, and returns its Pod.
 
     Args:
         place: the run in the cluster.
-        tell: called with a line about what the command waits for, if that takes more than 3 s.
+        notify: called with a line about what the command waits for, if that takes more than 3 s.
 
     Raises:
         ClusterError: the command does not begin; the text gives the reason.
     """
-    began, said = time.monotonic(), ""
+    began, reported = time.monotonic(), ""
     try:
         for pod in place.changes(BEGINS_WITHIN_S + 5):
             waited_s = time.monotonic() - began
@@ -55,9 +55,9 @@ def await_begin(place: RunJob, tell: Callable[[str], None]) -> Json:
             if what:
                 raise ClusterError(f"the command cannot run in the cluster: {what}", remedy)
             waits_for = "the run's Job makes the Pod" if pod is None else waits(status(pod))
-            if waits_for != said and waited_s > _UNSEEN_S:
-                said = waits_for
-                tell(f"waiting for the run's Pod: {waits_for}")
+            if waits_for != reported and waited_s > _UNSEEN_S:
+                reported = waits_for
+                notify(f"waiting for the run's Pod: {waits_for}")
     except ApiError as e:
         raise place.refused(e, "watch pods") from None
     raise ClusterError(
@@ -84,20 +84,20 @@ def follow(place: RunJob, pod: Json, log: LogReader, *, ends: bool) -> Json:
         KeyboardInterrupt: only this process is to end.
     """
     name = str(pod["metadata"]["name"])
-    asked, refused = False, False
+    is_ending, refused = False, False
     while True:
         try:
             return _follow(place, name, log)
         except Terminated:
             raise
         except KeyboardInterrupt:
-            if asked:
+            if is_ending:
                 raise FollowCancelled from None
             # If the command cannot be asked, a second Ctrl-C ends this process.
             if refused or not ends:
                 raise
-            asked = _ask_to_end(place, name)
-            refused = not asked
+            is_ending = _ask_to_end(place, name)
+            refused = not is_ending
 
 
 def _ask_to_end(place: RunJob, pod: str) -> bool:
@@ -123,7 +123,7 @@ def _ask_to_end(place: RunJob, pod: str) -> bool:
 def _follow(place: RunJob, pod: str, log: LogReader) -> Json:
     unheard_since: float | None = None
     lost_since: float | None = None
-    told = False
+    is_refused = False
     while True:
         whole = False
         log.reconnected()
@@ -133,8 +133,8 @@ def _follow(place: RunJob, pod: str, log: LogReader) -> Json:
                 _show(log, text)
             whole = True
         except ApiError as e:
-            if e.status == 403 and not told:
-                told = True
+            if e.status == 403 and not is_refused:
+                is_refused = True
                 click.echo(f"its log cannot be shown: {place.refused(e, 'read the log')}", err=True)
             whole = e.status == 403
         try:
@@ -144,10 +144,10 @@ def _follow(place: RunJob, pod: str, log: LogReader) -> Json:
                 place.delete(whole=True)
                 what = f"the Pod of {place.run} was deleted, and its run directory with it"
                 raise ClusterError(what, "another user or process deleted it") from None
-            away_s = _UNKNOWN_S if e.status == UNKNOWN else _AWAY_S
+            limit_s = _UNKNOWN_S if e.status == UNKNOWN else _UNREACHABLE_S
             # Not since the last answer: a log may have been silent for a minute, during which there were no calls.
             unheard_since = unheard_since or time.monotonic()
-            if e.status not in AGAIN or time.monotonic() - unheard_since > away_s:
+            if e.status not in AGAIN or time.monotonic() - unheard_since > limit_s:
                 lost, goes_on = place.refused(e, "read pods"), f"the run continues in the cluster: {place.fetching}"
                 raise ClusterError(lost.what, f"{lost.remedy}; {goes_on}" if lost.remedy else goes_on) from None
             time.sleep(_PAUSE_S)
@@ -165,7 +165,7 @@ def _follow(place: RunJob, pod: str, log: LogReader) -> Json:
             raise ClusterError(f"the run in the cluster is lost: {state.detail}")
         if whole or has_ended(now):
             # The node reports the end of a container a moment after its log ends.
-            time.sleep(_UNHEARD_S if told else _PAUSE_S)
+            time.sleep(_UNHEARD_S if is_refused else _PAUSE_S)
 
 
 def _show(log: LogReader, text: str) -> None:

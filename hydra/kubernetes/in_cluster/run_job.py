@@ -23,7 +23,7 @@ Json = dict[str, Any]
 
 _CREATED_WITHIN_S: Final = 5.0
 _REMOVED_WITHIN_S: Final = 30.0
-_AWAY_S: Final = 60.0
+_UNREACHABLE_S: Final = 60.0
 _LOOK_S: Final = 2
 _PAUSE_S: Final = 0.5
 
@@ -92,17 +92,20 @@ class RunJob:
             except ApiError as e:
                 try:
                     if e.reason == "AlreadyExists" and unanswered:
-                        there = self.api.call("GET", self.path(kind, body["metadata"]["name"]))
+                        existing = self.api.call("GET", self.path(kind, body["metadata"]["name"]))
                         # The object was created although the answer was lost.
-                        if there["metadata"].get("annotations", {}).items() >= body["metadata"]["annotations"].items():
-                            return there
+                        if (
+                            existing["metadata"].get("annotations", {}).items()
+                            >= body["metadata"]["annotations"].items()
+                        ):
+                            return existing
                         unanswered = False
                 except ApiError as again:
                     e = again
                 unanswered = unanswered or e.status in (0, 500, 504)
                 if e.status not in AGAIN or e.reason == "AlreadyExists" or time.monotonic() > deadline:
-                    told = self.refused(e, f"create {kind}")
-                    raise told if unanswered else ObjectNotMadeError(told.what, told.remedy) from None
+                    refusal = self.refused(e, f"create {kind}")
+                    raise refusal if unanswered else ObjectNotMadeError(refusal.what, refusal.remedy) from None
             time.sleep(_PAUSE_S)
 
     def pod(self) -> Json | None:
@@ -112,7 +115,7 @@ class RunJob:
             ClusterError: the API server rejects the call, or does not answer.
         """
         try:
-            return _newest(self.api.call("GET", self.path("pods"), query=self._mine())["items"])
+            return _newest(self.api.call("GET", self.path("pods"), query=self._own_objects())["items"])
         except ApiError as e:
             raise self.refused(e, "list pods") from None
 
@@ -126,13 +129,13 @@ class RunJob:
         deadline = heard + within_s
         while time.monotonic() < deadline:
             try:
-                listed = self.api.call("GET", self.path("pods"), query=self._mine())
+                listed = self.api.call("GET", self.path("pods"), query=self._own_objects())
                 heard = time.monotonic()
                 yield _newest(listed["items"])
-                asked = {**self._mine(), "resourceVersion": listed["metadata"]["resourceVersion"]}
-                next(self.api.watch(self.path("pods"), asked, _LOOK_S), None)
+                watched = {**self._own_objects(), "resourceVersion": listed["metadata"]["resourceVersion"]}
+                next(self.api.watch(self.path("pods"), watched, _LOOK_S), None)
             except ApiError as e:
-                if e.status not in (*AGAIN, 410) or time.monotonic() - heard > _AWAY_S:
+                if e.status not in (*AGAIN, 410) or time.monotonic() - heard > _UNREACHABLE_S:
                     raise
                 time.sleep(_PAUSE_S)
 
@@ -168,7 +171,7 @@ class RunJob:
         """The API server's error as a text for people."""
         return refused(error, doing, self.namespace)
 
-    def _mine(self) -> dict[str, str]:
+    def _own_objects(self) -> dict[str, str]:
         return {"labelSelector": object_names.selector(self.run, (PART,))}
 
 

@@ -24,7 +24,7 @@ from hydra.store.run_folders import DATABASE, check_folder, locked
 _STATE: Final = ".hydra/state"
 _TRIES_S: Final = 60.0
 """How long Hydra repeats the transfer when the connection breaks."""
-_GONE: Final = "container not found"
+_NO_CONTAINER: Final = "container not found"
 """A node's message about a container that has ended, or has not begun."""
 _SILENT_S: Final = 600.0
 """How long no data may arrive: the Pod copies a database, which may be large, before it sends the first byte."""
@@ -58,7 +58,11 @@ def transfer(place: RunJob, pod: str, out: Path) -> FetchedFiles:
         try:
             return _transferred(place, pod, out)
         except ApiError as e:
-            if e.status not in AGAIN or (_GONE in e.message and _is_gone(place)) or time.monotonic() > deadline:
+            if (
+                e.status not in AGAIN
+                or (_NO_CONTAINER in e.message and _has_ended(place))
+                or time.monotonic() > deadline
+            ):
                 raise place.refused(e, "exec in pods") from None
         except (tarfile.TarError, EOFError) as e:
             if time.monotonic() > deadline:
@@ -89,7 +93,7 @@ def _transferred(place: RunJob, pod: str, out: Path) -> FetchedFiles:
     return fetched
 
 
-def _is_gone(place: RunJob) -> bool:
+def _has_ended(place: RunJob) -> bool:
     """Whether the Pod does not keep the directory any more."""
     try:
         pod = place.pod()

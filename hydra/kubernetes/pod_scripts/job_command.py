@@ -85,15 +85,15 @@ def run(order: dict[str, Any], output: Path) -> int:
 @contextmanager
 def passed_on(written: io.FileIO) -> Iterator[int]:
     """A terminal for a child process; the process's output is written to the file unchanged."""
-    ours, theirs = os.openpty()
-    tty.setraw(theirs)  # a line would end in two characters otherwise
-    told = io.FileIO(ours)
+    controlling, terminal = os.openpty()
+    tty.setraw(terminal)  # a line would end in two characters otherwise
+    output = io.FileIO(controlling)
 
     def copy() -> None:
         try:
             # A terminal without a reader blocks the writer for ever; a closed one gives the writer an error.
-            with suppress(ValueError), told:  # this process closed it while another one had it open
-                while piece := read(told):
+            with suppress(ValueError), output:  # this process closed it while another one had it open
+                while piece := read(output):
                     while piece:
                         piece = piece[written.write(piece) :]
         except OSError as e:
@@ -102,11 +102,11 @@ def passed_on(written: io.FileIO) -> Iterator[int]:
     copying = threading.Thread(target=copy, name="output", daemon=True)
     copying.start()
     try:
-        yield theirs
+        yield terminal
     finally:
-        os.close(theirs)
+        os.close(terminal)
         copying.join(COPIED_WITHIN_S)  # another process that was left may have it open
-        told.close()
+        output.close()
 
 
 def read(terminal: io.FileIO) -> bytes:
@@ -140,13 +140,13 @@ def await_orphans(deadline: float) -> None:
 def refusal(order: dict[str, Any]) -> str:
     """Why the image cannot be used; "" if it can."""
     # The script of a run's first Pod, in the same folder, finds out what an image contains.
-    told = runpy.run_path(str(Path(__file__).with_name("owner_pod.py")))["image"]()
-    version = told["hydra"]
+    contents = runpy.run_path(str(Path(__file__).with_name("keeper_pod.py")))["image"]()
+    version = contents["hydra"]
     if not version:
         return f"the image {order['image']} holds no Hydra; build it (Containerfile)"
     if version != order["version"]:
         return f"the image {order['image']} holds Hydra {version}, and this is {order['version']}; build it again"
-    if told["digest"] != order["digest"]:
+    if contents["digest"] != order["digest"]:
         return f"the image {order['image']} holds a Hydra {version} of other sources than this one; build it again"
     return ""
 

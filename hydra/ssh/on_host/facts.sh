@@ -1,4 +1,4 @@
-# Facts about a host, one a line. hydra/ssh/supervisor.py begins each script with shell.sh.
+# Facts about a host, one a line. hydra/ssh/host_scripts.py begins each script with shell.sh.
 copies=$base/hydra-$(id -u)
 shared=$copies/@digest@
 # Anyone may make a folder of this name in a shared TMPDIR: nothing of another user's is run.

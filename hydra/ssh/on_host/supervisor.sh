@@ -1,4 +1,4 @@
-# The supervisor of one run; hydra/ssh/supervisor.py describes its commands and replies. facts.sh precedes it.
+# The supervisor of one run; hydra/ssh/host_scripts.py describes its commands and replies. facts.sh precedes it.
 trap '' HUP INT TERM PIPE
 refuse() { printf 'refused\t%s\n' "$(printf '%s' "$*" | tr '\n\t' '  ')"; }
 

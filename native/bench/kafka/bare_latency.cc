@@ -4,7 +4,7 @@
 #include <string>
 #include <thread>
 
-#include "common/system_object.h"
+#include "common/system_fields.h"
 #include "kafka/config.h"
 #include "window.h"
 

@@ -13,13 +13,13 @@ std::string to_base64(const std::vector<std::uint8_t>& bytes) {
     std::string text;
     text.reserve((bytes.size() + 2) / 3 * 4);
     for (std::size_t i = 0; i < bytes.size(); i += 3) {
-        const std::size_t there = std::min<std::size_t>(bytes.size() - i, 3);
+        const std::size_t remaining_bytes = std::min<std::size_t>(bytes.size() - i, 3);
         std::uint32_t three = 0;
         for (std::size_t k = 0; k < 3; ++k) {
-            three = three << 8 | (k < there ? bytes[i + k] : 0U);
+            three = three << 8 | (k < remaining_bytes ? bytes[i + k] : 0U);
         }
         for (std::size_t k = 0; k < 4; ++k) {
-            text += k <= there ? kAlphabet[three >> (18 - 6 * k) & 63] : '=';
+            text += k <= remaining_bytes ? kAlphabet[three >> (18 - 6 * k) & 63] : '=';
         }
     }
     return text;

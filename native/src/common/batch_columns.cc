@@ -162,8 +162,8 @@ void write_times(ColumnWriter& columns, const Rows& rows) {
     const bool any = std::ranges::any_of(rows, [](const auto& it) { return !it.lag_bins_us.empty(); });
     for (const SubscriberReport& report : rows) {
         for (std::size_t i = 0; any && i < kLagBins; ++i) {
-            const bool there = i < report.lag_bins_us.size() && report.lag_bins_us[i];
-            lag.push_back(there ? word(*report.lag_bins_us[i]) : INT64_MIN);
+            const bool present = i < report.lag_bins_us.size() && report.lag_bins_us[i];
+            lag.push_back(present ? word(*report.lag_bins_us[i]) : INT64_MIN);
         }
         absent_counts.push_back(word(report.absent.size()));
         for (const Interval& interval : report.absent) {

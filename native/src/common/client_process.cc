@@ -9,11 +9,11 @@
 #include <numeric>
 #include <string>
 
-#include "common/channel.h"
 #include "common/clock.h"
-#include "common/inner_line.h"
+#include "common/control_client.h"
+#include "common/inner_connection.h"
 #include "common/inner_socket.h"
-#include "common/outer_line.h"
+#include "common/outer_connection.h"
 #include "common/publisher.h"
 #include "common/relay.h"
 #include "common/subscriber.h"
@@ -33,12 +33,12 @@ zmq::context_t make_context(const Options& options, std::size_t clients) {
 
 enum class Answer { welcome, quit, none };
 
-Answer await_welcome(Channel& channel, double within_s) {
-    pollfd wait{channel.fd(), POLLIN, 0};
+Answer await_welcome(ControlClient& control, double within_s) {
+    pollfd wait{control.fd(), POLLIN, 0};
     const std::int64_t deadline = monotonic_ns() + to_ns(within_s);
     while (monotonic_ns() < deadline) {
-        const std::int64_t hello_due_ns = channel.introduce(monotonic_ns());
-        while (const auto message = channel.receive()) {
+        const std::int64_t hello_due_ns = control.introduce(monotonic_ns());
+        while (const auto message = control.receive()) {
             if (std::holds_alternative<Welcome>(*message)) {
                 return Answer::welcome;
             }
@@ -47,22 +47,22 @@ Answer await_welcome(Channel& channel, double within_s) {
             }
         }
         poll(&wait, 1, milliseconds_until(std::min(deadline, hello_due_ns)));
-        channel.stir();
+        control.stir();
     }
     return Answer::none;
 }
 
 // Runs the clients until they receive `quit`.
 void serve(const Options& options, const Environment& environment, zmq::context_t& context,
-           Channel& channel) {
+           ControlClient& control) {
     const System& system = *options.kind.system;
     if (options.kind.role == Role::publisher) {
         const auto transport = system.open_publisher(context);
-        Publisher(channel, *transport, options.pacing, MemoryLimit(environment.memory_limit_bytes)).run();
+        Publisher(control, *transport, options.pacing, MemoryLimit(environment.memory_limit_bytes)).run();
         return;
     }
-    const std::int64_t gather_ns = system.gather_ns(channel.ids().size());
-    Subscriber(channel, gather_ns, [&] { return system.open_subscriber(context); }).run();
+    const std::int64_t gather_ns = system.gather_ns(control.ids().size());
+    Subscriber(control, gather_ns, [&] { return system.open_subscriber(context); }).run();
 }
 
 // The relay needs a descriptor for each client.
@@ -79,13 +79,13 @@ void open_as_many_files_as_allowed() {
 int run_clients(const Options& options, const Environment& environment, const std::string& relay,
                 const Ids& ids, std::uint32_t incarnation, const std::function<void()>& welcomed) {
     zmq::context_t context = make_context(options, ids.size());
-    InnerLine line(relay);
-    Channel channel(line, {.ids = ids,
-                           .role = options.kind.role,
-                           .group = options.group,
-                           .incarnation = incarnation,
-                           .implementation = options.kind.system->implementation()});
-    switch (await_welcome(channel, environment.welcome_within_s)) {
+    InnerConnection connection(relay);
+    ControlClient control(connection, {.ids = ids,
+                                       .role = options.kind.role,
+                                       .group = options.group,
+                                       .incarnation = incarnation,
+                                       .implementation = options.kind.system->implementation()});
+    switch (await_welcome(control, environment.welcome_within_s)) {
         case Answer::quit:
             return kExitDismissed;
         case Answer::none:
@@ -97,44 +97,44 @@ int run_clients(const Options& options, const Environment& environment, const st
     }
     welcomed();
     try {
-        serve(options, environment, context, channel);
+        serve(options, environment, context, control);
         return kExitDismissed;
     } catch (const std::exception& e) {
-        channel.complain({.ids = ids, .message = e.what(), .fatal = true});
+        control.complain({.ids = ids, .message = e.what(), .fatal = true});
         std::fprintf(stderr, "client %u: %s\n", ids.front(), e.what());
         return kExitFailed;
     }
 }
 
-int run_relay(const Options& options, const Environment& environment, int doors, int deaths, int kills) try {
+int run_relay(const Options& options, const Environment& environment, int place, int deaths, int kills) try {
     const std::int64_t begin_ns = monotonic_ns();
     open_as_many_files_as_allowed();
     Ids ids(options.count);
     std::iota(ids.begin(), ids.end(), options.first_id);
     zmq::context_t context = make_context(options, 0);
     InnerSocket inner;
-    static_cast<void>(!write(doors, inner.path().data(), inner.path().size()));
-    close(doors);
-    OuterLine line(context, environment.credentials);
-    Channel channel(line, {.ids = ids,
-                           .role = options.kind.role,
-                           .group = options.group,
-                           .incarnation = 0,
-                           .implementation = options.kind.system->implementation(),
-                           .versions = options.kind.system->versions()});
-    Relay relay(channel, inner, options.kind.role, deaths, kills);
+    static_cast<void>(!write(place, inner.path().data(), inner.path().size()));
+    close(place);
+    OuterConnection connection(context, environment.credentials);
+    ControlClient control(connection, {.ids = ids,
+                                       .role = options.kind.role,
+                                       .group = options.group,
+                                       .incarnation = 0,
+                                       .implementation = options.kind.system->implementation(),
+                                       .versions = options.kind.system->versions()});
+    Relay relay(control, inner, options.kind.role, deaths, kills);
     switch (relay.run(begin_ns + to_ns(environment.welcome_within_s))) {
         case RelayEnd::dismissed:
             return kExitDismissed;
-        case RelayEnd::unwelcome:
+        case RelayEnd::not_welcomed:
             std::fprintf(stderr, "no welcome from the controller at %s within %g s\n",
                          environment.credentials.endpoint.c_str(), environment.welcome_within_s);
             return kExitStranded;
-        case RelayEnd::unheard_of:
+        case RelayEnd::controller_silent:
             std::fprintf(stderr, "group %s: the controller has been silent for too long\n",
                          options.group.c_str());
             return kExitStranded;
-        case RelayEnd::refused:
+        case RelayEnd::controller_ended:
             std::fprintf(stderr, "group %s: the controller has ended\n", options.group.c_str());
             return kExitStranded;
     }

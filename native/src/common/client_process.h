@@ -21,9 +21,9 @@ inline constexpr int kExitStranded =
 int run_clients(const Options& options, const Environment& environment, const std::string& relay,
                 const Ids& ids, std::uint32_t incarnation, const std::function<void()>& welcomed);
 
-// Runs the relay; returns its exit code. It writes the name of its socket to the pipe `doors`, reads the
+// Runs the relay; returns its exit code. It writes the name of its socket to the pipe `place`, reads the
 // deaths of clients from `deaths` until the parent closes that, and writes a Kill to `kills` for each client
 // to be evicted.
-int run_relay(const Options& options, const Environment& environment, int doors, int deaths, int kills);
+int run_relay(const Options& options, const Environment& environment, int place, int deaths, int kills);
 
 }  // namespace hydra

@@ -18,7 +18,7 @@
 namespace hydra {
 
 // Interval at which a command without an answer is resent.
-inline constexpr std::int64_t kAgainNs = 2 * kSecondNs;
+inline constexpr std::int64_t kResendEveryNs = 2 * kSecondNs;
 
 inline constexpr std::size_t kSteps = words(Step()).size();
 inline constexpr std::array<Step, kSteps> kAllSteps = [] {
@@ -45,14 +45,14 @@ struct Command {
 
 // The clients of a command, by what they had before:
 struct CommandTargets {
-    Ids tell;      // clients that get it
-    Ids fresh;     // of these: their last command of this kind was not this one
-    Ids answered;  // clients that have answered it before
+    Ids recipients;  // clients that get it
+    Ids fresh;       // of these: their last command of this kind was not this one
+    Ids answered;    // clients that have answered it before
 };
 
 class CommandReplies {
   public:
-    CommandReplies(const Ids& ids, Role role) : role_(role), told_(ids) {}
+    CommandReplies(const Ids& ids, Role role) : role_(role), latest_(ids) {}
 
     [[nodiscard]] std::uint32_t epoch() const { return epoch_; }
 
@@ -70,7 +70,7 @@ class CommandReplies {
     // Whether the client had a later command of this kind, or none.
     [[nodiscard]] bool late(Id client, Step step, std::uint32_t number) const;
 
-    [[nodiscard]] bool told(Id client, Step step) const { return of(client, step).command != nullptr; }
+    [[nodiscard]] bool has_had(Id client, Step step) const { return of(client, step).command != nullptr; }
     [[nodiscard]] bool answered(Id client, Step step) const { return of(client, step).answered; }
     // Whether a client has not answered a command of this kind.
     [[nodiscard]] bool awaited(Step step) const { return unanswered_[at(step)] != 0; }
@@ -78,33 +78,34 @@ class CommandReplies {
     // The client has ended: it will not answer, and the process that replaces it has had no command.
     void left(Id client);
 
-    struct Again {
+    struct Resend {
         std::shared_ptr<const Command> command;
         Ids ids;
     };
     // The commands to resend now, each with its clients.
-    std::vector<Again> again(std::int64_t now_ns);
+    std::vector<Resend> resends(std::int64_t now_ns);
     // When the next resend is due, or earlier; kNeverNs: all clients have answered everything.
     [[nodiscard]] std::int64_t due_ns() const;
 
   private:
     // One client's last command of a kind, and whether it has answered; an answered command is not resent.
-    struct Told {
+    struct LatestCommand {
         std::shared_ptr<const Command> command;
         bool answered = false;
-        std::int64_t again_ns = kNeverNs;
+        std::int64_t resend_ns = kNeverNs;
     };
 
-    [[nodiscard]] bool unheeded(Id client, Step step) const;
-    Told& of(Id client, Step step) { return told_[client][at(step)]; }
-    [[nodiscard]] const Told& of(Id client, Step step) const { return told_[client][at(step)]; }
+    [[nodiscard]] bool ignored(Id client, Step step) const;
+    LatestCommand& of(Id client, Step step) { return latest_[client][at(step)]; }
+    [[nodiscard]] const LatestCommand& of(Id client, Step step) const { return latest_[client][at(step)]; }
 
     Role role_;
     std::uint32_t epoch_ = 0;
-    ByClient<std::array<Told, kSteps>> told_;
-    std::map<std::string, std::shared_ptr<const Command>> known_;  // by body: equal commands are one object
-    std::array<std::size_t, kSteps> unanswered_{};                 // clients with a command and no answer
-    std::int64_t again_ns_ = kNeverNs;
+    ByClient<std::array<LatestCommand, kSteps>> latest_;
+    std::map<std::string, std::shared_ptr<const Command>>
+        commands_;                                  // by body: equal commands are one object
+    std::array<std::size_t, kSteps> unanswered_{};  // clients with a command and no answer
+    std::int64_t resend_ns_ = kNeverNs;
 };
 
 }  // namespace hydra

@@ -18,11 +18,11 @@ std::optional<Step> step_of(std::string_view word) {
     return kAllSteps[static_cast<std::size_t>(found - kStepWords.begin())];
 }
 
-GroupReplies::GroupReplies(const Ids& ids, std::function<void(const FromClient&)> say)
-    : say_(std::move(say)), of_(ids) {}
+GroupReplies::GroupReplies(const Ids& ids, std::function<void(const FromClient&)> send)
+    : send_(std::move(send)), of_(ids) {}
 
 void GroupReplies::begin(std::uint32_t epoch) {
-    say_complaints();
+    send_errors();
     epoch_ = epoch;
     unready_ = 0;
     for (auto& acks : acks_) {
@@ -80,11 +80,11 @@ void GroupReplies::complain(const Ids& clients, const Error& error, std::int64_t
     const Complaint complaint{error.epoch, error.number, error.message, error.fatal};
     const bool first = known_complaints_.insert(complaint).second;
     if (first) {
-        say_(Error{.ids = clients,
-                   .epoch = error.epoch,
-                   .number = error.number,
-                   .message = error.message,
-                   .fatal = error.fatal});
+        send_(Error{.ids = clients,
+                    .epoch = error.epoch,
+                    .number = error.number,
+                    .message = error.message,
+                    .fatal = error.fatal});
     }
     for (const Id client : clients) {
         if (!first) {
@@ -113,17 +113,17 @@ void GroupReplies::repeat(Id client, const Command& command, std::int64_t now_ns
     }
 }
 
-void GroupReplies::go_on(std::int64_t now_ns) {
+void GroupReplies::work(std::int64_t now_ns) {
     for (const Step step : kAllSteps) {
         if (now_ns >= acks_[at(step)].due_ns()) {
-            say_acks(step);
+            send_acks(step);
         }
     }
     if (now_ns >= readies_.due_ns()) {
-        say_readies();
+        send_readiness();
     }
     if (now_ns >= complaints_.due_ns()) {
-        say_complaints();
+        send_errors();
     }
 }
 
@@ -135,41 +135,41 @@ std::int64_t GroupReplies::due_ns() const {
     return due_ns;
 }
 
-void GroupReplies::say_all() {
+void GroupReplies::send_all() {
     for (const Step step : kAllSteps) {
-        say_acks(step);
+        send_acks(step);
     }
-    say_readies();
-    say_complaints();
+    send_readiness();
+    send_errors();
 }
 
-void GroupReplies::say_acks(Step step) {
+void GroupReplies::send_acks(Step step) {
     acks_[at(step)].flush([&](std::uint32_t number, Ids ids) {
-        say_(Ack{.ids = std::move(ids),
-                 .epoch = epoch_,
-                 .number = number,
-                 .command = kStepWords[at(step)],
-                 .time_ns = acked_ns_[at(step)]});
+        send_(Ack{.ids = std::move(ids),
+                  .epoch = epoch_,
+                  .number = number,
+                  .command = kStepWords[at(step)],
+                  .time_ns = acked_ns_[at(step)]});
     });
 }
 
-void GroupReplies::say_proofs() {
+void GroupReplies::send_complete_readiness() {
     if (unready_ == 0) {
-        say_readies();
+        send_readiness();
     }
 }
 
-void GroupReplies::say_readies() {
+void GroupReplies::send_readiness() {
     readies_.flush([&](const Readiness& proof, Ids ids) {
         const auto& [number, endpoint] = proof;
-        say_(Ready{.ids = std::move(ids), .epoch = epoch_, .number = number, .endpoint = endpoint});
+        send_(Ready{.ids = std::move(ids), .epoch = epoch_, .number = number, .endpoint = endpoint});
     });
 }
 
-void GroupReplies::say_complaints() {
+void GroupReplies::send_errors() {
     complaints_.flush([&](const Complaint& complaint, Ids ids) {
         const auto& [epoch, number, message, fatal] = complaint;
-        say_(Error{
+        send_(Error{
             .ids = std::move(ids), .epoch = epoch, .number = number, .message = message, .fatal = fatal});
     });
 }

@@ -26,8 +26,8 @@ std::optional<Step> step_of(std::string_view word);
 
 class GroupReplies {
   public:
-    // `say` sends a message to the controller.
-    GroupReplies(const Ids& ids, std::function<void(const FromClient&)> say);
+    // `send` sends a message to the controller.
+    GroupReplies(const Ids& ids, std::function<void(const FromClient&)> send);
 
     // Sends the errors that wait, and discards everything of the previous epoch.
     void begin(std::uint32_t epoch);
@@ -57,12 +57,12 @@ class GroupReplies {
     [[nodiscard]] std::shared_ptr<const Report>& report(Id client) { return of_[client].report; }
 
     // Send what waits: acknowledgements, `ready` if all clients are ready, errors, or all of these.
-    void say_acks(Step step);
-    void say_proofs();
-    void say_complaints();
-    void say_all();
+    void send_acks(Step step);
+    void send_complete_readiness();
+    void send_errors();
+    void send_all();
     // Sends what has waited long enough.
-    void go_on(std::int64_t now_ns);
+    void work(std::int64_t now_ns);
     [[nodiscard]] std::int64_t due_ns() const;
 
   private:
@@ -81,9 +81,9 @@ class GroupReplies {
     };
 
     void await_no_longer(Client& client);
-    void say_readies();
+    void send_readiness();
 
-    std::function<void(const FromClient&)> say_;
+    std::function<void(const FromClient&)> send_;
     std::uint32_t epoch_ = 0;
     ByClient<Client> of_;
     std::size_t unready_ = 0;                                  // clients whose `ready` is missing

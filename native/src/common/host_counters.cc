@@ -55,12 +55,12 @@ std::string tasks_of(pid_t process) {
 
 std::vector<pid_t> threads_of(pid_t process) {
     std::vector<pid_t> threads;
-    std::error_code gone;
-    std::filesystem::directory_iterator task(tasks_of(process), gone);
-    while (!gone && task != std::filesystem::directory_iterator()) {
+    std::error_code error;
+    std::filesystem::directory_iterator task(tasks_of(process), error);
+    while (!error && task != std::filesystem::directory_iterator()) {
         const std::string name = task->path().filename();
         std::from_chars(name.data(), name.data() + name.size(), threads.emplace_back());
-        task.increment(gone);
+        task.increment(error);
     }
     return threads;
 }

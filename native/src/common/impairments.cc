@@ -5,10 +5,10 @@
 namespace hydra {
 
 const Impairment* Impairments::active(std::int64_t since_start_ns) const {
-    const auto found = std::ranges::find_if(spells_, [&](const Impairment& spell) {
-        return to_ns(spell.begin_s) <= since_start_ns && since_start_ns < to_ns(spell.end_s);
+    const auto found = std::ranges::find_if(impairments_, [&](const Impairment& impairment) {
+        return to_ns(impairment.begin_s) <= since_start_ns && since_start_ns < to_ns(impairment.end_s);
     });
-    return found == spells_.end() ? nullptr : &*found;
+    return found == impairments_.end() ? nullptr : &*found;
 }
 
 Impairments::Change Impairments::at(std::int64_t since_start_ns) {
@@ -21,12 +21,12 @@ Impairments::Change Impairments::at(std::int64_t since_start_ns) {
     if (now != nullptr && now->kind == ImpairmentKind::slow) {
         limit_.emplace(now->rate, to_ns(now->begin_s));
     }
-    const bool gone = now != nullptr && now->kind == ImpairmentKind::gone;
-    if (gone == gone_) {
+    const bool absent = now != nullptr && now->kind == ImpairmentKind::absent;
+    if (absent == absent_) {
         return Change::none;
     }
-    gone_ = gone;
-    return gone ? Change::leave : Change::come_back;
+    absent_ = absent;
+    return absent ? Change::leave : Change::come_back;
 }
 
 void Impairments::read(std::int64_t since_start_ns, std::uint64_t messages) {
@@ -36,12 +36,12 @@ void Impairments::read(std::int64_t since_start_ns, std::uint64_t messages) {
 }
 
 bool Impairments::end() {
-    const bool gone = gone_;
-    spells_.clear();
+    const bool absent = absent_;
+    impairments_.clear();
     now_ = nullptr;
     limit_.reset();
-    gone_ = false;
-    return gone;
+    absent_ = false;
+    return absent;
 }
 
 std::size_t Impairments::allowance(std::int64_t since_start_ns, std::size_t most) const {
@@ -53,8 +53,8 @@ std::size_t Impairments::allowance(std::int64_t since_start_ns, std::size_t most
 
 std::int64_t Impairments::next_ns(std::int64_t since_start_ns) const {
     std::int64_t next = kNeverNs;
-    for (const Impairment& spell : spells_) {
-        for (const double edge_s : {spell.begin_s, spell.end_s}) {
+    for (const Impairment& impairment : impairments_) {
+        for (const double edge_s : {impairment.begin_s, impairment.end_s}) {
             if (const std::int64_t edge_ns = to_ns(edge_s); edge_ns > since_start_ns) {
                 next = std::min(next, edge_ns);
             }

@@ -17,10 +17,10 @@ class Impairments {
   public:
     enum class Change { none, leave, come_back };
 
-    explicit Impairments(std::vector<Impairment> spells) : spells_(std::move(spells)) {}
+    explicit Impairments(std::vector<Impairment> impairments) : impairments_(std::move(impairments)) {}
 
-    [[nodiscard]] bool empty() const { return spells_.empty(); }
-    [[nodiscard]] bool gone() const { return gone_; }
+    [[nodiscard]] bool empty() const { return impairments_.empty(); }
+    [[nodiscard]] bool absent() const { return absent_; }
 
     // The change that is due at this time.
     Change at(std::int64_t since_start_ns);
@@ -41,10 +41,10 @@ class Impairments {
     // If several overlap, the first counts.
     [[nodiscard]] const Impairment* active(std::int64_t since_start_ns) const;
 
-    std::vector<Impairment> spells_;
+    std::vector<Impairment> impairments_;
     const Impairment* now_ = nullptr;
     std::optional<ReadLimit> limit_;  // of the present impairment
-    bool gone_ = false;
+    bool absent_ = false;
 };
 
 }  // namespace hydra

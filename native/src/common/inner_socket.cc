@@ -51,19 +51,19 @@ std::string make_place() {
 
 }  // namespace
 
-std::string inner_path(int door) {
-    return "/proc/self/fd/" + std::to_string(door);
+std::string inner_path(int place) {
+    return "/proc/self/fd/" + std::to_string(place);
 }
 
-int take_door(const std::string& path) {
-    const int door = open(path.c_str(), O_PATH | O_CLOEXEC);
+int open_place(const std::string& path) {
+    const int place = open(path.c_str(), O_PATH | O_CLOEXEC);
     const int error = errno;
     unlink(path.c_str());
     rmdir(std::filesystem::path(path).parent_path().c_str());
-    if (door < 0) {
+    if (place < 0) {
         throw std::system_error(error, std::generic_category(), path);
     }
-    return door;
+    return place;
 }
 
 InnerSocket::InnerSocket()

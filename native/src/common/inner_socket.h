@@ -21,10 +21,10 @@ struct FolderError : std::runtime_error {
 
 // The path to which a group's client connects: the socket's file by its descriptor, because its name was
 // removed.
-std::string inner_path(int door);
+std::string inner_path(int place);
 
 // Opens the socket file at this path only for connecting (O_PATH), and removes it and its folder.
-int take_door(const std::string& path);
+int open_place(const std::string& path);
 
 class InnerSocket {
   public:

@@ -39,10 +39,10 @@ std::optional<std::string> beginning(const std::string& path, std::size_t most_b
     }
     std::string text(most_bytes, '\0');
     const ssize_t bytes = read(file, text.data(), text.size());
-    const bool gone = bytes < 0 && errno == ESRCH;
+    const bool ended = bytes < 0 && errno == ESRCH;
     close(file);
     text.resize(bytes < 0 ? 0 : static_cast<std::size_t>(bytes));
-    return gone ? std::nullopt : std::optional(text);
+    return ended ? std::nullopt : std::optional(text);
 }
 
 }  // namespace

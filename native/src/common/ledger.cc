@@ -104,7 +104,7 @@ std::size_t Ledger::record(const Batch& batch, std::int64_t now_ns, std::int64_t
         at_end_ = accounts_;
         frozen_ = true;
     }
-    std::uint64_t ours = 0;
+    std::uint64_t counted = 0;
     Account* account = nullptr;  // of the previous stretch
     const std::span<const Run> runs = batch.runs();
     std::size_t untimed = 0;  // the first run whose latency is not counted yet
@@ -142,12 +142,12 @@ std::size_t Ledger::record(const Batch& batch, std::int64_t now_ns, std::int64_t
         account->received.add(first.sequence, last);
         newest_ns_ = runs[end - 1].first.time_ns;
         bytes_ += bytes;
-        ours += last - first.sequence + 1;
+        counted += last - first.sequence + 1;
         begin = end;
     }
     count_latency(runs.size());
-    messages_ += ours;
-    return ours;
+    messages_ += counted;
+    return counted;
 }
 
 void Ledger::refuse(const Run& run) {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "common/records.h"
+#include "common/json_payload.h"
 #include "common/split_mix.h"
 #include "common/transport.h"
 
@@ -122,7 +122,7 @@ void PayloadBlock::prepare() {
     }
     lay_out(most_bytes, kMostMessages);
     SplitMix64 numbers(settings_.payload_seed, kContents);
-    Records records(numbers, share_);
+    JsonPayload records(numbers, share_);
     for (std::size_t i = 0; i < messages(); ++i) {
         const std::span<char> room(bytes_.data() + begins_[i] + kHeaderBytes,
                                    begins_[i + 1] - begins_[i] - kHeaderBytes);

@@ -35,7 +35,7 @@ int exit_status(int wait_status) {
 }
 
 // The clients of one process, including those that replace them.
-struct Seat {
+struct ProcessSlot {
     Id first_id;
     std::uint32_t count;
     std::uint32_t forks = 0;
@@ -57,21 +57,21 @@ class Parent {
 
   private:
     void fork_waiting();
-    void fork_clients(std::size_t seat);
+    void fork_clients(std::size_t slot);
     pid_t fork_child(const std::function<int()>& child);
-    int client_process(std::size_t seat);
+    int client_process(std::size_t slot);
     int relay_process();
-    bool await_door();
+    bool open_socket();
     int relay_ended(int status);
 
     void take_welcomes();
     void take_signals();
     void kill_named_clients();
     std::optional<int> reap();
-    void clients_ended(std::size_t seat, int status);
+    void clients_ended(std::size_t slot, int status);
     void kill_all();
     int end();
-    [[nodiscard]] std::size_t seat_of(Id id) const {
+    [[nodiscard]] std::size_t slot_of(Id id) const {
         return (id - options_.first_id) / options_.clients_per_process;
     }
 
@@ -81,13 +81,13 @@ class Parent {
     // the first context of a process, and PGM then searches a hundred places for a library of the name
     // service. The children need not do that again.
     zmq::context_t prepared_;
-    Pipe welcomes_;  // indexes of seats, from welcomed clients
-    Pipe doors_;     // the path of the relay's socket
+    Pipe welcomes_;  // indexes of slots, from welcomed clients
+    Pipe place_;     // the path of the relay's socket
     Pipe deaths_;    // Death, to the relay
     Pipe kills_;     // Kill, from the relay
     sigset_t signals_{};
     int signal_fd_ = -1;
-    std::vector<Seat> seats_;
+    std::vector<ProcessSlot> slots_;
     std::deque<std::size_t> waiting_;
     std::unordered_map<pid_t, std::size_t> running_;
     std::uint64_t unwelcomed_ = 0;  // number of clients without a welcome
@@ -101,8 +101,8 @@ Parent::Parent(const Options& options, const Environment& environment)
     : options_(options), environment_(environment) {
     for (std::uint32_t taken = 0; taken < options.count;) {
         const std::uint32_t count = std::min(options.clients_per_process, options.count - taken);
-        waiting_.push_back(seats_.size());
-        seats_.push_back({.first_id = options.first_id + taken, .count = count});
+        waiting_.push_back(slots_.size());
+        slots_.push_back({.first_id = options.first_id + taken, .count = count});
         taken += count;
     }
 }
@@ -119,8 +119,8 @@ int Parent::run() {
     relay_ = fork_child([this] { return relay_process(); });
     deaths_.close_read();
     kills_.close_write();
-    doors_.close_write();
-    if (!await_door()) {
+    place_.close_write();
+    if (!open_socket()) {
         int status = 0;
         waitpid(relay_, &status, 0);
         return relay_ended(exit_status(status));
@@ -160,22 +160,22 @@ int Parent::run() {
 // A process with more clients than the window is forked alone.
 void Parent::fork_waiting() {
     while (!waiting_.empty()) {
-        const std::size_t seat = waiting_.front();
-        if (unwelcomed_ != 0 && unwelcomed_ + seats_[seat].count > options_.fork_window) {
+        const std::size_t slot = waiting_.front();
+        if (unwelcomed_ != 0 && unwelcomed_ + slots_[slot].count > options_.fork_window) {
             return;
         }
         waiting_.pop_front();
-        fork_clients(seat);
+        fork_clients(slot);
     }
 }
 
 void Parent::fork_clients(std::size_t index) {
-    Seat& seat = seats_[index];
-    ++seat.forks;
-    seat.pid = fork_child([this, index] { return client_process(index); });
-    seat.unwelcomed = true;
-    unwelcomed_ += seat.count;
-    running_[seat.pid] = index;
+    ProcessSlot& slot = slots_[index];
+    ++slot.forks;
+    slot.pid = fork_child([this, index] { return client_process(index); });
+    slot.unwelcomed = true;
+    unwelcomed_ += slot.count;
+    running_[slot.pid] = index;
 }
 
 pid_t Parent::fork_child(const std::function<int()>& child) {
@@ -208,8 +208,8 @@ pid_t Parent::fork_child(const std::function<int()>& child) {
 int Parent::client_process(std::size_t index) {
     deaths_.close_write();
     kills_.close_read();
-    const Seat& seat = seats_[index];
-    return run_clients(options_, environment_, relay_path_, seat.ids(), seat.forks - 1, [this, index] {
+    const ProcessSlot& slot = slots_[index];
+    return run_clients(options_, environment_, relay_path_, slot.ids(), slot.forks - 1, [this, index] {
         static_cast<void>(!write(welcomes_.write_end(), &index, sizeof index));
         welcomes_.close_write();
     });
@@ -219,19 +219,19 @@ int Parent::relay_process() {
     deaths_.close_write();
     kills_.close_read();
     welcomes_.close_write();
-    doors_.close_read();
-    return run_relay(options_, environment_, doors_.write_end(), deaths_.read_end(), kills_.write_end());
+    place_.close_read();
+    return run_relay(options_, environment_, place_.write_end(), deaths_.read_end(), kills_.write_end());
 }
 
 // Opens the relay's socket as a descriptor that every client inherits, and removes its name: nothing is left
 // on the disk, and no other process can connect. False: the relay has ended.
-bool Parent::await_door() {
+bool Parent::open_socket() {
     std::array<char, 128> name{};
-    const ssize_t bytes = read(doors_.read_end(), name.data(), name.size());
+    const ssize_t bytes = read(place_.read_end(), name.data(), name.size());
     if (bytes <= 0) {
         return false;
     }
-    relay_path_ = inner_path(take_door({name.data(), static_cast<std::size_t>(bytes)}));
+    relay_path_ = inner_path(open_place({name.data(), static_cast<std::size_t>(bytes)}));
     return true;
 }
 
@@ -239,14 +239,14 @@ bool Parent::await_door() {
 
 void Parent::take_welcomes() {
     // A client's write is never torn, and a read ends between two writes: 4096 is a multiple of their size.
-    std::array<std::size_t, 4096 / sizeof(std::size_t)> seats{};
+    std::array<std::size_t, 4096 / sizeof(std::size_t)> slots{};
     ssize_t bytes = 0;
-    while ((bytes = read(welcomes_.read_end(), seats.data(), sizeof seats)) > 0) {
-        for (std::size_t i = 0; i < static_cast<std::size_t>(bytes) / sizeof seats[0]; ++i) {
-            Seat& seat = seats_.at(seats[i]);
-            if (seat.unwelcomed) {
-                seat.unwelcomed = false;
-                unwelcomed_ -= seat.count;
+    while ((bytes = read(welcomes_.read_end(), slots.data(), sizeof slots)) > 0) {
+        for (std::size_t i = 0; i < static_cast<std::size_t>(bytes) / sizeof slots[0]; ++i) {
+            ProcessSlot& slot = slots_.at(slots[i]);
+            if (slot.unwelcomed) {
+                slot.unwelcomed = false;
+                unwelcomed_ -= slot.count;
             }
         }
     }
@@ -264,9 +264,9 @@ void Parent::kill_named_clients() {
     std::array<Kill, 512> kills{};
     const ssize_t bytes = read(kills_.read_end(), kills.data(), sizeof kills);
     for (std::size_t i = 0; bytes > 0 && i < static_cast<std::size_t>(bytes) / sizeof(Kill); ++i) {
-        const Seat& seat = seats_.at(seat_of(kills[i].id));
-        if (seat.pid != 0 && seat.forks - 1 <= kills[i].incarnation) {
-            kill(seat.pid, SIGKILL);
+        const ProcessSlot& slot = slots_.at(slot_of(kills[i].id));
+        if (slot.pid != 0 && slot.forks - 1 <= kills[i].incarnation) {
+            kill(slot.pid, SIGKILL);
         }
     }
 }
@@ -280,9 +280,9 @@ std::optional<int> Parent::reap() {
             return relay_ended(exit_status(status));
         }
         const auto it = running_.find(pid);
-        const std::size_t seat = it->second;
+        const std::size_t slot = it->second;
         running_.erase(it);
-        clients_ended(seat, exit_status(status));
+        clients_ended(slot, exit_status(status));
     }
     return std::nullopt;
 }
@@ -293,20 +293,20 @@ int Parent::relay_ended(int status) {
 }
 
 void Parent::clients_ended(std::size_t index, int status) {
-    Seat& seat = seats_[index];
-    const auto pid = static_cast<std::uint32_t>(seat.pid);
-    seat.pid = 0;
-    if (seat.unwelcomed) {
-        seat.unwelcomed = false;
-        unwelcomed_ -= seat.count;
+    ProcessSlot& slot = slots_[index];
+    const auto pid = static_cast<std::uint32_t>(slot.pid);
+    slot.pid = 0;
+    if (slot.unwelcomed) {
+        slot.unwelcomed = false;
+        unwelcomed_ -= slot.count;
     }
     stranded_ = stranded_ || status == kExitStranded;
     const bool replaced =
-        status != kExitDismissed && status != kExitStranded && seat.forks <= options_.respawns;
+        status != kExitDismissed && status != kExitStranded && slot.forks <= options_.respawns;
     Death death{};
-    death.first_id = seat.first_id;
-    death.count = seat.count;
-    death.incarnation = seat.forks - 1;
+    death.first_id = slot.first_id;
+    death.count = slot.count;
+    death.incarnation = slot.forks - 1;
     death.pid = pid;
     death.status = status;
     death.replaced = replaced;
@@ -317,7 +317,7 @@ void Parent::clients_ended(std::size_t index, int status) {
 }
 
 void Parent::kill_all() {
-    for (const auto& [pid, seat] : running_) {
+    for (const auto& [pid, slot] : running_) {
         kill(pid, SIGKILL);
     }
     kill(relay_, SIGKILL);

@@ -37,23 +37,23 @@ constexpr std::int64_t kSpinNs = 80'000;
 
 }  // namespace
 
-Publisher::Publisher(Channel& channel, PublisherTransport& transport, Pacing pacing, MemoryLimit memory)
-    : channel_(channel), transport_(transport), pacing_(pacing), memory_(memory), waiter_(kSpinNs) {
+Publisher::Publisher(ControlClient& control, PublisherTransport& transport, Pacing pacing, MemoryLimit memory)
+    : control_(control), transport_(transport), pacing_(pacing), memory_(memory), waiter_(kSpinNs) {
     if (transport.wake_fd() >= 0) {
         waiter_.add(transport.wake_fd(), kTransportToken);
     }
-    channel.watch(&waiter_, kControlToken);
+    control.watch(&waiter_, kControlToken);
     prctl(PR_SET_TIMERSLACK, kTimerSlackNs, 0, 0, 0);
 }
 
 Publisher::~Publisher() {
-    channel_.watch(nullptr, 0);
+    control_.watch(nullptr, 0);
 }
 
 void Publisher::run() {
     std::int64_t looked_ns = 0;
     while (true) {
-        while (const auto message = channel_.receive()) {
+        while (const auto message = control_.receive()) {
             if (std::holds_alternative<Quit>(*message)) {
                 return;
             }
@@ -61,13 +61,13 @@ void Publisher::run() {
         }
         const std::int64_t now_ns = monotonic_ns();
         const std::int64_t until_ns = work(now_ns);
-        if (channel_.stirred() || (until_ns == 0 && now_ns - looked_ns < kLookEveryNs)) {
+        if (control_.stirred() || (until_ns == 0 && now_ns - looked_ns < kLookEveryNs)) {
             continue;
         }
         looked_ns = now_ns;
         for (const Waiter::Wake& wake : waiter_.wait(until_ns)) {
             if (wake.token == kControlToken) {
-                channel_.stir();
+                control_.stir();
             } else {
                 transport_.poll();
             }
@@ -86,24 +86,24 @@ std::int64_t Publisher::work(std::int64_t now_ns) {
             done_ = Backoff(now_ns, kErrorsApartNs, kNeverNs);
         }
         if (const auto told_ns = step_->progress_due(now_ns)) {
-            channel_.send(Progress{.ids = channel_.ids(),
+            control_.send(Progress{.ids = control_.ids(),
                                    .epoch = command_->epoch,
                                    .messages = step_->sent(),
                                    .time_ns = *told_ns});
         }
-        tell_course(step_->course_due(now_ns));
+        send_time_series(step_->time_series_due(now_ns));
         return until_ns;
     }
     transport_.poll();
     if (errors_.due(now_ns)) {
         // The window ends here for all clients: the publisher repeats the error until the controller ends the
         // step.
-        channel_.send(
-            Error{.ids = channel_.ids(), .epoch = command_->epoch, .message = step_->stopped_early()});
+        control_.send(
+            Error{.ids = control_.ids(), .epoch = command_->epoch, .message = step_->stopped_early()});
     }
     if (done_.due(now_ns)) {
         // The window ends when all publishers have sent this.
-        channel_.send(Progress{.ids = channel_.ids(),
+        control_.send(Progress{.ids = control_.ids(),
                                .epoch = command_->epoch,
                                .messages = step_->sent(),
                                .time_ns = step_->completed_ns()});
@@ -120,10 +120,10 @@ std::int64_t Publisher::work(std::int64_t now_ns) {
         {errors_.next_ns(), done_.next_ns(), probes_.next_ns(), end_markers_.next_ns(), now_ns + kIdleNs});
 }
 
-void Publisher::tell_course(std::vector<SecondCounts> seconds) {
+void Publisher::send_time_series(std::vector<SecondCounts> seconds) {
     for (std::vector<SecondCounts>& part : parts_of(std::move(seconds))) {
-        channel_.send(
-            TimeSeries{.ids = channel_.ids(), .epoch = command_->epoch, .seconds = std::move(part)});
+        control_.send(
+            TimeSeries{.ids = control_.ids(), .epoch = command_->epoch, .seconds = std::move(part)});
     }
 }
 
@@ -141,7 +141,7 @@ std::int64_t Publisher::rested_ns() const {
 // unknown.
 void Publisher::signal(std::uint64_t sequence) {
     const std::int64_t now_ns = step_ != nullptr ? step_->step_ns(monotonic_ns()) : 0;
-    transport_.probe({kProbeEpoch, channel_.ids().front(), sequence, static_cast<std::uint64_t>(now_ns)});
+    transport_.probe({kProbeEpoch, control_.ids().front(), sequence, static_cast<std::uint64_t>(now_ns)});
     transport_.poll();
 }
 
@@ -171,7 +171,7 @@ void Publisher::obey(const Configure& command) {
             payload_.set(command, transport_.block_bytes());
             endpoint_ = transport_.configure(command);
         } catch (const TransportError& e) {
-            channel_.refuse(channel_.ids(), command, e.what());
+            control_.refuse(control_.ids(), command, e.what());
             return;
         }
         memory_.begin_step(full ? kFreedWithinNs : 0);
@@ -192,9 +192,9 @@ void Publisher::obey(const Configure& command) {
         probes_ = Backoff();
         transport_.flush(kProbesOutS);
     }
-    channel_.acknowledge(channel_.ids(), command);
-    channel_.send(Ready{
-        .ids = channel_.ids(), .epoch = command.epoch, .number = command.number, .endpoint = endpoint_});
+    control_.acknowledge(control_.ids(), command);
+    control_.send(Ready{
+        .ids = control_.ids(), .epoch = command.epoch, .number = command.number, .endpoint = endpoint_});
 }
 
 void Publisher::obey(const Start& command) {
@@ -203,10 +203,10 @@ void Publisher::obey(const Start& command) {
     }
     if (step_ == nullptr) {
         probes_ = Backoff();
-        step_ = std::make_unique<PublisherStep>(channel_.ids().front(), *command_, command, transport_,
+        step_ = std::make_unique<PublisherStep>(control_.ids().front(), *command_, command, transport_,
                                                 payload_, pacing_, memory_);
     }
-    channel_.acknowledge(channel_.ids(), command);
+    control_.acknowledge(control_.ids(), command);
 }
 
 void Publisher::obey(const Stop& command) {
@@ -216,14 +216,14 @@ void Publisher::obey(const Stop& command) {
     if (!report_) {
         errors_ = done_ = Backoff();
         step_->stop(command.stop_at_ns);
-        tell_course(step_->course());
-        report_ = Report{.ids = channel_.ids(), .epoch = command.epoch, .body = step_->report()};
+        send_time_series(step_->time_series());
+        report_ = Report{.ids = control_.ids(), .epoch = command.epoch, .body = step_->report()};
         if (transport_.marks_end()) {
             end_markers_ = Backoff(monotonic_ns(), kNeverNs, kEndMarkersForNs);
         }
     }
     report_->number = command.number;
-    channel_.send(*report_);
+    control_.send(*report_);
 }
 
 }  // namespace hydra

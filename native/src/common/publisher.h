@@ -7,8 +7,8 @@
 #include <string>
 
 #include "common/backoff.h"
-#include "common/channel.h"
-#include "common/memory.h"
+#include "common/control_client.h"
+#include "common/memory_limit.h"
 #include "common/options.h"
 #include "common/publisher_step.h"
 #include "common/transport.h"
@@ -19,7 +19,7 @@ namespace hydra {
 
 class Publisher {
   public:
-    Publisher(Channel& channel, PublisherTransport& transport, Pacing pacing, MemoryLimit memory);
+    Publisher(ControlClient& control, PublisherTransport& transport, Pacing pacing, MemoryLimit memory);
     ~Publisher();
 
     // Obeys commands until it receives `quit`.
@@ -28,7 +28,7 @@ class Publisher {
   private:
     std::int64_t work(std::int64_t now_ns);
     [[nodiscard]] std::int64_t rested_ns() const;
-    void tell_course(std::vector<SecondCounts> seconds);
+    void send_time_series(std::vector<SecondCounts> seconds);
     void signal(std::uint64_t sequence);
     void obey(const Configure& command);
     void obey(const Start& command);
@@ -36,7 +36,7 @@ class Publisher {
     template <typename Other>
     void obey(const Other&) {}
 
-    Channel& channel_;
+    ControlClient& control_;
     PublisherTransport& transport_;
     Pacing pacing_;
     MemoryLimit memory_;

@@ -49,8 +49,8 @@ PublisherStep::PublisherStep(Id publisher, const Configure& command, const Start
              pacing, command.settings.messages, LoadSchedule(command.load)),
       stop_at_ns_(start.stop_at_ns),
       times_(chunk_limit(command.settings)),
-      course_ns_(to_ns(command.course_s)),
-      next_course_ns_(start.start_at_ns + course_ns_),
+      time_series_every_ns_(to_ns(command.course_s)),
+      next_time_series_ns_(start.start_at_ns + time_series_every_ns_),
       progress_ns_(to_ns(command.progress_s)),
       next_progress_ns_(start.start_at_ns + progress_ns_) {
     if (!pacer_.paced()) {
@@ -74,8 +74,8 @@ std::int64_t PublisherStep::work(std::int64_t monotonic) {
     if (progress_ns_ > 0) {
         until_ns = std::min(until_ns, next_progress_ns_);
     }
-    if (course_ns_ > 0) {
-        until_ns = std::min(until_ns, next_course_ns_);
+    if (time_series_every_ns_ > 0) {
+        until_ns = std::min(until_ns, next_time_series_ns_);
     }
     return std::min(clock_.monotonic_of(until_ns), monotonic + kPollEveryNs);
 }
@@ -123,8 +123,8 @@ void PublisherStep::send_chunk(std::uint64_t count, std::int64_t now_ns) {
         }
         last_ns_ = after_ns;
         pacer_.advance(accepted);
-        if (course_ns_ > 0) {
-            course_.add(second_of(after_ns - pacer_.start_ns()), accepted);
+        if (time_series_every_ns_ > 0) {
+            time_series_.add(second_of(after_ns - pacer_.start_ns()), accepted);
         }
     }
 }
@@ -149,13 +149,13 @@ std::optional<std::int64_t> PublisherStep::progress_due(std::int64_t monotonic) 
     return now_ns;
 }
 
-std::vector<SecondCounts> PublisherStep::course_due(std::int64_t monotonic) {
+std::vector<SecondCounts> PublisherStep::time_series_due(std::int64_t monotonic) {
     const std::int64_t now_ns = step_ns(monotonic);
-    if (course_ns_ == 0 || now_ns < next_course_ns_) {
+    if (time_series_every_ns_ == 0 || now_ns < next_time_series_ns_) {
         return {};
     }
-    next_course_ns_ = now_ns + course_ns_;
-    return course_.take();
+    next_time_series_ns_ = now_ns + time_series_every_ns_;
+    return time_series_.take();
 }
 
 void PublisherStep::look_at_progress(std::int64_t now_ns) {
@@ -203,13 +203,13 @@ nlohmann::json PublisherStep::acceptance() const {
 // The transport's report, with what was not accepted, and the bytes of all messages on the connection if
 // their sizes determine them.
 SystemObject PublisherStep::report_system() const {
-    const SystemObject told = transport_.report_system();
+    const SystemObject system_report = transport_.report_system();
     const nlohmann::json unaccepted = acceptance();
     const bool framed = transport_.framed_bytes(kHeaderBytes).has_value();
     if (!framed && unaccepted.empty()) {
-        return told;
+        return system_report;
     }
-    nlohmann::json object = told ? told.json() : nlohmann::json::object();
+    nlohmann::json object = system_report ? system_report.json() : nlohmann::json::object();
     if (!unaccepted.empty()) {
         object["acceptance"] = unaccepted;
     }

@@ -11,7 +11,7 @@
 #include "common/acceptance.h"
 #include "common/clock.h"
 #include "common/histogram.h"
-#include "common/memory.h"
+#include "common/memory_limit.h"
 #include "common/messages/from_controller.h"
 #include "common/messages/reports.h"
 #include "common/pacer.h"
@@ -37,9 +37,9 @@ class PublisherStep {
     std::optional<std::int64_t> progress_due(std::int64_t now_ns);
 
     // The counts of each second that were not sent yet, if it is time to send them.
-    std::vector<SecondCounts> course_due(std::int64_t now_ns);
+    std::vector<SecondCounts> time_series_due(std::int64_t now_ns);
     // The counts of each second that were not sent yet.
-    std::vector<SecondCounts> course() { return course_.take(); }
+    std::vector<SecondCounts> time_series() { return time_series_.take(); }
 
     // Ends the step, perhaps early.
     void stop(std::int64_t stop_at_ns);
@@ -85,9 +85,9 @@ class PublisherStep {
     std::int64_t first_ns_ = 0;
     std::int64_t last_ns_ = 0;
     std::int64_t completed_ns_ = 0;
-    TimeSeriesSum course_;
-    std::int64_t course_ns_;
-    std::int64_t next_course_ns_;
+    TimeSeriesSum time_series_;
+    std::int64_t time_series_every_ns_;
+    std::int64_t next_time_series_ns_;
     std::int64_t progress_ns_;
     std::int64_t next_progress_ns_;
     std::int64_t next_look_ns_ = 0;

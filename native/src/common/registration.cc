@@ -8,18 +8,18 @@
 namespace hydra {
 
 void PendingRegistrations::add(Id client, std::int64_t now_ns) {
-    clients_[client].there = true;
-    ++there_;
+    clients_[client].joined = true;
+    ++joined_;
     // Sent at once if no other client can join.
-    untold_ns_ = there_ == clients_.size() ? now_ns : std::min(untold_ns_, now_ns + kGatherNs);
+    unsent_ns_ = joined_ == clients_.size() ? now_ns : std::min(unsent_ns_, now_ns + kGatherNs);
 }
 
 void PendingRegistrations::left(Id client) {
     Client& it = clients_[client];
-    if (!it.there) {
+    if (!it.joined) {
         return;
     }
-    --there_;
+    --joined_;
     // A welcome for this process may be on its way; the controller's welcome would then name the next process
     // as well.
     const bool welcome_may_come = it.unnamed > 0 || (!it.named && it.named_from > 1);
@@ -29,7 +29,7 @@ void PendingRegistrations::left(Id client) {
 
 void PendingRegistrations::named(Id client) {
     Client& it = clients_[client];
-    it.named = it.named || it.told >= it.named_from;
+    it.named = it.named || it.sent >= it.named_from;
     it.unnamed -= it.unnamed > 0 ? 1 : 0;
 }
 
@@ -38,20 +38,20 @@ Ids PendingRegistrations::take(std::int64_t now_ns) {
     if (now_ns < due_ns()) {
         return ids;
     }
-    untold_ns_ = unnamed_ns_ = kNeverNs;
+    unsent_ns_ = unnamed_ns_ = kNeverNs;
     Id client = clients_.first();
     for (Client& it : clients_) {
         const Id id = client++;
-        if (!it.there || it.named) {
+        if (!it.joined || it.named) {
             continue;
         }
-        if (it.told == 0 || now_ns >= it.told_ns + kAgainNs) {
-            ++it.told;
+        if (it.sent == 0 || now_ns >= it.sent_ns + kResendEveryNs) {
+            ++it.sent;
             ++it.unnamed;
-            it.told_ns = now_ns;
+            it.sent_ns = now_ns;
             ids.push_back(id);
         }
-        unnamed_ns_ = std::min(unnamed_ns_, it.told_ns + kAgainNs);
+        unnamed_ns_ = std::min(unnamed_ns_, it.sent_ns + kResendEveryNs);
     }
     return ids;
 }

@@ -25,19 +25,19 @@ class PendingRegistrations {
     [[nodiscard]] bool is_named(Id client) const { return clients_[client].named; }
 
     // Registrations no longer wait for those of others.
-    void hurry(std::int64_t now_ns) { untold_ns_ = now_ns; }
+    void hurry(std::int64_t now_ns) { unsent_ns_ = now_ns; }
 
     // The clients to register now, ascending.
     Ids take(std::int64_t now_ns);
     // When the next registration has to be sent, or earlier; kNeverNs: there is none.
-    [[nodiscard]] std::int64_t due_ns() const { return untold_ns_ < unnamed_ns_ ? untold_ns_ : unnamed_ns_; }
+    [[nodiscard]] std::int64_t due_ns() const { return unsent_ns_ < unnamed_ns_ ? unsent_ns_ : unnamed_ns_; }
 
   private:
     struct Client {
-        bool there = false;
+        bool joined = false;
         bool named = false;
-        std::uint32_t told = 0;     // how often its registration was sent
-        std::int64_t told_ns = 0;   // when it was last sent
+        std::uint32_t sent = 0;     // how often its registration was sent
+        std::int64_t sent_ns = 0;   // when it was last sent
         std::uint32_t unnamed = 0;  // how often it was sent without a welcome since
         // A welcome means this process, and no earlier one with its id, after its registration was sent this
         // often.
@@ -45,8 +45,8 @@ class PendingRegistrations {
     };
 
     ByClient<Client> clients_;
-    std::size_t there_ = 0;
-    std::int64_t untold_ns_ = kNeverNs;   // when new registrations are sent
+    std::size_t joined_ = 0;
+    std::int64_t unsent_ns_ = kNeverNs;   // when new registrations are sent
     std::int64_t unnamed_ns_ = kNeverNs;  // when registrations without a welcome are resent
 };
 

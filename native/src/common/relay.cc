@@ -21,7 +21,7 @@
 namespace hydra {
 namespace {
 
-constexpr int kLastWordsMs = 20;
+constexpr int kLastMessagesMs = 20;
 constexpr int kMessagesAtATime = 1000;  // from one side, before the other side is read
 
 // Most processes that are read in a group of subscribers, because thousands of them do the same.
@@ -57,91 +57,91 @@ WatchSchedule::Reader reader(Role role) {
 
 }  // namespace
 
-Relay::Relay(Channel& channel, InnerSocket& inner, Role role, int deaths, int kills)
-    : channel_(channel),
+Relay::Relay(ControlClient& control, InnerSocket& inner, Role role, int deaths, int kills)
+    : control_(control),
       inner_(inner),
       deaths_(deaths),
       kills_(kills),
-      relaying_(channel.ids(), role, *this),
+      relaying_(control.ids(), role, *this),
       watching_(
-          channel.ids(), [role] { return reader(role); },
-          [&channel](const HostReadings& samples) { return channel.send_if_fits(samples); }) {
+          control.ids(), [role] { return reader(role); },
+          [&control](const HostReadings& samples) { return control.send_if_fits(samples); }) {
     fcntl(kills, F_SETFL, O_NONBLOCK);
 }
 
 RelayEnd Relay::run(std::int64_t welcome_by_ns) {
-    ConnectionWatch& connection = *channel_.connection();
-    std::array<pollfd, 5> waits{{{channel_.fd(), POLLIN, 0},
+    ControllerLiveness& controller = *control_.liveness();
+    std::array<pollfd, 5> waits{{{control_.fd(), POLLIN, 0},
                                  {inner_.fd(), POLLIN, 0},
                                  {deaths_, POLLIN, 0},
                                  {kills_, POLLOUT, 0},
-                                 {connection.fd(), POLLIN, 0}}};
+                                 {controller.fd(), POLLIN, 0}}};
     while (true) {
         const std::int64_t now_ns = monotonic_ns();
-        const std::int64_t hello_due_ns = channel_.introduce(now_ns);
+        const std::int64_t hello_due_ns = control_.introduce(now_ns);
         const bool awaits_welcome = !relaying_.welcomed() && !relaying_.dismissed();
         if (awaits_welcome && now_ns >= welcome_by_ns) {
-            return RelayEnd::unwelcome;
+            return RelayEnd::not_welcomed;
         }
-        if (channel_.silent(now_ns)) {
-            return RelayEnd::unheard_of;
+        if (control_.silent(now_ns)) {
+            return RelayEnd::controller_silent;
         }
-        if (connection.gone()) {
-            return RelayEnd::refused;
+        if (controller.controller_ended()) {
+            return RelayEnd::controller_ended;
         }
-        watching_.go_on(now_ns);
-        obey_controller();
-        hear_clients();
-        relaying_.go_on(monotonic_ns());
+        watching_.work(now_ns);
+        take_from_controller();
+        take_from_clients();
+        relaying_.work(monotonic_ns());
         write_kills();
-        const bool at_once = channel_.stirred() || inner_.stirred();
+        const bool at_once = control_.stirred() || inner_.stirred();
         const std::int64_t due_ns =
             std::min({hello_due_ns, awaits_welcome ? welcome_by_ns : kNeverNs, watching_.due_ns(),
-                      relaying_.due_ns(), channel_.silent_at_ns(), connection.due_ns()});
+                      relaying_.due_ns(), control_.silent_at_ns(), controller.due_ns()});
         waits[3].fd = unwritten_.empty() ? -1 : kills_;
         poll(waits.data(), waits.size(), at_once ? 0 : milliseconds_until(due_ns));
-        channel_.stir();
+        control_.stir();
         inner_.stir();
         if (waits[2].revents != 0 && !take_deaths()) {
-            hear_last_words();
-            relaying_.say_everything();
+            take_last_messages();
+            relaying_.end();
             return RelayEnd::dismissed;
         }
     }
 }
 
-void Relay::obey_controller() {
+void Relay::take_from_controller() {
     for (int i = 0; i < kMessagesAtATime; ++i) {
-        const auto message = channel_.receive();
+        const auto message = control_.receive();
         if (!message) {
             return;
         }
         if (const auto* watch = std::get_if<Watch>(&*message)) {
             watching_.obey(*watch, monotonic_ns());
         } else if (const auto* look = std::get_if<Look>(&*message)) {
-            const KernelTexts texts = kernel_texts(*look, channel_.ids(), monotonic_ns());
-            if (!channel_.send_if_fits(texts)) {  // control characters need six bytes each
-                channel_.send(KernelTexts{
+            const KernelTexts texts = kernel_texts(*look, control_.ids(), monotonic_ns());
+            if (!control_.send_if_fits(texts)) {  // control characters need six bytes each
+                control_.send(KernelTexts{
                     .ids = texts.ids, .number = texts.number, .time_ns = texts.time_ns, .complete = false});
             }
         } else if (const auto* ping = std::get_if<Ping>(&*message)) {
             if (ping->reply) {
-                channel_.answer(*ping);
+                control_.answer(*ping);
             }
         } else {
-            relaying_.obey(*message, channel_.last_frame(), monotonic_ns());
+            relaying_.obey(*message, control_.last_frame(), monotonic_ns());
         }
     }
 }
 
-void Relay::hear_clients() {
+void Relay::take_from_clients() {
     for (int i = 0; i < kMessagesAtATime; ++i) {
         const auto frame = inner_.receive();
         if (!frame) {
             return;
         }
         try {
-            relaying_.hear(frame->connection, decode_from_client(frame->content), monotonic_ns());
+            relaying_.take_message(frame->connection, decode_from_client(frame->content), monotonic_ns());
         } catch (const ProtocolError&) {
             continue;
         }
@@ -149,21 +149,21 @@ void Relay::hear_clients() {
 }
 
 // All clients have ended; their last messages may still arrive for a moment.
-void Relay::hear_last_words() {
+void Relay::take_last_messages() {
     pollfd wait{inner_.fd(), POLLIN, 0};
     do {
         inner_.stir();
         while (inner_.stirred()) {
-            hear_clients();
+            take_from_clients();
         }
-    } while (poll(&wait, 1, kLastWordsMs) > 0);
+    } while (poll(&wait, 1, kLastMessagesMs) > 0);
 }
 
 // Takes the ends of clients from the parent's pipe; false if the parent has closed it.
 bool Relay::take_deaths() {
     // All messages that the clients sent before they ended.
     do {
-        hear_clients();
+        take_from_clients();
     } while (inner_.stirred());
     std::array<Death, 128> deaths{};
     const ssize_t bytes = read(deaths_, deaths.data(), sizeof deaths);
@@ -184,16 +184,16 @@ bool Relay::take_deaths() {
     return true;
 }
 
-void Relay::tell(const std::string& connection, const std::string& frame) {
+void Relay::to_client(const std::string& connection, const std::string& frame) {
     inner_.send(connection, frame);
 }
 
-void Relay::say(const FromClient& message) {
-    channel_.send(message);
+void Relay::to_controller(const FromClient& message) {
+    control_.send(message);
 }
 
-void Relay::say(const BatchHead& head, const std::string& payload) {
-    channel_.send(head, payload);
+void Relay::to_controller(const BatchHead& head, const std::string& payload) {
+    control_.send(head, payload);
 }
 
 void Relay::kill(const Ids& ids, std::uint32_t incarnation) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/channel.h"
+#include "common/control_client.h"
 #include "common/inner_socket.h"
 #include "common/messages/from_client.h"
 #include "common/messages/from_controller.h"
@@ -33,32 +33,32 @@ struct Kill {
 };
 
 enum class RelayEnd {
-    dismissed,   // the parent has closed its pipe
-    unwelcome,   // not welcomed in time
-    unheard_of,  // the controller has been silent for too long
-    refused,     // the controller's process has ended
+    dismissed,          // the parent has closed its pipe
+    not_welcomed,       // not welcomed in time
+    controller_silent,  // the controller has been silent for too long
+    controller_ended,   // the controller's process has ended
 };
 
 class Relay final : private RelayOutputs {
   public:
     // The group's parent writes a Death to one pipe, and reads a Kill from the other.
-    Relay(Channel& channel, InnerSocket& inner, Role role, int deaths, int kills);
+    Relay(ControlClient& control, InnerSocket& inner, Role role, int deaths, int kills);
 
     RelayEnd run(std::int64_t welcome_by_ns);
 
   private:
-    void tell(const std::string& connection, const std::string& frame) override;
-    void say(const FromClient& message) override;
-    void say(const BatchHead& head, const std::string& payload) override;
+    void to_client(const std::string& connection, const std::string& frame) override;
+    void to_controller(const FromClient& message) override;
+    void to_controller(const BatchHead& head, const std::string& payload) override;
     void kill(const Ids& ids, std::uint32_t incarnation) override;
 
-    void obey_controller();
-    void hear_clients();
-    void hear_last_words();
+    void take_from_controller();
+    void take_from_clients();
+    void take_last_messages();
     bool take_deaths();
     void write_kills();
 
-    Channel& channel_;
+    ControlClient& control_;
     InnerSocket& inner_;
     int deaths_;
     int kills_;

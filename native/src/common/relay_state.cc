@@ -13,7 +13,7 @@ namespace {
 // Far fewer than fit into a message.
 constexpr std::size_t kJoinedOfMessage = 10'000;
 // How long the first time series of a client waits for those of others.
-constexpr std::int64_t kCourseWithinNs = 500 * kMillisecondNs;
+constexpr std::int64_t kTimeSeriesWithinNs = 500 * kMillisecondNs;
 
 }  // namespace
 
@@ -21,10 +21,10 @@ RelayState::RelayState(Ids ids, Role role, RelayOutputs& ends)
     : ids_(std::move(ids)),
       role_(role),
       ends_(ends),
-      carriers_(ids_),
+      connections_(ids_),
       joining_(ids_),
       commands_(ids_, role),
-      answers_(ids_, [&ends](const FromClient& message) { ends.say(message); }),
+      answers_(ids_, [&ends](const FromClient& message) { ends.to_controller(message); }),
       batching_(ids_) {}
 
 // --- messages from the controller -------------------------------------------------------------------------
@@ -53,13 +53,13 @@ void RelayState::obey(const FromController& message, std::string_view frame, std
 void RelayState::obey(const Welcome& it, std::int64_t now_ns) {
     if (!welcome_) {
         welcome_ = it;
-        for (const auto& [connection, carrier] : carriers_.all()) {
-            welcome(*carrier);
+        for (const auto& [name, connection] : connections_.all()) {
+            welcome(*connection);
         }
         joining_.hurry(now_ns);
     }
     for (const Id id : it.ids) {
-        if (carriers_.holds(id)) {
+        if (connections_.holds(id)) {
             joining_.named(id);
         }
     }
@@ -67,10 +67,10 @@ void RelayState::obey(const Welcome& it, std::int64_t now_ns) {
 
 void RelayState::obey(const Quit& quit, std::int64_t now_ns) {
     dismissed_ = dismissed_ || quit.ids.empty();
-    std::set<std::shared_ptr<Carrier>> told;
-    for (const Id id : carriers_.present(quit.ids)) {
-        if (const auto& carrier = carriers_.of(id); told.insert(carrier).second) {
-            dismiss(*carrier, now_ns);
+    std::set<std::shared_ptr<ClientConnection>> quitting;
+    for (const Id id : connections_.present(quit.ids)) {
+        if (const auto& connection = connections_.of(id); quitting.insert(connection).second) {
+            dismiss(*connection, now_ns);
         }
     }
 }
@@ -78,10 +78,10 @@ void RelayState::obey(const Quit& quit, std::int64_t now_ns) {
 // The controller that evicts a client that is dead for good has not received its end.
 void RelayState::obey(const Evict& evict) {
     Ids ids = evict.ids.empty() ? ids_ : evict.ids;
-    std::erase_if(ids, [this](Id id) { return !carriers_.holds(id); });
-    for (const ChildExit& exit : gone_) {
+    std::erase_if(ids, [this](Id id) { return !connections_.holds(id); });
+    for (const ChildExit& exit : final_exits_) {
         if (std::ranges::find_first_of(exit.ids, ids) != exit.ids.end()) {
-            ends_.say(exit);
+            ends_.to_controller(exit);
         }
     }
     ends_.kill(ids, evict.incarnation.value_or(UINT32_MAX));
@@ -93,10 +93,10 @@ void RelayState::obey(const Ids& named, Command&& command, std::int64_t now_ns) 
         begin(command.epoch);
     }
     // A process that replaced a dead client and is not yet known to the controller must not get this command.
-    Ids meant = carriers_.present(named);
+    Ids meant = connections_.present(named);
     std::erase_if(meant, [this](Id id) { return !joining_.is_named(id); });
     if (command.epoch != commands_.epoch()) {
-        tell(meant, command.body);
+        send_command(meant, command.body);
         return;
     }
     const Command it = command;
@@ -104,10 +104,10 @@ void RelayState::obey(const Ids& named, Command&& command, std::int64_t now_ns) 
     for (const Id id : given.fresh) {
         answers_.ask(id, it);
     }
-    tell(given.tell, it.body);
+    send_command(given.recipients, it.body);
     repeat(given.answered, it, now_ns);
     complete(step);
-    answers_.say_proofs();
+    answers_.send_complete_readiness();
 }
 
 // Discards everything of the previous epoch, except that its errors are sent.
@@ -115,8 +115,8 @@ void RelayState::begin(std::uint32_t epoch) {
     answers_.begin(epoch);
     commands_.begin(epoch);
     batching_.clear();
-    courses_ = {};
-    course_at_ns_ = kNeverNs;
+    time_series_ = {};
+    time_series_at_ns_ = kNeverNs;
 }
 
 // Sends the stored answers of these clients again.
@@ -127,195 +127,196 @@ void RelayState::repeat(const Ids& answered, const Command& command, std::int64_
         if (!reports) {
             answers_.repeat(id, command, now_ns);
         } else if (const auto& report = answers_.report(id)) {
-            ends_.say(*report);
+            ends_.to_controller(*report);
         } else if (!batching_.holds(id)) {
             answers_.repeat_complaint(id, now_ns);
         } else if (const ReportBatch* batch = batching_.of(id); batches.insert(batch).second) {
-            say_batch(batch);
+            send_batch(batch);
         }
     }
 }
 
 // --- messages from clients --------------------------------------------------------------------------------
 
-void RelayState::hear(const std::string& connection, FromClient&& message, std::int64_t now_ns) {
+void RelayState::take_message(const std::string& name, FromClient&& message, std::int64_t now_ns) {
     if (const auto* hello = std::get_if<Hello>(&message)) {
-        introduce(connection, *hello, now_ns);
+        introduce(name, *hello, now_ns);
         return;
     }
-    if (const auto carrier = carriers_.at(connection)) {
-        std::visit([&](auto& it) { hear(*carrier, std::move(it), now_ns); }, message);
+    if (const auto connection = connections_.at(name)) {
+        std::visit([&](auto& it) { take_message(*connection, std::move(it), now_ns); }, message);
     }
 }
 
-void RelayState::introduce(const std::string& connection, const Hello& hello, std::int64_t now_ns) {
-    if (const auto known = carriers_.at(connection)) {
+void RelayState::introduce(const std::string& name, const Hello& hello, std::int64_t now_ns) {
+    if (const auto known = connections_.at(name)) {
         if (welcome_) {
             welcome(*known);
         }
         return;
     }
-    if (!carriers_.newer(hello)) {
+    if (!connections_.newer(hello)) {
         return;
     }
     for (const Id id : hello.ids) {
-        if (const auto earlier = carriers_.of(id)) {
-            depart(*earlier);
+        if (const auto earlier = connections_.of(id)) {
+            left(*earlier);
         }
     }
-    const auto carrier = carriers_.come(connection, hello);
+    const auto connection = connections_.add(name, hello);
     for (const Id id : hello.ids) {
         joining_.add(id, now_ns);
     }
     if (welcome_) {
-        welcome(*carrier);
+        welcome(*connection);
     }
     if (dismissed_) {
-        dismiss(*carrier, now_ns);
+        dismiss(*connection, now_ns);
     }
 }
 
 // The welcome has no limit for silence: a client ends with its parent.
-void RelayState::welcome(const Carrier& carrier) {
-    ends_.tell(carrier.connection, encode(Welcome{.ids = {}, .run = welcome_->run, .silence_s = 0}));
+void RelayState::welcome(const ClientConnection& connection) {
+    ends_.to_client(connection.name, encode(Welcome{.ids = {}, .run = welcome_->run, .silence_s = 0}));
 }
 
-void RelayState::dismiss(Carrier& carrier, std::int64_t now_ns) {
-    ends_.tell(carrier.connection, encode(Quit{}));
-    carrier.quit_again_ns = now_ns + kAgainNs;
-    quit_again_ns_ = std::min(quit_again_ns_, carrier.quit_again_ns);
+void RelayState::dismiss(ClientConnection& connection, std::int64_t now_ns) {
+    ends_.to_client(connection.name, encode(Quit{}));
+    connection.quit_resend_ns = now_ns + kResendEveryNs;
+    quit_resend_ns_ = std::min(quit_resend_ns_, connection.quit_resend_ns);
 }
 
-void RelayState::hear(Carrier& carrier, const Ack& ack, std::int64_t now_ns) {
+void RelayState::take_message(ClientConnection& connection, const Ack& ack, std::int64_t now_ns) {
     const auto step = step_of(ack.command);
     if (ack.epoch != commands_.epoch() || !step) {
         return;
     }
-    bool new_to_us = false;
-    for (const Id id : carriers_.carried(carrier, ack.ids)) {
+    bool is_new = false;
+    for (const Id id : connections_.current_ids(connection, ack.ids)) {
         if (commands_.answer(id, *step, ack.number)) {
             answers_.acknowledge(id, *step, ack.number, now_ns);
-            new_to_us = true;
+            is_new = true;
         }
     }
-    if (new_to_us) {
+    if (is_new) {
         complete(*step);
     }
 }
 
-void RelayState::hear(Carrier& carrier, const Ready& ready, std::int64_t now_ns) {
+void RelayState::take_message(ClientConnection& connection, const Ready& ready, std::int64_t now_ns) {
     if (ready.epoch != commands_.epoch()) {
         return;
     }
-    bool new_to_us = false;
-    for (const Id id : carriers_.carried(carrier, ready.ids)) {
+    bool is_new = false;
+    for (const Id id : connections_.current_ids(connection, ready.ids)) {
         const bool late = commands_.late(id, Step::configure, ready.number);
-        new_to_us = (!late && answers_.prove(id, ready, now_ns)) || new_to_us;
+        is_new = (!late && answers_.prove(id, ready, now_ns)) || is_new;
     }
-    if (new_to_us) {
-        answers_.say_proofs();
+    if (is_new) {
+        answers_.send_complete_readiness();
     }
 }
 
-void RelayState::hear(Carrier& carrier, const Progress& progress, std::int64_t) {
+void RelayState::take_message(ClientConnection& connection, const Progress& progress, std::int64_t) {
     Progress it = progress;
-    it.ids = carriers_.carried(carrier, progress.ids);
+    it.ids = connections_.current_ids(connection, progress.ids);
     if (it.epoch == commands_.epoch() && !it.ids.empty()) {
-        ends_.say(it);
+        ends_.to_controller(it);
     }
 }
 
-void RelayState::hear(Carrier& carrier, const TimeSeries& course, std::int64_t now_ns) {
-    const Ids ids = carriers_.own(carrier, course.ids);
-    if (course.epoch == commands_.epoch() && !ids.empty()) {
-        courses_[answers_.cohort(ids.front())].add(course.seconds);
-        course_at_ns_ = std::min(course_at_ns_, now_ns + kCourseWithinNs);
+void RelayState::take_message(ClientConnection& connection, const TimeSeries& time_series,
+                              std::int64_t now_ns) {
+    const Ids ids = connections_.reported_ids(connection, time_series.ids);
+    if (time_series.epoch == commands_.epoch() && !ids.empty()) {
+        time_series_[answers_.cohort(ids.front())].add(time_series.seconds);
+        time_series_at_ns_ = std::min(time_series_at_ns_, now_ns + kTimeSeriesWithinNs);
     }
 }
 
 // Sends the sums of the time series. They precede the reports, so a controller with the reports has
 // them.
-void RelayState::say_course() {
-    if (course_at_ns_ == kNeverNs) {
+void RelayState::send_time_series() {
+    if (time_series_at_ns_ == kNeverNs) {
         return;
     }
-    course_at_ns_ = kNeverNs;
-    for (std::size_t cohort = 0; cohort < courses_.size(); ++cohort) {
-        for (std::vector<SecondCounts>& part : parts_of(courses_[cohort].take())) {
+    time_series_at_ns_ = kNeverNs;
+    for (std::size_t cohort = 0; cohort < time_series_.size(); ++cohort) {
+        for (std::vector<SecondCounts>& part : parts_of(time_series_[cohort].take())) {
             TimeSeries it{.ids = ids_, .epoch = commands_.epoch()};
             (cohort == 0 ? it.seconds : it.cohort) = std::move(part);
-            ends_.say(it);
+            ends_.to_controller(it);
         }
     }
 }
 
-void RelayState::hear(Carrier& carrier, Report&& report, std::int64_t now_ns) {
-    const Ids ids = carriers_.own(carrier, report.ids);
+void RelayState::take_message(ClientConnection& connection, Report&& report, std::int64_t now_ns) {
+    const Ids ids = connections_.reported_ids(connection, report.ids);
     if (report.epoch != commands_.epoch() || ids.size() != 1) {
         return;
     }
     if (auto* body = std::get_if<SubscriberReport>(&report.body)) {
-        take_report(carrier, ids.front(), report.number, std::move(*body), now_ns);
-        if (carrier.ended) {
+        take_report(connection, ids.front(), report.number, std::move(*body), now_ns);
+        if (connection.ended) {
             complete(Step::finish);  // no answer of an ended client is waited for
         }
         return;
     }
-    if (!carrier.ended && commands_.late(ids.front(), Step::stop, report.number)) {
+    if (!connection.ended && commands_.late(ids.front(), Step::stop, report.number)) {
         return;
     }
     if (auto& first = answers_.report(ids.front()); first == nullptr) {
         first = std::make_shared<const Report>(std::move(report));
-        say_course();
-        ends_.say(*first);
+        send_time_series();
+        ends_.to_controller(*first);
     }
-    if (!carrier.ended) {
+    if (!connection.ended) {
         commands_.answer(ids.front(), Step::stop, report.number);
     }
 }
 
-void RelayState::hear(Carrier& carrier, Reports&& reports, std::int64_t now_ns) {
+void RelayState::take_message(ClientConnection& connection, Reports&& reports, std::int64_t now_ns) {
     auto* rows = std::get_if<std::vector<SubscriberReport>>(&reports.bodies);
     if (reports.epoch != commands_.epoch() || rows == nullptr || rows->size() != reports.ids.size() ||
-        carriers_.own(carrier, reports.ids).size() != rows->size()) {
+        connections_.reported_ids(connection, reports.ids).size() != rows->size()) {
         return;
     }
     for (std::size_t i = 0; i < rows->size(); ++i) {
-        take_report(carrier, reports.ids[i], reports.number, std::move((*rows)[i]), now_ns);
+        take_report(connection, reports.ids[i], reports.number, std::move((*rows)[i]), now_ns);
     }
-    if (carrier.ended) {
+    if (connection.ended) {
         complete(Step::finish);
     }
 }
 
 // The first report of an id counts, even if its process was replaced since.
-void RelayState::take_report(const Carrier& carrier, Id id, std::uint32_t number, SubscriberReport&& report,
-                             std::int64_t now_ns) {
-    if (!carrier.ended && commands_.late(id, Step::finish, number)) {
+void RelayState::take_report(const ClientConnection& connection, Id id, std::uint32_t number,
+                             SubscriberReport&& report, std::int64_t now_ns) {
+    if (!connection.ended && commands_.late(id, Step::finish, number)) {
         return;
     }
     if (!batching_.holds(id)) {
         const bool cohort = answers_.cohort(id);
         for (const ReportBatch* full :
              batching_.add(commands_.epoch(), id, std::move(report), cohort, now_ns)) {
-            say_batch(full);
+            send_batch(full);
         }
-    } else if (!carrier.ended && !commands_.answered(id, Step::finish)) {
+    } else if (!connection.ended && !commands_.answered(id, Step::finish)) {
         // A report stays in its batch, so the batch answers a repeated command.
-        say_batch(batching_.of(id));
+        send_batch(batching_.of(id));
     }
-    if (!carrier.ended && commands_.answer(id, Step::finish, number)) {
+    if (!connection.ended && commands_.answer(id, Step::finish, number)) {
         complete(Step::finish);
     }
 }
 
 // An error may answer a `configure` or a `finish`; one to an earlier command is late.
-void RelayState::hear(Carrier& carrier, const Error& error, std::int64_t now_ns) {
+void RelayState::take_message(ClientConnection& connection, const Error& error, std::int64_t now_ns) {
     if (error.epoch != commands_.epoch() && error.epoch != 0) {
         return;
     }
-    Ids ids = carriers_.own(carrier, error.ids);
-    if (error.epoch == commands_.epoch() && error.number != 0 && !carrier.ended) {
+    Ids ids = connections_.reported_ids(connection, error.ids);
+    if (error.epoch == commands_.epoch() && error.number != 0 && !connection.ended) {
         std::erase_if(ids, [&](Id id) {
             return commands_.late(id, Step::configure, error.number) &&
                    commands_.late(id, Step::finish, error.number);
@@ -325,7 +326,7 @@ void RelayState::hear(Carrier& carrier, const Error& error, std::int64_t now_ns)
         return;
     }
     answers_.complain(ids, error, now_ns);
-    if (error.epoch != commands_.epoch() || carrier.ended) {
+    if (error.epoch != commands_.epoch() || connection.ended) {
         return;
     }
     std::set<Step> answered;
@@ -342,37 +343,37 @@ void RelayState::hear(Carrier& carrier, const Error& error, std::int64_t now_ns)
         complete(step);
     }
     if (!answered.empty()) {
-        answers_.say_proofs();
+        answers_.send_complete_readiness();
     }
 }
 
 // --- joining and leaving ----------------------------------------------------------------------------------
 
 void RelayState::take_exit(const ChildExit& exit, std::int64_t) {
-    answers_.say_complaints();  // its last error may be the reason
-    const auto carrier = carriers_.of(exit.ids.front());
-    if (carrier && carrier->incarnation <= exit.incarnation) {
-        depart(*carrier);
+    answers_.send_errors();  // its last error may be the reason
+    const auto connection = connections_.of(exit.ids.front());
+    if (connection && connection->incarnation <= exit.incarnation) {
+        left(*connection);
     }
-    ends_.say(exit);
+    ends_.to_controller(exit);
     if (!exit.replaced) {
-        gone_.push_back(exit);
+        final_exits_.push_back(exit);
     }
     // This client may have been the last one without an answer.
     for (const Step step : kAllSteps) {
         complete(step);
     }
-    answers_.say_proofs();
+    answers_.send_complete_readiness();
 }
 
 // The client's report stays.
-void RelayState::depart(Carrier& carrier) {
-    for (const Id id : carrier.ids) {
+void RelayState::left(ClientConnection& connection) {
+    for (const Id id : connection.ids) {
         answers_.left(id);
         commands_.left(id);
         joining_.left(id);
     }
-    carriers_.left(carrier);
+    connections_.left(connection);
 }
 
 // If no client owes an answer, the gathered answers need not wait for more.
@@ -380,87 +381,88 @@ void RelayState::complete(Step step) {
     if (commands_.awaited(step)) {
         return;
     }
-    answers_.say_acks(step);
+    answers_.send_acks(step);
     if (step == Step::configure || step == Step::finish) {
-        answers_.say_complaints();
+        answers_.send_errors();
     }
     if (step == Step::finish) {
-        say_batch(batching_.flush(commands_.epoch()));
+        send_batch(batching_.flush(commands_.epoch()));
     }
 }
 
 // --- sending ----------------------------------------------------------------------------------------------
 
-void RelayState::go_on(std::int64_t now_ns) {
-    answers_.go_on(now_ns);
-    if (now_ns >= course_at_ns_) {
-        say_course();
+void RelayState::work(std::int64_t now_ns) {
+    answers_.work(now_ns);
+    if (now_ns >= time_series_at_ns_) {
+        send_time_series();
     }
     if (now_ns >= batching_.due_ns()) {
-        say_batch(batching_.flush(commands_.epoch()));
+        send_batch(batching_.flush(commands_.epoch()));
     }
     if (welcome_) {
-        say_joined(joining_.take(now_ns));
+        send_joined(joining_.take(now_ns));
     }
-    for (const auto& [command, ids] : commands_.again(now_ns)) {
-        tell(ids, command->body);
+    for (const auto& [command, ids] : commands_.resends(now_ns)) {
+        send_command(ids, command->body);
     }
-    quit_again(now_ns);
+    resend_quits(now_ns);
 }
 
 std::int64_t RelayState::due_ns() const {
-    const std::int64_t due_ns =
-        std::min({answers_.due_ns(), batching_.due_ns(), commands_.due_ns(), quit_again_ns_, course_at_ns_});
+    const std::int64_t due_ns = std::min(
+        {answers_.due_ns(), batching_.due_ns(), commands_.due_ns(), quit_resend_ns_, time_series_at_ns_});
     return welcome_ ? std::min(due_ns, joining_.due_ns()) : due_ns;
 }
 
-void RelayState::say_everything() {
-    answers_.say_all();
-    say_batch(batching_.flush(commands_.epoch()));
+void RelayState::end() {
+    answers_.send_all();
+    send_batch(batching_.flush(commands_.epoch()));
 }
 
 // Null: nothing is sent.
-void RelayState::say_batch(const ReportBatch* batch) {
+void RelayState::send_batch(const ReportBatch* batch) {
     if (batch != nullptr) {
-        say_course();
-        ends_.say(batch->head, batch->payload);
+        send_time_series();
+        ends_.to_controller(batch->head, batch->payload);
     }
 }
 
-void RelayState::say_joined(const Ids& ids) {
+void RelayState::send_joined(const Ids& ids) {
     for (std::size_t first = 0; first < ids.size(); first += kJoinedOfMessage) {
         Joined joined;
         for (std::size_t i = first; i < std::min(first + kJoinedOfMessage, ids.size()); ++i) {
-            const Carrier& carrier = *carriers_.of(ids[i]);
+            const ClientConnection& connection = *connections_.of(ids[i]);
             joined.ids.push_back(ids[i]);
-            joined.incarnations.push_back(carrier.incarnation);
-            joined.pids.push_back(carrier.pid);
+            joined.incarnations.push_back(connection.incarnation);
+            joined.pids.push_back(connection.pid);
         }
-        ends_.say(joined);
+        ends_.to_controller(joined);
     }
 }
 
-void RelayState::quit_again(std::int64_t now_ns) {
-    if (now_ns < quit_again_ns_) {
+void RelayState::resend_quits(std::int64_t now_ns) {
+    if (now_ns < quit_resend_ns_) {
         return;
     }
-    quit_again_ns_ = kNeverNs;
-    for (const auto& [connection, carrier] : carriers_.all()) {
-        if (carrier->quit_again_ns <= now_ns) {
-            dismiss(*carrier, now_ns);
+    quit_resend_ns_ = kNeverNs;
+    for (const auto& [name, connection] : connections_.all()) {
+        if (connection->quit_resend_ns <= now_ns) {
+            dismiss(*connection, now_ns);
         }
-        quit_again_ns_ = std::min(quit_again_ns_, carrier->quit_again_ns);
+        quit_resend_ns_ = std::min(quit_resend_ns_, connection->quit_resend_ns);
     }
 }
 
 // Each process gets the command once, for all of its clients among these.
-void RelayState::tell(const Ids& ids, const std::string& body) {
+void RelayState::send_command(const Ids& ids, const std::string& body) {
     for (auto first = ids.begin(); first != ids.end();) {
-        const auto& carrier = carriers_.of(*first);
-        const auto last = std::find_if(first, ids.end(), [&](Id id) { return carriers_.of(id) != carrier; });
+        const auto& connection = connections_.of(*first);
+        const auto last =
+            std::find_if(first, ids.end(), [&](Id id) { return connections_.of(id) != connection; });
         const Ids meant(first, last);
-        const bool all = meant.size() == carrier->ids.size();
-        ends_.tell(carrier->connection, all ? body : with_ids(body, meant));
+        const bool all = meant.size() == connection->ids.size();
+        ends_.to_client(connection->name, all ? body : with_ids(body, meant));
         first = last;
     }
 }

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/carriers.h"
+#include "common/client_connections.h"
 #include "common/clock.h"
 #include "common/command_replies.h"
 #include "common/group_replies.h"
@@ -30,10 +30,10 @@ class RelayOutputs {
     virtual ~RelayOutputs() = default;
 
     // To the clients of one connection.
-    virtual void tell(const std::string& connection, const std::string& frame) = 0;
+    virtual void to_client(const std::string& name, const std::string& frame) = 0;
     // To the controller.
-    virtual void say(const FromClient& message) = 0;
-    virtual void say(const BatchHead& head, const std::string& payload) = 0;
+    virtual void to_controller(const FromClient& message) = 0;
+    virtual void to_controller(const BatchHead& head, const std::string& payload) = 0;
     // To the parent: kill these clients, unless their incarnation is above this one.
     virtual void kill(const Ids& ids, std::uint32_t incarnation) = 0;
 };
@@ -47,18 +47,18 @@ class RelayState {
     void obey(const FromController& message, std::string_view frame, std::int64_t now_ns);
 
     // Handles a message from a connection of clients.
-    void hear(const std::string& connection, FromClient&& message, std::int64_t now_ns);
+    void take_message(const std::string& name, FromClient&& message, std::int64_t now_ns);
 
     // Records that a process of clients has ended.
     void take_exit(const ChildExit& exit, std::int64_t now_ns);
 
     // Does what is due.
-    void go_on(std::int64_t now_ns);
+    void work(std::int64_t now_ns);
     // When something will be due next; kNeverNs: nothing.
     [[nodiscard]] std::int64_t due_ns() const;
 
     // Sends the answers and reports that wait for others.
-    void say_everything();
+    void end();
 
     [[nodiscard]] bool welcomed() const { return welcome_.has_value(); }
     // Whether all clients have to quit: then only their end is awaited.
@@ -72,46 +72,46 @@ class RelayState {
     void begin(std::uint32_t epoch);
     void repeat(const Ids& answered, const Command& command, std::int64_t now_ns);
 
-    void hear(Carrier& carrier, const Ack& ack, std::int64_t now_ns);
-    void hear(Carrier& carrier, const Ready& ready, std::int64_t now_ns);
-    void hear(Carrier& carrier, const Progress& progress, std::int64_t now_ns);
-    void hear(Carrier& carrier, const TimeSeries& course, std::int64_t now_ns);
-    void hear(Carrier& carrier, Report&& report, std::int64_t now_ns);
-    void hear(Carrier& carrier, Reports&& reports, std::int64_t now_ns);
-    void hear(Carrier& carrier, const Error& error, std::int64_t now_ns);
+    void take_message(ClientConnection& connection, const Ack& ack, std::int64_t now_ns);
+    void take_message(ClientConnection& connection, const Ready& ready, std::int64_t now_ns);
+    void take_message(ClientConnection& connection, const Progress& progress, std::int64_t now_ns);
+    void take_message(ClientConnection& connection, const TimeSeries& time_series, std::int64_t now_ns);
+    void take_message(ClientConnection& connection, Report&& report, std::int64_t now_ns);
+    void take_message(ClientConnection& connection, Reports&& reports, std::int64_t now_ns);
+    void take_message(ClientConnection& connection, const Error& error, std::int64_t now_ns);
     template <typename Other>
-    void hear(Carrier&, const Other&, std::int64_t) {}
-    void take_report(const Carrier& carrier, Id id, std::uint32_t number, SubscriberReport&& report,
-                     std::int64_t now_ns);
-    void introduce(const std::string& connection, const Hello& hello, std::int64_t now_ns);
-    void welcome(const Carrier& carrier);
-    void dismiss(Carrier& carrier, std::int64_t now_ns);
-    void depart(Carrier& carrier);
+    void take_message(ClientConnection&, const Other&, std::int64_t) {}
+    void take_report(const ClientConnection& connection, Id id, std::uint32_t number,
+                     SubscriberReport&& report, std::int64_t now_ns);
+    void introduce(const std::string& name, const Hello& hello, std::int64_t now_ns);
+    void welcome(const ClientConnection& connection);
+    void dismiss(ClientConnection& connection, std::int64_t now_ns);
+    void left(ClientConnection& connection);
 
     void complete(Step step);
-    void say_course();
-    void say_batch(const ReportBatch* batch);
-    void say_joined(const Ids& ids);
-    void quit_again(std::int64_t now_ns);
-    void tell(const Ids& ids, const std::string& body);
+    void send_time_series();
+    void send_batch(const ReportBatch* batch);
+    void send_joined(const Ids& ids);
+    void resend_quits(std::int64_t now_ns);
+    void send_command(const Ids& ids, const std::string& body);
 
     Ids ids_;
     Role role_;
     RelayOutputs& ends_;
     std::optional<Welcome> welcome_;
     bool dismissed_ = false;
-    Carriers carriers_;
+    ClientConnections connections_;
     PendingRegistrations joining_;
-    std::vector<ChildExit> gone_;            // of clients that are not replaced
-    std::int64_t quit_again_ns_ = kNeverNs;  // the earliest of all carriers, or earlier
+    std::vector<ChildExit> final_exits_;      // of clients that are not replaced
+    std::int64_t quit_resend_ns_ = kNeverNs;  // the earliest of all connections, or earlier
 
     // In the current epoch:
     CommandReplies commands_;
     GroupReplies answers_;
     ReportBatches batching_;
     // The clients' time series of the step: outside its cohort, and in it.
-    std::array<TimeSeriesSum, 2> courses_{};
-    std::int64_t course_at_ns_ = kNeverNs;  // when the sums are sent
+    std::array<TimeSeriesSum, 2> time_series_{};
+    std::int64_t time_series_at_ns_ = kNeverNs;  // when the sums are sent
 };
 
 }  // namespace hydra

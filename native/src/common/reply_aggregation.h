@@ -29,8 +29,8 @@ class ReplyAggregator {
 
     // Calls `each` with every reply that waits and its clients.
     void flush(auto each) {
-        const auto told = std::exchange(clients_, {});
-        for (auto [what, ids] : told) {
+        const auto waiting = std::exchange(clients_, {});
+        for (auto [what, ids] : waiting) {
             std::ranges::sort(ids);
             const auto again = std::ranges::unique(ids);
             ids.erase(again.begin(), again.end());

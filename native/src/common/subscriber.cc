@@ -12,7 +12,7 @@
 namespace hydra {
 namespace {
 
-constexpr std::uint64_t kChannelToken = UINT64_MAX;
+constexpr std::uint64_t kControlToken = UINT64_MAX;
 constexpr std::uint64_t kConnectorToken = UINT64_MAX - 1;
 // How long an attempt may take beyond the time at which its client gives up, before it counts as timed out.
 constexpr std::int64_t kSlackNs = kSecondNs / 2;
@@ -34,18 +34,18 @@ std::string unusable(const Configure& command) {
 
 }  // namespace
 
-Subscriber::Subscriber(Channel& channel, std::int64_t gather_ns,
+Subscriber::Subscriber(ControlClient& control, std::int64_t gather_ns,
                        const std::function<std::unique_ptr<SubscriberTransport>()>& open)
-    : channel_(channel), gather_ns_(gather_ns), open_(open) {
-    clients_.reserve(channel.ids().size());
-    for (const Id id : channel.ids()) {
+    : control_(control), gather_ns_(gather_ns), open_(open) {
+    clients_.reserve(control.ids().size());
+    for (const Id id : control.ids()) {
         clients_.push_back({.id = id, .transport = open()});
     }
-    channel_.watch(&waiter_, kChannelToken);
+    control_.watch(&waiter_, kControlToken);
 }
 
 Subscriber::~Subscriber() {
-    channel_.watch(nullptr, 0);
+    control_.watch(nullptr, 0);
 }
 
 void Subscriber::run() {
@@ -63,16 +63,16 @@ void Subscriber::run() {
             tend_all(now_ns);
         }
         send_ready();
-        if (now_ns >= course_at_ns_ || (course_at_ns_ != kNeverNs && !reporting_.empty())) {
-            tell_course(now_ns);
+        if (now_ns >= time_series_at_ns_ || (time_series_at_ns_ != kNeverNs && !reporting_.empty())) {
+            send_time_series(now_ns);
         }
         send_reports(reporting_);
         if (clients_.size() > 1 && !reporting_.empty() && std::ranges::all_of(clients_, between_steps)) {
             malloc_trim(0);  // messages with hundreds of reports have taken as much memory as all clients
         }
         reporting_.clear();
-        const bool at_once = !queue_.empty() || channel_.stirred();
-        const std::int64_t until_ns = std::min({due_ns_, tend_at_ns_, course_at_ns_, connect_at_ns_});
+        const bool at_once = !queue_.empty() || control_.stirred();
+        const std::int64_t until_ns = std::min({due_ns_, tend_at_ns_, time_series_at_ns_, connect_at_ns_});
         if (gathers && !at_once) {
             sleep_until_ns(std::min(until_ns, now_ns + gather_ns_));
         }
@@ -80,8 +80,8 @@ void Subscriber::run() {
         // If more wakes are waiting, the next wait must not gather.
         gathers = gather_ns_ > 0 && !wakes.empty() && wakes.size() < Waiter::kMostWakes;
         for (const Waiter::Wake& wake : wakes) {
-            if (wake.token == kChannelToken) {
-                channel_.stir();
+            if (wake.token == kControlToken) {
+                control_.stir();
             } else if (wake.token == kConnectorToken) {
                 take_connections();
             } else {
@@ -95,7 +95,7 @@ void Subscriber::run() {
 
 // False: the client has to quit.
 bool Subscriber::obey_all() {
-    while (const auto message = channel_.receive()) {
+    while (const auto message = control_.receive()) {
         if (std::holds_alternative<Quit>(*message)) {
             return false;
         }
@@ -112,7 +112,7 @@ Subscriber::Client& Subscriber::client(Id id) {
 // Calls `each` with the named clients whose current step is of this epoch.
 template <typename Each>
 void Subscriber::for_step(const Ids& named, std::uint32_t epoch, Each each) {
-    for (const Id id : channel_.ours(named)) {
+    for (const Id id : control_.own_ids(named)) {
         Client& it = client(id);
         if (it.step != nullptr && it.step->epoch() == epoch) {
             each(it);
@@ -122,27 +122,27 @@ void Subscriber::for_step(const Ids& named, std::uint32_t epoch, Each each) {
 
 void Subscriber::obey(const Configure& command) {
     Ids acknowledged;
-    if (command.epoch > course_epoch_) {
-        course_epoch_ = command.epoch;
-        course_every_ns_ = to_ns(command.course_s);
-        course_at_ns_ = kNeverNs;
-        courses_ = {};
+    if (command.epoch > time_series_epoch_) {
+        time_series_epoch_ = command.epoch;
+        time_series_every_ns_ = to_ns(command.course_s);
+        time_series_at_ns_ = kNeverNs;
+        time_series_ = {};
     }
     std::shared_ptr<SharedTraffic> traffic;
     if (const std::string why = unusable(command); !why.empty()) {
-        channel_.refuse(channel_.ours(command.ids), command, why);
+        control_.refuse(control_.own_ids(command.ids), command, why);
         return;
     }
     if (command.traffic) {
         traffic = std::make_shared<SharedTraffic>(*command.traffic);
     }
-    for (const Id id : channel_.ours(command.ids)) {
+    for (const Id id : control_.own_ids(command.ids)) {
         configure(client(id), command, traffic, acknowledged);
     }
     std::erase_if(acknowledged, [&](Id id) { return !settle(client(id), command); });
     tend_at_ns_ = 0;  // the new settings may change the times
     if (!acknowledged.empty()) {
-        channel_.acknowledge(std::move(acknowledged), command);
+        control_.acknowledge(std::move(acknowledged), command);
     }
 }
 
@@ -177,7 +177,7 @@ void Subscriber::configure(Client& client, const Configure& command,
                 client.transport->configure(command);
             }
         } catch (const TransportError& e) {
-            channel_.refuse({client.id}, command, e.what());
+            control_.refuse({client.id}, command, e.what());
             return;
         }
         std::unique_ptr<TopicAccount> topics;
@@ -190,7 +190,7 @@ void Subscriber::configure(Client& client, const Configure& command,
             watch_anew(client);
         }
     } else if (client.step->proven()) {
-        channel_.send(
+        control_.send(
             Ready{.ids = {client.id}, .epoch = command.epoch, .number = command.number, .endpoint = ""});
     }
     client.configured = command.number;
@@ -207,7 +207,7 @@ bool Subscriber::settle(Client& client, const Configure& command) {
     } catch (const TransportError& e) {
         client.step.reset();
         unwatch(client);
-        channel_.refuse({client.id}, command, e.what());
+        control_.refuse({client.id}, command, e.what());
         return false;
     }
 }
@@ -218,13 +218,13 @@ void Subscriber::obey(const Start& command) {
         client.step->start(command);
         started.push_back(client.id);
     });
-    if (!started.empty() && course_every_ns_ > 0 && course_at_ns_ == kNeverNs) {
+    if (!started.empty() && time_series_every_ns_ > 0 && time_series_at_ns_ == kNeverNs) {
         // At different times in each process: all at once would delay the messages.
-        const auto turn = static_cast<std::int64_t>(channel_.ids().front() % kTurns);
-        course_at_ns_ = monotonic_ns() + course_every_ns_ + course_every_ns_ * turn / kTurns;
+        const auto turn = static_cast<std::int64_t>(control_.ids().front() % kTurns);
+        time_series_at_ns_ = monotonic_ns() + time_series_every_ns_ + time_series_every_ns_ * turn / kTurns;
     }
     if (!started.empty()) {
-        channel_.acknowledge(std::move(started), command);
+        control_.acknowledge(std::move(started), command);
     }
 }
 
@@ -235,7 +235,7 @@ void Subscriber::obey(const Stop& command) {
         stopped.push_back(client.id);
     });
     if (!stopped.empty()) {
-        channel_.acknowledge(std::move(stopped), command);
+        control_.acknowledge(std::move(stopped), command);
     }
 }
 
@@ -252,7 +252,7 @@ void Subscriber::obey(const Finish& command) {
                 watch_anew(client);
             }
         } catch (const TransportError& e) {
-            channel_.refuse({client.id}, command, e.what());
+            control_.refuse({client.id}, command, e.what());
             return;
         }
         if (client.more) {
@@ -303,7 +303,7 @@ void Subscriber::connect(Client& client, std::int64_t now_ns) {
         most = client.transport->connects_aside(*client.command);
     } catch (const TransportError& e) {
         client.connection->give_up(false);
-        channel_.complain({.ids = {client.id}, .epoch = client.epoch, .message = e.what()});
+        control_.complain({.ids = {client.id}, .epoch = client.epoch, .message = e.what()});
         return;
     }
     if (most > 0) {
@@ -441,7 +441,7 @@ void Subscriber::take(Client& client, std::int64_t now_ns) {
     if (limit > 0) {
         batch_.reset(limit);
         try {
-            client.more = client.step->take(batch_, courses_[client.cohort]);
+            client.more = client.step->take(batch_, time_series_[client.cohort]);
         } catch (const TransportError& e) {
             fail(client, e);
         }
@@ -452,7 +452,7 @@ void Subscriber::take(Client& client, std::int64_t now_ns) {
             look_at_connection(client, monotonic_ns());
         }
         tend_at_ns_ = std::min(tend_at_ns_, client.transport->tend_at_ns());
-        tell(client, now_ns);
+        report_progress(client, now_ns);
     }
     if (client.more && client.step->allowance(now_ns) > 0) {
         queue(client);
@@ -475,12 +475,12 @@ void Subscriber::do_what_is_due(std::int64_t now_ns) {
             reconnect(client);
         }
         if (!apart) {
-            follow_spells(client, now_ns);
+            follow_impairments(client, now_ns);
         }
         if (client.more && client.step->allowance(now_ns) > 0) {
             queue(client);
         }
-        tell(client, now_ns);
+        report_progress(client, now_ns);
         due_ns_ = std::min(due_ns_, std::max(client.step->next_ns(now_ns), apart ? now_ns + kApartNs : 0));
     }
 }
@@ -501,8 +501,8 @@ void Subscriber::tend_all(std::int64_t now_ns) {
     }
 }
 
-void Subscriber::follow_spells(Client& client, std::int64_t now_ns) {
-    const Impairments::Change change = client.step->spells(now_ns);
+void Subscriber::follow_impairments(Client& client, std::int64_t now_ns) {
+    const Impairments::Change change = client.step->impairment_change(now_ns);
     if (change == Impairments::Change::none) {
         return;
     }
@@ -539,10 +539,10 @@ void Subscriber::fail(Client& client, const TransportError& error) {
     }
     unwatch(client);
     client.step->fail();
-    channel_.complain({.ids = {client.id}, .epoch = client.epoch, .message = error.what()});
+    control_.complain({.ids = {client.id}, .epoch = client.epoch, .message = error.what()});
 }
 
-void Subscriber::tell(Client& client, std::int64_t now_ns) {
+void Subscriber::report_progress(Client& client, std::int64_t now_ns) {
     SubscriberStep& step = *client.step;
     if (step.newly_ready()) {
         const std::pair of{step.epoch(), client.configured};
@@ -552,9 +552,9 @@ void Subscriber::tell(Client& client, std::int64_t now_ns) {
         ready_for_ = of;
         ready_.push_back(client.id);
     }
-    if (const auto told_ns = step.progress_due(now_ns)) {
-        channel_.send(Progress{
-            .ids = {client.id}, .epoch = step.epoch(), .messages = step.messages(), .time_ns = *told_ns});
+    if (const auto progress_ns = step.progress_due(now_ns)) {
+        control_.send(Progress{
+            .ids = {client.id}, .epoch = step.epoch(), .messages = step.messages(), .time_ns = *progress_ns});
     }
     if (step.drained(now_ns)) {
         SubscriberReport body = step.report();
@@ -577,22 +577,22 @@ void Subscriber::tell(Client& client, std::int64_t now_ns) {
 }
 
 // Sends the time series that was not sent yet. A client that reports has sent its own before.
-void Subscriber::tell_course(std::int64_t now_ns) {
-    bool goes_on = false;
-    std::array<Ids, 2> whose;
+void Subscriber::send_time_series(std::int64_t now_ns) {
+    bool is_continuing = false;
+    std::array<Ids, 2> reporters;
     for (const Client& client : clients_) {
-        goes_on = goes_on || !between_steps(client);
-        if (whose[client.cohort].empty()) {
-            whose[client.cohort].push_back(client.id);  // one id is enough: the relay only needs the sum
+        is_continuing = is_continuing || !between_steps(client);
+        if (reporters[client.cohort].empty()) {
+            reporters[client.cohort].push_back(client.id);  // one id is enough: the relay only needs the sum
         }
     }
-    for (std::size_t cohort = 0; cohort < whose.size(); ++cohort) {
-        for (std::vector<SecondCounts>& part : parts_of(courses_[cohort].take())) {
-            channel_.send(
-                TimeSeries{.ids = whose[cohort], .epoch = course_epoch_, .seconds = std::move(part)});
+    for (std::size_t cohort = 0; cohort < reporters.size(); ++cohort) {
+        for (std::vector<SecondCounts>& part : parts_of(time_series_[cohort].take())) {
+            control_.send(TimeSeries{
+                .ids = reporters[cohort], .epoch = time_series_epoch_, .seconds = std::move(part)});
         }
     }
-    course_at_ns_ = goes_on || !reporting_.empty() ? now_ns + course_every_ns_ : kNeverNs;
+    time_series_at_ns_ = is_continuing || !reporting_.empty() ? now_ns + time_series_every_ns_ : kNeverNs;
 }
 
 // Sends `ready` for all clients that have become ready in a turn, in one message.
@@ -600,7 +600,7 @@ void Subscriber::send_ready() {
     if (!ready_.empty()) {
         std::ranges::sort(ready_);
         const auto [epoch, number] = ready_for_;
-        channel_.send(
+        control_.send(
             Ready{.ids = std::exchange(ready_, {}), .epoch = epoch, .number = number, .endpoint = ""});
     }
 }
@@ -611,7 +611,7 @@ void Subscriber::send_reports(std::span<const Client* const> clients) {
         return;
     }
     if (clients.size() == 1) {
-        channel_.send(*clients.front()->report);
+        control_.send(*clients.front()->report);
         return;
     }
     if (clients.size() > kMostReports) {
@@ -634,7 +634,7 @@ void Subscriber::send_reports(std::span<const Client* const> clients) {
     const bool alike = std::ranges::all_of(clients, [&](const Client* client) {
         return client->report->epoch == all.epoch && client->report->number == all.number;
     });
-    if (!alike || !channel_.send_if_fits(all)) {
+    if (!alike || !control_.send_if_fits(all)) {
         send_reports(clients.first(clients.size() / 2));
         send_reports(clients.subspan(clients.size() / 2));
     }

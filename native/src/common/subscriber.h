@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "common/batch.h"
-#include "common/channel.h"
 #include "common/connector.h"
+#include "common/control_client.h"
 #include "common/subscriber_connection.h"
 #include "common/subscriber_step.h"
 #include "common/time_series.h"
@@ -27,7 +27,7 @@ namespace hydra {
 class Subscriber {
   public:
     // Messages that arrive within `gather_ns` of a wake-up are taken together.
-    Subscriber(Channel& channel, std::int64_t gather_ns,
+    Subscriber(ControlClient& control, std::int64_t gather_ns,
                const std::function<std::unique_ptr<SubscriberTransport>()>& open);
     ~Subscriber();
 
@@ -80,13 +80,13 @@ class Subscriber {
 
     void take_all(std::int64_t now_ns);
     void take(Client& client, std::int64_t now_ns);
-    void follow_spells(Client& client, std::int64_t now_ns);
+    void follow_impairments(Client& client, std::int64_t now_ns);
     void reconnect(Client& client);
     void fail(Client& client, const TransportError& error);
     void do_what_is_due(std::int64_t now_ns);
     void tend_all(std::int64_t now_ns);
-    void tell(Client& client, std::int64_t now_ns);
-    void tell_course(std::int64_t now_ns);
+    void report_progress(Client& client, std::int64_t now_ns);
+    void send_time_series(std::int64_t now_ns);
     void send_ready();
     void send_reports(std::span<const Client* const> clients);
     void arrived(Client& client, bool ended);
@@ -95,7 +95,7 @@ class Subscriber {
     void unwatch(Client& client);
     void watch_anew(Client& client);
 
-    Channel& channel_;
+    ControlClient& control_;
     std::int64_t gather_ns_;
     std::function<std::unique_ptr<SubscriberTransport>()> open_;
     Waiter waiter_;
@@ -107,14 +107,14 @@ class Subscriber {
     std::pair<std::uint32_t, std::uint32_t> ready_for_;  // their epoch and the number of their `configure`
     std::vector<const Client*> reporting_;               // clients whose report has to be sent
     // The time series of the clients: outside the step's cohort, and in it.
-    std::array<ReceivedTimeSeries, 2> courses_{};
-    std::uint32_t course_epoch_ = 0;
-    std::int64_t course_every_ns_ = 0;
-    std::int64_t course_at_ns_ = kNeverNs;   // when it is sent next
-    std::int64_t due_ns_ = 0;                // the earliest next_ns of all steps, or earlier
-    std::unique_ptr<Connector> connector_;   // in a process whose clients have connected on other threads
-    std::int64_t connect_at_ns_ = kNeverNs;  // the earliest time that a client has to connect, or earlier
-    std::int64_t tend_at_ns_ = kNeverNs;     // the earliest time that a transport asked for, or earlier
+    std::array<ReceivedTimeSeries, 2> time_series_{};
+    std::uint32_t time_series_epoch_ = 0;
+    std::int64_t time_series_every_ns_ = 0;
+    std::int64_t time_series_at_ns_ = kNeverNs;  // when it is sent next
+    std::int64_t due_ns_ = 0;                    // the earliest next_ns of all steps, or earlier
+    std::unique_ptr<Connector> connector_;       // in a process whose clients have connected on other threads
+    std::int64_t connect_at_ns_ = kNeverNs;      // the earliest time that a client has to connect, or earlier
+    std::int64_t tend_at_ns_ = kNeverNs;         // the earliest time that a transport asked for, or earlier
 };
 
 }  // namespace hydra

@@ -22,18 +22,18 @@ SubscriberStep::SubscriberStep(const Configure& command, SubscriberTransport& tr
       member_(!command.group.empty()),
       receive_rate_(command.settings.receive_rate),
       reconnect_rate_(command.settings.reconnect_rate),
-      spells_(command.spells),
+      impairments_(command.spells),
       transport_(&transport),
       ledger_(command.epoch, command.publishers),
       topics_(std::move(topics)),
       latency_(latency),
       ready_(!command.probe),
-      has_course_(command.course_s > 0),
+      has_time_series_(command.course_s > 0),
       progress_ns_(to_ns(command.progress_s)) {
     latency_.reset();
 }
 
-bool SubscriberStep::take(Batch& batch, ReceivedTimeSeries& course) {
+bool SubscriberStep::take(Batch& batch, ReceivedTimeSeries& time_series) {
     const bool more = transport_->receive(batch);
     if (batch.runs().empty()) {
         return more;
@@ -41,7 +41,7 @@ bool SubscriberStep::take(Batch& batch, ReceivedTimeSeries& course) {
     const std::int64_t monotonic = monotonic_ns();
     // If the publishers started first, data arrives before the start command, which brings the step's clock.
     const std::int64_t now_ns = clock_ ? step_ns(monotonic) : 0;
-    LatencyRecorder* const also = clock_ && has_course_ ? &course.at(now_ns - start_ns_) : nullptr;
+    LatencyRecorder* const also = clock_ && has_time_series_ ? &time_series.at(now_ns - start_ns_) : nullptr;
     const Batch& own = topics_ ? topics_->enter(batch, now_ns, clock_.has_value()) : batch;
     const std::size_t count = ledger_.record(own, now_ns, stop_ns_, clock_ ? &latency_ : nullptr, also);
     if (count == 0) {
@@ -53,7 +53,7 @@ bool SubscriberStep::take(Batch& batch, ReceivedTimeSeries& course) {
     if (batches_ > 0) {
         longest_gap_ns_ = std::max(longest_gap_ns_, monotonic - batch_ns_);
     }
-    heard_ns_ = batch_ns_ = monotonic;
+    received_ns_ = batch_ns_ = monotonic;
     if (lag_) {
         lag_->add(now_ns, now_ns - static_cast<std::int64_t>(ledger_.newest_ns()));
     }
@@ -72,12 +72,12 @@ void SubscriberStep::note_read(std::int64_t now_ns, std::size_t messages) {
     if (limit_) {
         limit_->read(now_ns, messages);
     }
-    spells_.read(now_ns - start_ns_, messages);
+    impairments_.read(now_ns - start_ns_, messages);
 }
 
 std::size_t SubscriberStep::allowance(std::int64_t now_ns) const {
-    if (!spells_.empty() && in_progress()) {
-        return spells_.allowance(step_ns(now_ns) - start_ns_, kBatchLimit);
+    if (!impairments_.empty() && in_progress()) {
+        return impairments_.allowance(step_ns(now_ns) - start_ns_, kBatchLimit);
     }
     if (!limit_ || !in_progress()) {
         return kBatchLimit;
@@ -98,11 +98,11 @@ bool SubscriberStep::reconnect_due(std::int64_t now_ns) const {
     return due_ns <= step_ns(now_ns) && step_ns(now_ns) < stop_ns_;
 }
 
-Impairments::Change SubscriberStep::spells(std::int64_t now_ns) {
-    if (spells_.empty() || failed_ || !in_progress()) {
+Impairments::Change SubscriberStep::impairment_change(std::int64_t now_ns) {
+    if (impairments_.empty() || failed_ || !in_progress()) {
         return Impairments::Change::none;
     }
-    return spells_.at(step_ns(now_ns) - start_ns_);
+    return impairments_.at(step_ns(now_ns) - start_ns_);
 }
 
 void SubscriberStep::leave() {
@@ -144,7 +144,7 @@ std::int64_t SubscriberStep::next_ns(std::int64_t now_ns) const {
         if (ended_) {
             return kNeverNs;
         }
-        const std::int64_t quiet_at_ns = heard_ns_ + quiet_ns() + 1;
+        const std::int64_t quiet_at_ns = received_ns_ + quiet_ns() + 1;
         return std::min(deadline_ns_ + 1, quiet_at_ns > now_ns ? quiet_at_ns : now_ns + kUndrainedNs);
     }
     if (!clock_) {
@@ -157,10 +157,11 @@ std::int64_t SubscriberStep::next_ns(std::int64_t now_ns) const {
     if (reconnect_rate_ && !failed_ && reconnect_at_ns() < stop_ns_ && step_ns(now_ns) < stop_ns_) {
         next = std::min(next, reconnect_at_ns());
     }
-    if (!spells_.empty() && !failed_) {
+    if (!impairments_.empty() && !failed_) {
         const std::int64_t since_ns = step_ns(now_ns) - start_ns_;
-        const std::int64_t spell_ns = spells_.due(since_ns) ? since_ns : spells_.next_ns(since_ns);
-        next = std::min(next, spell_ns == kNeverNs ? kNeverNs : start_ns_ + spell_ns);
+        const std::int64_t impairment_ns =
+            impairments_.due(since_ns) ? since_ns : impairments_.next_ns(since_ns);
+        next = std::min(next, impairment_ns == kNeverNs ? kNeverNs : start_ns_ + impairment_ns);
     } else if (limit_ && allowance(now_ns) == 0) {
         next = std::min(next, limit_->next_ns(step_ns(now_ns)));
     }
@@ -211,18 +212,18 @@ bool SubscriberStep::finish(const Finish& command, std::int64_t now_ns) {
     bool back = false;
     if (!finish_) {
         transport_->undrained(command.system);
-        if (spells_.gone()) {
+        if (impairments_.absent()) {
             come_back();  // first, because a failed command is repeated
             back = true;
         }
-        spells_.end();
+        impairments_.end();
         // Without the ids: each of thousands of clients in one process would keep all of them.
         finish_ = Finish{.epoch = command.epoch,
                          .publishers = topics_ ? topics_->expect(command.publishers) : command.publishers,
                          .drain_max_s = command.drain_max_s,
                          .quiet_s = command.quiet_s,
                          .system = command.system};
-        heard_ns_ = now_ns;
+        received_ns_ = now_ns;
         deadline_ns_ = now_ns + to_ns(command.drain_max_s);
     }
     return back;
@@ -248,7 +249,7 @@ bool SubscriberStep::drained(std::int64_t now_ns) {
         ended_ = DrainEnd::marked;
     } else if (failed_ || now_ns > deadline_ns_) {
         ended_ = DrainEnd::deadline;  // it is unknown how much of the rest was lost
-    } else if (!undrained && now_ns - heard_ns_ > quiet_ns()) {
+    } else if (!undrained && now_ns - received_ns_ > quiet_ns()) {
         ended_ = DrainEnd::quiet;
     }
     return ended_.has_value();

@@ -29,8 +29,8 @@ class SubscriberStep {
                    std::unique_ptr<TopicAccount> topics = nullptr);
 
     // Takes at most one batch. Returns whether there may be more to take, now or when a slow reader may read
-    // again. Messages after the start are also counted in `course`, if the step has a time series.
-    bool take(Batch& batch, ReceivedTimeSeries& course);
+    // again. Messages after the start are also counted in `time_series`, if the step has a time series.
+    bool take(Batch& batch, ReceivedTimeSeries& time_series);
 
     // The number of messages that may be taken now: 0 while a slow reader has to wait.
     [[nodiscard]] std::size_t allowance(std::int64_t now_ns) const;
@@ -40,10 +40,10 @@ class SubscriberStep {
     void reconnect();
 
     // The change that the impairments require now; each change is returned once.
-    Impairments::Change spells(std::int64_t now_ns);
+    Impairments::Change impairment_change(std::int64_t now_ns);
     void leave();
     void come_back();
-    [[nodiscard]] bool gone() const { return spells_.gone(); }
+    [[nodiscard]] bool absent() const { return impairments_.absent(); }
 
     // From now on the step reads from this transport.
     void moves_to(SubscriberTransport& transport) { transport_ = &transport; }
@@ -91,7 +91,7 @@ class SubscriberStep {
     bool member_;  // of a consumer group, whose members share the messages
     std::optional<double> receive_rate_;
     std::optional<double> reconnect_rate_;
-    Impairments spells_;
+    Impairments impairments_;
     std::optional<ReadLimit> limit_;  // of a slow reader, from the start on
     SubscriberTransport* transport_;
     Ledger ledger_;
@@ -100,7 +100,7 @@ class SubscriberStep {
     std::optional<LagBins> lag_;  // none at "max"
     UsageMeter usage_;
     bool ready_;
-    bool has_course_;
+    bool has_time_series_;
     bool proven_ = false;
     bool failed_ = false;
     std::optional<StepClock> clock_;    // none before the start
@@ -109,9 +109,9 @@ class SubscriberStep {
     std::int64_t absent_since_ns_ = 0;
     std::int64_t next_progress_ns_ = 0;
     std::int64_t progress_ns_;
-    std::int64_t heard_ns_ = 0;  // time of the last batch, or of finish
-    std::int64_t first_ns_ = 0;  // time of the first batch
-    std::int64_t batch_ns_ = 0;  // time of the last batch
+    std::int64_t received_ns_ = 0;  // time of the last batch, or of finish
+    std::int64_t first_ns_ = 0;     // time of the first batch
+    std::int64_t batch_ns_ = 0;     // time of the last batch
     std::int64_t longest_gap_ns_ = 0;
     std::int64_t deadline_ns_ = 0;
     std::uint64_t batches_ = 0;

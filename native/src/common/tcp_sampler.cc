@@ -48,8 +48,8 @@ void parse(std::string_view answer, TcpConnections& into) {
     if (answer.size() < sizeof(inet_diag_msg)) {
         return;
     }
-    const auto told = at<inet_diag_msg>(answer, 0);
-    std::string_view attributes = answer.substr(NLMSG_ALIGN(sizeof told));
+    const auto header = at<inet_diag_msg>(answer, 0);
+    std::string_view attributes = answer.substr(NLMSG_ALIGN(sizeof header));
     while (attributes.size() >= sizeof(nlattr)) {
         const auto attribute = at<nlattr>(attributes, 0);
         const std::size_t length =
@@ -58,9 +58,9 @@ void parse(std::string_view answer, TcpConnections& into) {
         if (attribute.nla_type == INET_DIAG_INFO && info.size() >= kBytesSentAt + sizeof(std::uint64_t)) {
             const auto times_us = at<std::array<std::uint64_t, 3>>(info, kTimesAt);
             const std::uint64_t name =
-                told.id.idiag_cookie[0] | static_cast<std::uint64_t>(told.id.idiag_cookie[1]) << 32;
-            into[name] = {.inode = told.idiag_inode,
-                          .unread_bytes = told.idiag_rqueue,
+                header.id.idiag_cookie[0] | static_cast<std::uint64_t>(header.id.idiag_cookie[1]) << 32;
+            into[name] = {.inode = header.idiag_inode,
+                          .unread_bytes = header.idiag_rqueue,
                           .unsent_bytes = at<std::uint32_t>(info, kUnsentAt),
                           .sent_bytes = at<std::uint64_t>(info, kBytesSentAt),
                           .busy_us = times_us[0],
@@ -113,9 +113,9 @@ bool dump(int asked, unsigned char family, std::vector<char>& room, TcpConnectio
 // The inodes of a process's sockets; the process may end, and close them, at any time.
 void add_sockets(pid_t process, std::set<std::uint64_t>& inodes) {
     constexpr std::string_view kSocket = "socket:[";
-    std::error_code gone;
-    std::filesystem::directory_iterator file("/proc/" + std::to_string(process) + "/fd", gone);
-    while (!gone && file != std::filesystem::directory_iterator()) {
+    std::error_code error;
+    std::filesystem::directory_iterator file("/proc/" + std::to_string(process) + "/fd", error);
+    while (!error && file != std::filesystem::directory_iterator()) {
         std::error_code closed;
         const std::string name = std::filesystem::read_symlink(file->path(), closed).string();
         if (!closed && name.starts_with(kSocket)) {
@@ -123,7 +123,7 @@ void add_sockets(pid_t process, std::set<std::uint64_t>& inodes) {
             std::from_chars(name.data() + kSocket.size(), name.data() + name.size(), inode);
             inodes.insert(inode);
         }
-        file.increment(gone);
+        file.increment(error);
     }
 }
 
@@ -138,9 +138,9 @@ std::optional<TcpConnections> established() {
     setsockopt(asked, SOL_SOCKET, SO_RCVTIMEO, &within, sizeof within);
     TcpConnections found;
     std::vector<char> room(kAnswerBytes);
-    const bool told = dump(asked, AF_INET, room, found) && dump(asked, AF_INET6, room, found);
+    const bool complete = dump(asked, AF_INET, room, found) && dump(asked, AF_INET6, room, found);
     close(asked);
-    return told ? std::optional(std::move(found)) : std::nullopt;
+    return complete ? std::optional(std::move(found)) : std::nullopt;
 }
 
 Connections between(const TcpConnections& before, const TcpConnections& now, std::int64_t elapsed_ns) {

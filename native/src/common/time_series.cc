@@ -30,16 +30,16 @@ void ReceivedTimeSeries::end_second() {
     for (std::size_t i = 1; i < latency.counts.size(); i += 2) {
         messages += static_cast<std::uint64_t>(latency.counts[i]);
     }
-    told_.push_back({.second = second_, .messages = messages, .latency = std::move(latency)});
+    complete_.push_back({.second = second_, .messages = messages, .latency = std::move(latency)});
 }
 
 std::vector<SecondCounts> ReceivedTimeSeries::take() {
     end_second();
-    return std::exchange(told_, {});
+    return std::exchange(complete_, {});
 }
 
-void TimeSeriesSum::add(const std::vector<SecondCounts>& told) {
-    for (const SecondCounts& it : told) {
+void TimeSeriesSum::add(const std::vector<SecondCounts>& seconds) {
+    for (const SecondCounts& it : seconds) {
         Sum& sum = sums_[it.second];
         sum.messages += it.messages;
         const std::vector<std::int64_t>& counts = it.latency.counts;

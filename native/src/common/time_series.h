@@ -30,13 +30,13 @@ class ReceivedTimeSeries {
 
     LatencyRecorder recorder_;
     std::uint64_t second_ = 0;
-    std::vector<SecondCounts> told_;
+    std::vector<SecondCounts> complete_;
 };
 
 // The sum of the time series of several clients.
 class TimeSeriesSum {
   public:
-    void add(const std::vector<SecondCounts>& told);
+    void add(const std::vector<SecondCounts>& seconds);
     void add(std::uint64_t second, std::uint64_t messages) { sums_[second].messages += messages; }
 
     // All seconds in rising order; the sum is empty afterwards.

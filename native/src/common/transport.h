@@ -69,7 +69,7 @@ class PublisherTransport {
     virtual ~PublisherTransport() = default;
 
     // Applies the settings of the next step, and makes a new connection only if the library requires it.
-    // `command.system` is the system's own object: see read_system in system_object.h. Returns the endpoint
+    // `command.system` is the system's own object: see read_system in system_fields.h. Returns the endpoint
     // to which subscribers connect, "" if there is none. Forgets the deliveries of the last step.
     virtual std::string configure(const Configure& command) = 0;
 

@@ -24,7 +24,7 @@ void WatchSchedule::obey(const Watch& watch, std::int64_t now_ns) {
     }
     if (watch.every_s == 0) {
         // Answered in any case: the controller repeats it until it has an answer.
-        tell();
+        send();
         ended_ = true;
         forget();
     } else if (!ended_) {
@@ -38,7 +38,7 @@ void WatchSchedule::obey(const Watch& watch, std::int64_t now_ns) {
     }
 }
 
-void WatchSchedule::go_on(std::int64_t now_ns) {
+void WatchSchedule::work(std::int64_t now_ns) {
     if (every_ns_ == 0) {
         return;
     }
@@ -51,37 +51,37 @@ void WatchSchedule::go_on(std::int64_t now_ns) {
         // Samples that were missed because this process did not run are skipped.
         sample_due_ns_ += (1 + (now_ns - sample_due_ns_) / every_ns_) * every_ns_;
     }
-    if (samples_.size() == kMaxSamples || now_ns >= tell_due_ns()) {
-        tell();
+    if (samples_.size() == kMaxSamples || now_ns >= send_due_ns()) {
+        send();
     }
 }
 
 std::int64_t WatchSchedule::due_ns() const {
-    return every_ns_ == 0 ? kNeverNs : std::min({sample_due_ns_, tell_due_ns(), forget_due_ns_});
+    return every_ns_ == 0 ? kNeverNs : std::min({sample_due_ns_, send_due_ns(), forget_due_ns_});
 }
 
-std::int64_t WatchSchedule::tell_due_ns() const {
+std::int64_t WatchSchedule::send_due_ns() const {
     return samples_.empty() ? kNeverNs : samples_.front().time_ns + kTellWithinNs;
 }
 
-void WatchSchedule::tell() {
-    tell({.ids = ids_, .epoch = epoch_, .samples = samples_});
+void WatchSchedule::send() {
+    send({.ids = ids_, .epoch = epoch_, .samples = samples_});
     samples_.clear();
 }
 
 // Sent in halves if it does not fit into one message, because of many cores and interfaces; a single sample
 // that does not fit is left out.
-void WatchSchedule::tell(const HostReadings& host) {
-    if (tell_(host)) {
+void WatchSchedule::send(const HostReadings& host) {
+    if (send_(host)) {
         return;
     }
     if (host.samples.size() < 2) {
-        tell_({.ids = host.ids, .epoch = host.epoch});
+        send_({.ids = host.ids, .epoch = host.epoch});
         return;
     }
     const auto middle = host.samples.begin() + static_cast<std::ptrdiff_t>(host.samples.size() / 2);
-    tell({.ids = host.ids, .epoch = host.epoch, .samples = {host.samples.begin(), middle}});
-    tell({.ids = host.ids, .epoch = host.epoch, .samples = {middle, host.samples.end()}});
+    send({.ids = host.ids, .epoch = host.epoch, .samples = {host.samples.begin(), middle}});
+    send({.ids = host.ids, .epoch = host.epoch, .samples = {middle, host.samples.end()}});
 }
 
 void WatchSchedule::forget() {

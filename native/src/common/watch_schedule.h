@@ -17,28 +17,28 @@ class WatchSchedule {
   public:
     using Reader = std::function<Sample(std::int64_t now_ns, bool host)>;
     using Open = std::function<Reader()>;                   // called for each watch
-    using Tell = std::function<bool(const HostReadings&)>;  // sends; false: it does not fit into a message
+    using Send = std::function<bool(const HostReadings&)>;  // sends; false: it does not fit into a message
 
-    WatchSchedule(Ids ids, Open open, Tell tell)
-        : ids_(std::move(ids)), open_(std::move(open)), tell_(std::move(tell)) {}
+    WatchSchedule(Ids ids, Open open, Send send)
+        : ids_(std::move(ids)), open_(std::move(open)), send_(std::move(send)) {}
 
     void obey(const Watch& watch, std::int64_t now_ns);
 
     // Takes and sends the samples that are due.
-    void go_on(std::int64_t now_ns);
+    void work(std::int64_t now_ns);
 
     // When something will be due next; kNeverNs: there is no watch.
     [[nodiscard]] std::int64_t due_ns() const;
 
   private:
-    void tell();
-    void tell(const HostReadings& host);
+    void send();
+    void send(const HostReadings& host);
     void forget();
-    [[nodiscard]] std::int64_t tell_due_ns() const;
+    [[nodiscard]] std::int64_t send_due_ns() const;
 
     Ids ids_;
     Open open_;
-    Tell tell_;
+    Send send_;
     std::uint32_t epoch_ = 0;    // the highest that was received
     bool ended_ = true;          // the watch has ended
     std::int64_t every_ns_ = 0;  // 0: there is no watch

@@ -9,16 +9,16 @@
 #include <utility>
 
 #include "common/transport.h"
-#include "kafka/alike.h"
-#include "kafka/batching.h"
+#include "kafka/common_properties.h"
+#include "kafka/record_batch_size.h"
 
 namespace hydra {
 namespace {
 
 // Adds the properties that all clients get, unless one of the same name is set.
 template <std::size_t n>
-Properties with_alike(const std::array<Alike, n>& alike, Properties it) {
-    for (const Alike& each : alike) {
+Properties with_common(const std::array<CommonProperty, n>& common, Properties it) {
+    for (const CommonProperty& each : common) {
         if (rd_kafka_version() >= each.since) {
             it.emplace(each.name, each.value);
         }
@@ -28,7 +28,7 @@ Properties with_alike(const std::array<Alike, n>& alike, Properties it) {
 
 // The user's properties replace `defaults`; properties on which figures depend replace both.
 Properties common_config(const KafkaSettings& kafka, Properties defaults) {
-    defaults = with_alike(kAlikeBoth, std::move(defaults));
+    defaults = with_common(kCommonBoth, std::move(defaults));
     defaults.emplace("log_level", "0");  // errors are events; lines on stderr would only fill the sandbox
     for (auto& [name, value] : librdkafka_properties(kafka.properties)) {
         defaults[name] = value;
@@ -52,9 +52,9 @@ std::string decimal(double value) {
 Properties producer_config(const KafkaSettings& kafka, std::uint64_t message_size, std::uint64_t keys) {
     const BatchLimits limits = batch_limits(kafka, message_size, keys);
     Properties config = common_config(
-        kafka, with_alike(kAlikeProducer,
-                          {{"message.max.bytes", std::to_string(limits.request_bytes)},
-                           {"queue.buffering.max.messages", std::to_string(limits.queue_messages)}}));
+        kafka, with_common(kCommonProducer,
+                           {{"message.max.bytes", std::to_string(limits.request_bytes)},
+                            {"queue.buffering.max.messages", std::to_string(limits.queue_messages)}}));
     config["acks"] = kafka.acks;
     config["linger.ms"] = decimal(kafka.linger_ms);
     config["compression.type"] = kafka.compression;
@@ -86,7 +86,7 @@ Properties consumer_config(const KafkaSettings& kafka) {
                 std::to_string(std::clamp<std::uint64_t>(*kafka.session_timeout_ms / 3, 1, 3000));
         }
     }
-    Properties config = common_config(kafka, with_alike(kAlikeConsumer, std::move(defaults)));
+    Properties config = common_config(kafka, with_common(kCommonConsumer, std::move(defaults)));
     // The largest message of producers; for a consumer only a lower bound of fetch.max.bytes.
     config["message.max.bytes"] = "1000";
     if (!kafka.group.empty()) {

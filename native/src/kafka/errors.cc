@@ -40,12 +40,12 @@ bool is_refusal(rd_kafka_resp_err_t error, const std::string& words) {
 }
 
 std::string explained(rd_kafka_resp_err_t error, const std::string& words) {
-    const std::string told = layer(error, words) + words;
+    const std::string description = layer(error, words) + words;
     const bool scram = is_refusal(error, words) && words.find("SCRAM") != std::string::npos;
     if (!scram || rd_kafka_version() >= kScramWithKafka4) {
-        return told;
+        return description;
     }
-    return told + "; librdkafka " + rd_kafka_version_str() +
+    return description + "; librdkafka " + rd_kafka_version_str() +
            " cannot log in to Kafka 4 with SCRAM, 2.6.1 and newer can: use --client confluent-kafka";
 }
 

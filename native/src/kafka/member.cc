@@ -62,12 +62,12 @@ Offsets KafkaMember::begin() const {
 
 void KafkaMember::await_partitions() {
     std::unique_lock lock(mutex_);
-    const bool told =
-        told_.wait_for(lock, kJoinWithin, [this] { return membership_.assigned() || !trouble_.empty(); });
+    const bool is_decided =
+        decision_.wait_for(lock, kJoinWithin, [this] { return membership_.assigned() || !trouble_.empty(); });
     if (!trouble_.empty()) {
         throw TransportError("the consumer group " + group_ + " rejects this client: " + trouble_);
     }
-    if (!told) {
+    if (!is_decided) {
         throw TransportError("the consumer group " + group_ + " assigned no partitions within " +
                              std::to_string(kJoinWithin.count()) + " s");
     }
@@ -174,7 +174,7 @@ void KafkaMember::obey(rd_kafka_event_t* event) {
                     const std::lock_guard lock(mutex_);
                     trouble_ = explained(error, rd_kafka_event_error_string(event));
                 }
-                told_.notify_all();
+                decision_.notify_all();
                 wake_.wake();
             }
             break;
@@ -193,22 +193,22 @@ void KafkaMember::rebalance(rd_kafka_resp_err_t error, rd_kafka_topic_partition_
         rd_kafka_assign(kafka_, nullptr);
         return;
     }
-    std::vector<std::int32_t> ours;
+    std::vector<std::int32_t> assigned;
     for (int i = 0; i < partitions->cnt; ++i) {
-        ours.push_back(partitions->elems[i].partition);
+        assigned.push_back(partitions->elems[i].partition);
         // Forwarded before the first fetch, its messages never go to the queue of events.
         const KafkaQueue queue(
             rd_kafka_queue_get_partition(kafka_, partitions->elems[i].topic, partitions->elems[i].partition));
         rd_kafka_queue_forward(queue.get(), messages_);
     }
-    const Offsets found = committed(ours);
+    const Offsets found = committed(assigned);
     KafkaPartitions list;
     {
         const std::lock_guard lock(mutex_);
-        list = listed(membership_.given(ours, found, monotonic_ns()));
+        list = listed(membership_.given(assigned, found, monotonic_ns()));
     }
     rd_kafka_assign(kafka_, list.get());
-    told_.notify_all();
+    decision_.notify_all();
     wake_.wake();
 }
 

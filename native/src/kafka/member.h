@@ -76,7 +76,7 @@ class KafkaMember {
 
     // Both threads use the rest.
     mutable std::mutex mutex_;
-    std::condition_variable told_;
+    std::condition_variable decision_;
     Membership membership_;
     std::string trouble_;
 };

@@ -4,9 +4,9 @@
 #include <map>
 
 #include "common/clock.h"
-#include "common/system_object.h"
-#include "kafka/batching.h"
+#include "common/system_fields.h"
 #include "kafka/config.h"
+#include "kafka/record_batch_size.h"
 
 namespace hydra {
 namespace {

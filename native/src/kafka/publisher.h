@@ -13,7 +13,7 @@
 #include "kafka/handles.h"
 #include "kafka/properties.h"
 #include "kafka/reports.h"
-#include "kafka/requests.h"
+#include "kafka/request_count.h"
 #include "kafka/wake_fd.h"
 
 namespace hydra {
@@ -48,7 +48,7 @@ class KafkaPublisher final : public PublisherTransport {
     bool flush_until(std::int64_t deadline_ns);
 
     WakeFd wake_;
-    Requests requests_;  // librdkafka's threads use these two as long as kafka_ exists
+    RequestCounter requests_;  // librdkafka's threads use these two as long as kafka_ exists
     BrokerConnections connections_;
     KafkaHandle kafka_;
     KafkaQueue queue_;                      // delivery reports and errors

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "common/system_object.h"
+#include "common/system_fields.h"
 #include "kafka/config.h"
 #include "kafka/errors.h"
 #include "kafka/main_thread.h"
@@ -308,12 +308,13 @@ void KafkaSubscriber::leave() {
 }
 
 SystemObject KafkaSubscriber::report_system() const {
-    const SystemObject told = member_ == nullptr ? SystemObject{} : written_system(member_->report());
+    const SystemObject system_report =
+        member_ == nullptr ? SystemObject{} : written_system(member_->report());
     const ConnectionLosses lost = connections_.losses();
     if (lost.count == 0) {
-        return told;
+        return system_report;
     }
-    nlohmann::json object = told ? told.json() : nlohmann::json::object();
+    nlohmann::json object = system_report ? system_report.json() : nlohmann::json::object();
     object["lost_connections"] = lost.count;
     object["lost_why"] = reported(lost.why);
     return SystemObject(object);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <random>
 
-#include "common/system_object.h"
+#include "common/system_fields.h"
 
 namespace hydra {
 namespace {

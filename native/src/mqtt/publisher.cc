@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "common/clock.h"
-#include "common/system_object.h"
+#include "common/system_fields.h"
 
 namespace hydra {
 namespace {
@@ -43,7 +43,7 @@ std::string MqttPublisher::configure(const Configure& command) {
     MqttStep step = step_of(command);
     const bool retain = std::exchange(step.retain, false);
     poll();
-    if (session_ == nullptr || !session_->lost().empty() || step != step_) {
+    if (connection_ == nullptr || !connection_->lost().empty() || step != step_) {
         close();
         step_ = step;
         connect();
@@ -68,18 +68,18 @@ std::string MqttPublisher::configure(const Configure& command) {
 }
 
 void MqttPublisher::connect(std::int64_t answer_within_ns) {
-    session_ = std::make_unique<Session>(
+    connection_ = std::make_unique<MqttConnection>(
         new_client_name(step_), step_,
-        Session::Handlers{.answer = [this](int id, int code) { answer(id, code); }}, answer_within_ns);
+        MqttConnection::Handlers{.answer = [this](int id, int code) { answer(id, code); }}, answer_within_ns);
     epoll_event event{};
     event.events = EPOLLIN;
-    if (epoll_ctl(epoll_, EPOLL_CTL_ADD, session_->fd(), &event) != 0) {
+    if (epoll_ctl(epoll_, EPOLL_CTL_ADD, connection_->fd(), &event) != 0) {
         throw std::system_error(errno, std::generic_category(), "epoll_ctl");
     }
 }
 
 void MqttPublisher::close() {
-    session_.reset();
+    connection_.reset();
     std::ranges::fill(sequences_, kFree);
     waiting_ = 0;
 }
@@ -87,7 +87,7 @@ void MqttPublisher::close() {
 // With the same QoS as the data; otherwise the server could change the order. Not while the last one is on
 // its way.
 void MqttPublisher::probe(const Header& header) {
-    if (session_ == nullptr || !has_room() || next_signal_ < signals_.size() || session_->asked() ||
+    if (connection_ == nullptr || !has_room() || next_signal_ < signals_.size() || connection_->asked() ||
         monotonic_ns() < rested_ns_) {
         return;
     }
@@ -97,7 +97,7 @@ void MqttPublisher::probe(const Header& header) {
     signalled_ns_ = monotonic_ns();
     send_signals();
     for (int waits = 0; waits < kSignalWaits && next_signal_ < signals_.size(); ++waits) {
-        session_->wait(kFullWaitMs);
+        connection_->wait(kFullWaitMs);
         poll();
     }
 }
@@ -107,9 +107,10 @@ void MqttPublisher::send_signals() {
     char message[kHeaderBytes];
     write_header(message, signal_);
     while (next_signal_ < signals_.size() && has_room()) {
-        note(session_->publish(signals_[next_signal_++], message, sizeof message, step_.qos, false), kNoData);
+        note(connection_->publish(signals_[next_signal_++], message, sizeof message, step_.qos, false),
+             kNoData);
         if (signals_.size() > 1 && next_signal_ == signals_.size()) {
-            session_->ask(signals_.front());
+            connection_->ask(signals_.front());
         }
     }
 }
@@ -131,7 +132,7 @@ std::size_t MqttPublisher::send(const Chunk& chunk) {
     while (accepted < chunk.count()) {
         if (!has_room()) {
             if (accepted == 0) {
-                session_->wait(kFullWaitMs);
+                connection_->wait(kFullWaitMs);
             }
             poll();
             if (!has_room()) {
@@ -141,13 +142,13 @@ std::size_t MqttPublisher::send(const Chunk& chunk) {
         const Header header = chunk.header(accepted);
         const std::span<char> message = rooms.next();
         write_header(message.data(), header);
-        const int id = session_->publish(topics_[chunk.topic(accepted)], message.data(), message.size(),
-                                         step_.qos, retain_);
-        if (id < 0 && id != Session::kTooLarge) {
+        const int id = connection_->publish(topics_[chunk.topic(accepted)], message.data(), message.size(),
+                                            step_.qos, retain_);
+        if (id < 0 && id != MqttConnection::kTooLarge) {
             break;
         }
         ledger_.accept(1);
-        if (id == Session::kTooLarge) {
+        if (id == MqttConnection::kTooLarge) {
             reject(header.sequence, reason::kTooLarge, "larger than the server's maximum packet size");
         } else if (judges_) {
             ledger_.acknowledge(header.sequence, 1);
@@ -161,7 +162,7 @@ std::size_t MqttPublisher::send(const Chunk& chunk) {
 
 // A lost connection accepts nothing: the report has the messages without an answer.
 bool MqttPublisher::has_room() {
-    return session_->lost().empty() && !session_->unsent() && waiting_ < step_.max_inflight;
+    return connection_->lost().empty() && !connection_->unsent() && waiting_ < step_.max_inflight;
 }
 
 void MqttPublisher::note(int message_id, std::int64_t sequence) {
@@ -208,29 +209,29 @@ void MqttPublisher::come_back() {
     if (!returns_ || now_ns < again_at_ns_) {
         return;
     }
-    was_silent_ = was_silent_ || session_->was_silent();
+    was_silent_ = was_silent_ || connection_->was_silent();
     earlier_ = losses();
-    std::unique_ptr<Session> before = std::move(session_);
+    std::unique_ptr<MqttConnection> before = std::move(connection_);
     std::ranges::fill(sequences_, kFree);
     waiting_ = 0;
     try {
         connect(kReturnWithinNs);
     } catch (const TransportError&) {
-        session_ = std::move(before);
-        --earlier_.count;  // that of this session
+        connection_ = std::move(before);
+        --earlier_.count;  // that of this connection
     }
     again_at_ns_ = monotonic_ns() + SubscriberConnection::kAgainNs;
 }
 
 void MqttPublisher::poll() {
-    if (session_ != nullptr && !session_->lost().empty()) {
+    if (connection_ != nullptr && !connection_->lost().empty()) {
         come_back();
     }
-    if (session_ != nullptr) {
-        session_->write();
-        const bool asked = session_->asked();
-        session_->read_all();
-        if (asked && !session_->asked()) {
+    if (connection_ != nullptr) {
+        connection_->write();
+        const bool asked = connection_->asked();
+        connection_->read_all();
+        if (asked && !connection_->asked()) {
             rested_ns_ = monotonic_ns() + kSignalRests * (monotonic_ns() - signalled_ns_);
         }
         send_signals();
@@ -254,14 +255,14 @@ std::optional<std::uint64_t> MqttPublisher::framed_bytes(std::uint64_t message_s
 }
 
 bool MqttPublisher::flush(double timeout_s) {
-    if (session_ == nullptr) {
+    if (connection_ == nullptr) {
         return true;
     }
     const std::int64_t deadline_ns = monotonic_ns() + to_ns(timeout_s);
     next_signal_ = signals_.size();  // after this no probe may be on its way
     poll();
-    while (under_way() && session_->lost().empty() && monotonic_ns() < deadline_ns) {
-        session_->wait(kFlushStepMs);
+    while (under_way() && connection_->lost().empty() && monotonic_ns() < deadline_ns) {
+        connection_->wait(kFlushStepMs);
         poll();
     }
     return !under_way();
@@ -284,21 +285,21 @@ std::optional<std::uint64_t> MqttPublisher::accepted() const {
 // The reason with which the server ended the connection is one, too.
 FirstReason MqttPublisher::refused() const {
     FirstReason it = refused_;
-    if (session_ != nullptr && !session_->lost().empty()) {
-        it.add(session_->lost_reason(), session_->lost(), 0);
+    if (connection_ != nullptr && !connection_->lost().empty()) {
+        it.add(connection_->lost_reason(), connection_->lost(), 0);
     }
     return it;
 }
 
 ConnectionLosses MqttPublisher::losses() const {
-    if (session_ == nullptr || session_->lost().empty()) {
+    if (connection_ == nullptr || connection_->lost().empty()) {
         return earlier_;
     }
-    return {earlier_.count + 1, earlier_.why.empty() ? session_->lost() : earlier_.why};
+    return {earlier_.count + 1, earlier_.why.empty() ? connection_->lost() : earlier_.why};
 }
 
 SystemObject MqttPublisher::report_system() const {
-    const bool silent = was_silent_ || (session_ != nullptr && session_->was_silent());
+    const bool silent = was_silent_ || (connection_ != nullptr && connection_->was_silent());
     return written_system(MqttReport::of(losses().count > 0, silent));
 }
 

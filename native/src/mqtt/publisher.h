@@ -9,8 +9,8 @@
 
 #include "common/ack_ledger.h"
 #include "common/transport.h"
+#include "mqtt/connection.h"
 #include "mqtt/control_messages.h"
-#include "mqtt/session.h"
 
 namespace hydra {
 
@@ -38,8 +38,10 @@ class MqttPublisher final : public PublisherTransport {
 
   private:
     [[nodiscard]] bool has_room();
-    [[nodiscard]] bool under_way() const { return session_->unsent() || session_->asked() || waiting_ > 0; }
-    void connect(std::int64_t answer_within_ns = Session::kAnswerWithinNs);
+    [[nodiscard]] bool under_way() const {
+        return connection_->unsent() || connection_->asked() || waiting_ > 0;
+    }
+    void connect(std::int64_t answer_within_ns = MqttConnection::kAnswerWithinNs);
     void come_back();
     void name_topics(Id publisher);
     void send_signals();
@@ -49,7 +51,7 @@ class MqttPublisher final : public PublisherTransport {
 
     int epoll_;  // has the socket, which changes: the loop waits for this descriptor
     MqttStep step_;
-    std::unique_ptr<Session> session_;
+    std::unique_ptr<MqttConnection> connection_;
     std::vector<std::string> topics_;  // topics of publisher_ by number; empty before it is known
     std::vector<std::string> signals_;
     std::uint32_t topic_count_ = 1;
@@ -61,7 +63,7 @@ class MqttPublisher final : public PublisherTransport {
     Id publisher_ = 0;
     bool retain_ = false;
     bool returns_ = false;      // whether it connects again if the connection is lost in the step
-    ConnectionLosses earlier_;  // of earlier sessions in the step
+    ConnectionLosses earlier_;  // of earlier connections in the step
     bool was_silent_ = false;   // whether one of them was lost by its own silence
     std::int64_t again_at_ns_ = 0;
     std::vector<std::int64_t> sequences_;  // by message id; see the constants in publisher.cc

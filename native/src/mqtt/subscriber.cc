@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "common/system_object.h"
+#include "common/system_fields.h"
 
 namespace hydra {
 
@@ -18,10 +18,10 @@ void MqttSubscriber::configure(const Configure& command) {
     step.retain = false;  // only for publishers
     std::vector<std::string> subscriptions = filters(step, command.group, command.publishers, chosen_);
     const bool same = step == step_ && subscriptions == filters_;
-    if (session_ != nullptr && same) {
+    if (connection_ != nullptr && same) {
         // A connection that the server has closed meanwhile shows it only when it is read.
-        session_->read_all();
-        if (session_->lost().empty()) {
+        connection_->read_all();
+        if (connection_->lost().empty()) {
             return;
         }
     }
@@ -35,23 +35,24 @@ void MqttSubscriber::configure(const Configure& command) {
 }
 
 void MqttSubscriber::connect() {
-    session_.reset();
-    auto session = std::make_unique<Session>(
+    connection_.reset();
+    auto connection = std::make_unique<MqttConnection>(
         name_, step_,
-        Session::Handlers{.message = [this](const void* payload, std::size_t size) { take(payload, size); }},
+        MqttConnection::Handlers{
+            .message = [this](const void* payload, std::size_t size) { take(payload, size); }},
         limit_ns_);
-    session->subscribe(filters_, step_.qos);
-    session_ = std::move(session);
+    connection->subscribe(filters_, step_.qos);
+    connection_ = std::move(connection);
 }
 
 void MqttSubscriber::connect(const Configure& command, std::int64_t limit_ns) {
     limit_ns_ = limit_ns;
     configure(command);
-    limit_ns_ = Session::kAnswerWithinNs;
+    limit_ns_ = MqttConnection::kAnswerWithinNs;
 }
 
 ConnectPhases MqttSubscriber::phases() const {
-    return session_ == nullptr ? ConnectPhases() : session_->phases();
+    return connection_ == nullptr ? ConnectPhases() : connection_->phases();
 }
 
 void MqttSubscriber::take(const void* payload, std::size_t size) {
@@ -68,32 +69,32 @@ bool MqttSubscriber::receive(Batch& batch) {
         batch.add(&kept_.front().first, kept_.front().second);
         kept_.pop_front();
     }
-    if (session_ == nullptr) {
+    if (connection_ == nullptr) {
         return false;
     }
-    session_->keep_alive();  // not for each message: a batch has a limit
+    connection_->keep_alive();  // not for each message: a batch has a limit
     batch_ = &batch;
     bool more = true;
     while (more && !batch.full()) {
-        more = session_->read();
+        more = connection_->read();
     }
     batch_ = nullptr;
-    session_->write();  // answers that the socket did not accept at once
+    connection_->write();  // answers that the socket did not accept at once
     return more || !kept_.empty();
 }
 
 // The server ends a connection that is silent for one and a half times the keepalive.
 std::int64_t MqttSubscriber::tend(std::int64_t now_ns, bool between_steps) {
-    if (session_ == nullptr || !session_->lost().empty() || step_.keepalive == 0) {
+    if (connection_ == nullptr || !connection_->lost().empty() || step_.keepalive == 0) {
         return kNeverNs;
     }
     if (between_steps) {
-        session_->read_all();
+        connection_->read_all();
         // End markers continue for a while, and are no longer needed.
         std::erase_if(kept_, [](const auto& it) { return it.first.epoch == kProbeEpoch; });
     }
-    session_->keep_alive();
-    session_->write();
+    connection_->keep_alive();
+    connection_->write();
     return now_ns + step_.keepalive * kSecondNs / 4;
 }
 
@@ -106,11 +107,11 @@ void MqttSubscriber::leave() {
     disconnect();
 }
 
-// The next session does not hide that this one was lost.
+// The next connection does not hide that this one was lost.
 void MqttSubscriber::disconnect() {
     lost_why_ = lost_why();
     was_silent_ = was_silent();
-    session_.reset();
+    connection_.reset();
 }
 
 void MqttSubscriber::inherit(const SubscriberTransport& earlier) {

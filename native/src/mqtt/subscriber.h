@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "common/transport.h"
+#include "mqtt/connection.h"
 #include "mqtt/control_messages.h"
-#include "mqtt/session.h"
 
 namespace hydra {
 
@@ -21,14 +21,14 @@ class MqttSubscriber final : public SubscriberTransport {
     void choose(const TopicFilter& filter) override { chosen_ = filter; }
     void configure(const Configure& command) override;
     bool receive(Batch& batch) override;
-    [[nodiscard]] int wake_fd() const override { return session_ == nullptr ? -1 : session_->fd(); }
+    [[nodiscard]] int wake_fd() const override { return connection_ == nullptr ? -1 : connection_->fd(); }
     std::int64_t tend(std::int64_t now_ns, bool between_steps) override;
     [[nodiscard]] std::size_t connects_aside(const Configure&) const override { return 64; }
     void connect(const Configure& command, std::int64_t limit_ns) override;
     [[nodiscard]] ConnectPhases phases() const override;
     // Not before the last messages of the connection are taken: the next one has another transport.
     [[nodiscard]] bool lost() const override {
-        return session_ != nullptr && !session_->lost().empty() && kept_.empty();
+        return connection_ != nullptr && !connection_->lost().empty() && kept_.empty();
     }
     void reconnect() override;
     void leave() override;
@@ -38,12 +38,12 @@ class MqttSubscriber final : public SubscriberTransport {
   private:
     void connect();
     void disconnect();
-    // Why the first session of the step that was lost was lost, or "".
+    // Why the first connection of the step that was lost was lost, or "".
     [[nodiscard]] std::string lost_why() const {
-        return lost_why_.empty() && session_ != nullptr ? session_->lost() : lost_why_;
+        return lost_why_.empty() && connection_ != nullptr ? connection_->lost() : lost_why_;
     }
     [[nodiscard]] bool was_silent() const {
-        return was_silent_ || (session_ != nullptr && session_->was_silent());
+        return was_silent_ || (connection_ != nullptr && connection_->was_silent());
     }
     void take(const void* payload, std::size_t size);
 
@@ -55,10 +55,10 @@ class MqttSubscriber final : public SubscriberTransport {
     // several.
     std::deque<std::pair<Header, std::size_t>> kept_;
     Batch* batch_ = nullptr;  // set only while a batch is filled
-    std::int64_t limit_ns_ = Session::kAnswerWithinNs;
-    std::unique_ptr<Session> session_;
+    std::int64_t limit_ns_ = MqttConnection::kAnswerWithinNs;
+    std::unique_ptr<MqttConnection> connection_;
     std::uint32_t epoch_ = 0;
-    std::string lost_why_;     // of an earlier session of the step; "": none was lost
+    std::string lost_why_;     // of an earlier connection of the step; "": none was lost
     bool was_silent_ = false;  // whether one was lost by its own silence
 };
 

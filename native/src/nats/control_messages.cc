@@ -1,6 +1,6 @@
 #include "nats/control_messages.h"
 
-#include "common/system_object.h"
+#include "common/system_fields.h"
 
 namespace hydra {
 

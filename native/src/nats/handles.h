@@ -32,8 +32,8 @@ inline bool interrupted(natsStatus status) {
 inline std::string nats_words(natsStatus status) {
     natsStatus last = NATS_OK;
     const char* words = nats_GetLastError(&last);
-    const bool told = last == status && words != nullptr && *words != '\0';
-    return told ? words : natsStatus_GetText(status);
+    const bool has_words = last == status && words != nullptr && *words != '\0';
+    return has_words ? words : natsStatus_GetText(status);
 }
 
 inline void nats_check(natsStatus status, const std::string& what) {

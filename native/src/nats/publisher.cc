@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "common/system_object.h"
+#include "common/system_fields.h"
 
 namespace hydra {
 namespace {

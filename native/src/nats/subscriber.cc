@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/system_object.h"
+#include "common/system_fields.h"
 
 namespace hydra {
 

@@ -7,7 +7,7 @@
 
 #include "common/clock.h"
 #include "common/environment.h"
-#include "common/system_object.h"
+#include "common/system_fields.h"
 #include "zmq/settings.h"
 #include "zmq/sockets.h"
 #include "zmq/topic_prefix.h"

@@ -46,9 +46,9 @@ DataKeys read_data_keys(Role role) {
 
 void open_data_socket(zmq::socket_t& socket, zmq::context_t& context, zmq::socket_type type,
                       const ZmqOptions& options) {
-    const std::int64_t patience_ns = socket ? kReleasedWithinNs : 0;
+    const std::int64_t limit_ns = socket ? kReleasedWithinNs : 0;
     socket.close();
-    socket = make_socket(context, type, monotonic_ns() + patience_ns);
+    socket = make_socket(context, type, monotonic_ns() + limit_ns);
     socket.set(zmq::sockopt::linger, 0);
     if (options.sndbuf_bytes > 0) {
         socket.set(zmq::sockopt::sndbuf, options.sndbuf_bytes);

@@ -5,7 +5,7 @@
 #include <cerrno>
 
 #include "common/local_limits.h"
-#include "common/system_object.h"
+#include "common/system_fields.h"
 #include "zmq/settings.h"
 #include "zmq/sockets.h"
 #include "zmq/topic_prefix.h"

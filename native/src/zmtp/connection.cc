@@ -21,7 +21,7 @@ constexpr std::int64_t kReadyWithinNs = 30 * kSecondNs;
 constexpr std::size_t kMostUnsent = 64 * 1024;
 
 // Whether the error is this host's, not the other end's.
-bool ours(int error) {
+bool is_local(int error) {
     return error == EACCES || error == EPERM || !local_limit(error).empty();
 }
 
@@ -53,7 +53,7 @@ void ZmtpConnection::dial() {
         static_cast<void>(bind(fd_, from.get(), from.size));
     }
     if (connect(fd_, to_.address().get(), to_.address().size) != 0 && errno != EINPROGRESS) {
-        failed_ = ours(errno) ? errno : 0;
+        failed_ = is_local(errno) ? errno : 0;
         lose();
         return;
     }

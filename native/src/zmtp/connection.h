@@ -12,8 +12,8 @@
 #include "common/batch.h"
 #include "common/clock.h"
 #include "common/waiter.h"
+#include "zmtp/connect_queue.h"
 #include "zmtp/decoder.h"
-#include "zmtp/destination.h"
 #include "zmtp/topics.h"
 
 namespace hydra {
@@ -22,7 +22,7 @@ class ZmtpConnection final : private ZmtpEvents {
   public:
     // The topics must exist as long as the connection. The kernel's receive buffer in bytes; 0 leaves its
     // size to the kernel.
-    ZmtpConnection(Destination& to, const ZmtpTopics& topics, int rcvbuf_bytes)
+    ZmtpConnection(ConnectQueue& to, const ZmtpTopics& topics, int rcvbuf_bytes)
         : to_(to), topics_(topics), decoder_(topics.prefix_bytes), rcvbuf_bytes_(rcvbuf_bytes) {}
     ~ZmtpConnection() { close(); }
     ZmtpConnection(const ZmtpConnection&) = delete;
@@ -51,7 +51,7 @@ class ZmtpConnection final : private ZmtpEvents {
     // free port.
     void tend(std::int64_t now_ns);
 
-    [[nodiscard]] const Destination& to() const { return to_; }
+    [[nodiscard]] const ConnectQueue& to() const { return to_; }
 
     // Connections that were lost after they had worked, and those among them that were closed because of
     // invalid data.
@@ -60,7 +60,7 @@ class ZmtpConnection final : private ZmtpEvents {
     void forget_losses() { lost_ = refused_ = 0; }
 
   private:
-    friend Destination;
+    friend ConnectQueue;
     enum class State : std::uint8_t { closed, waiting, dialling, open };
 
     void dial();
@@ -72,7 +72,7 @@ class ZmtpConnection final : private ZmtpEvents {
     void opened() override;
     void pinged(std::string_view context) override;
 
-    Destination& to_;
+    ConnectQueue& to_;
     const ZmtpTopics& topics_;
     ZmtpDecoder decoder_;
     std::string unsent_;

@@ -89,15 +89,15 @@ std::string_view ZmtpDecoder::take_whole_frames(std::string_view piece, Batch& b
     while (at != end) {
         const std::uint8_t flags = flags_of(at);
         const std::size_t header = header_bytes(flags);
-        const auto there = static_cast<std::size_t>(end - at);
-        if (there < header) {
+        const auto received = static_cast<std::size_t>(end - at);
+        if (received < header) {
             break;
         }
         const std::uint64_t size = body_bytes(at);
         if (flags != 0 || phase_ != Phase::open) {
             check_frame(flags, size);
         }
-        if (there - header < size) {
+        if (received - header < size) {
             break;
         }
         if ((flags & kCommand) != 0) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/system_object.h"
+#include "common/system_fields.h"
 #include "zmtp/settings.h"
 
 namespace hydra {
@@ -12,17 +12,17 @@ constexpr int kMostReads = 100;  // most reads in one call
 
 }  // namespace
 
-Destination& ZmtpProcess::destination(const std::string& endpoint) {
-    const auto known = destinations.find(endpoint);
-    return known != destinations.end()
-               ? known->second
-               : destinations.try_emplace(endpoint, endpoint, tend_at_ns).first->second;
+ConnectQueue& ZmtpProcess::queue_of(const std::string& endpoint) {
+    const auto known = queues.find(endpoint);
+    return known != queues.end() ? known->second
+                                 : queues.try_emplace(endpoint, endpoint, tend_at_ns).first->second;
 }
 
 void ZmtpSubscriber::configure(const Configure& command) {
     static_cast<void>(read_system<ZmtpSettings>(command.system));
-    if (command.settings.receive_rate || std::ranges::any_of(command.spells, [](const Impairment& spell) {
-            return spell.kind == ImpairmentKind::slow;
+    if (command.settings.receive_rate ||
+        std::ranges::any_of(command.spells, [](const Impairment& impairment) {
+            return impairment.kind == ImpairmentKind::slow;
         })) {
         throw TransportError(
             "a zmtp subscriber has no queue, so a zmtp subscriber cannot be a slow reader; take another "
@@ -36,7 +36,7 @@ void ZmtpSubscriber::configure(const Configure& command) {
         connections_.clear();
         topics_ = chosen_;
         for (const PublisherEndpoint& publisher : command.publishers) {
-            connections_.push_back(std::make_unique<ZmtpConnection>(process_.destination(publisher.endpoint),
+            connections_.push_back(std::make_unique<ZmtpConnection>(process_.queue_of(publisher.endpoint),
                                                                     topics_, process_.rcvbuf_bytes));
         }
         connections_.shrink_to_fit();

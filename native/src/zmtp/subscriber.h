@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "common/transport.h"
+#include "zmtp/connect_queue.h"
 #include "zmtp/connection.h"
-#include "zmtp/destination.h"
 #include "zmtp/topics.h"
 
 namespace hydra {
@@ -20,13 +20,13 @@ struct ZmtpProcess {
     explicit ZmtpProcess(int rcvbuf) : rcvbuf_bytes(rcvbuf) {}
 
     // The reference is valid as long as the process lives.
-    Destination& destination(const std::string& endpoint);
+    ConnectQueue& queue_of(const std::string& endpoint);
 
     int rcvbuf_bytes;
     std::vector<char> buffer = std::vector<char>(64 * 1024);  // for one read at a time
     Batch dropped{};                                          // messages between two steps
     std::int64_t tend_at_ns = kNeverNs;                       // the earliest of all connections
-    std::map<std::string, Destination> destinations{};
+    std::map<std::string, ConnectQueue> queues{};
 };
 
 class ZmtpSubscriber final : public SubscriberTransport {

@@ -32,10 +32,10 @@ TEST_CASE("aliases, topic properties and those without a default are known") {
 }
 
 TEST_CASE("an unknown one is refused with the nearest name, and never with its value") {
-    const std::string said = refusal({{"sasl.pasword", "hunter2"}});
-    CHECK(said.find("'sasl.pasword'") != std::string::npos);
-    CHECK(said.find("did you mean 'sasl.password'?") != std::string::npos);
-    CHECK(said.find("hunter2") == std::string::npos);
+    const std::string message = refusal({{"sasl.pasword", "hunter2"}});
+    CHECK(message.find("'sasl.pasword'") != std::string::npos);
+    CHECK(message.find("did you mean 'sasl.password'?") != std::string::npos);
+    CHECK(message.find("hunter2") == std::string::npos);
 }
 
 TEST_CASE("Hydra's own are refused, by either name") {
@@ -86,8 +86,8 @@ TEST_CASE("the error of a rejected value has only the property's name") {
         open_kafka(RD_KAFKA_PRODUCER, config, [](rd_kafka_conf_t*, void*) {}, nullptr);
         FAIL("it was accepted");
     } catch (const TransportError& e) {
-        const std::string said = e.what();
-        CHECK(said.find("'linger.ms'") != std::string::npos);
-        CHECK(said.find("hunter2") == std::string::npos);
+        const std::string message = e.what();
+        CHECK(message.find("'linger.ms'") != std::string::npos);
+        CHECK(message.find("hunter2") == std::string::npos);
     }
 }

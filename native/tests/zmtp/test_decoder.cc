@@ -23,8 +23,8 @@ std::string conversation() {
     return all;
 }
 
-Told expected() {
-    Told it;
+Received expected() {
+    Received it;
     it.openings = 1;
     it.pings = {"context", ""};
     it.sequences = {0, 1, 2, 3, 4, 5, 6, 7, 8};
@@ -42,17 +42,17 @@ std::string with_topic(std::uint64_t sequence, std::size_t size) {
 std::string refusal(const std::string& bytes) {
     for (const std::size_t piece : {bytes.size(), std::size_t{1}}) {
         ZmtpDecoder decoder;
-        Told told;
-        std::string said;
+        Received received;
+        std::string error;
         try {
             for (std::size_t at = 0; at < bytes.size(); at += piece) {
-                told.take(decoder, std::string_view(bytes).substr(at, piece));
+                received.take(decoder, std::string_view(bytes).substr(at, piece));
             }
         } catch (const ZmtpError& e) {
-            said = e.what();
+            error = e.what();
         }
-        if (piece == 1 || said.empty()) {
-            return said;  // equal in one piece and byte by byte
+        if (piece == 1 || error.empty()) {
+            return error;  // equal in one piece and byte by byte
         }
     }
     return "";
@@ -62,11 +62,11 @@ std::string refusal(const std::string& bytes) {
 
 TEST_CASE("a conversation in one piece") {
     ZmtpDecoder decoder;
-    Told told;
+    Received received;
     CHECK_FALSE(decoder.open());
-    told.take(decoder, conversation());
+    received.take(decoder, conversation());
     CHECK(decoder.open());
-    CHECK(told == expected());
+    CHECK(received == expected());
 }
 
 TEST_CASE("messages with a topic in front, cut in two at every byte") {
@@ -74,29 +74,29 @@ TEST_CASE("messages with a topic in front, cut in two at every byte") {
                             with_topic(1, 251) + with_topic(2, 252) + with_topic(3, 300);
     for (std::size_t cut = 1; cut < all.size(); ++cut) {
         ZmtpDecoder decoder(kPrefix);
-        Told told;
-        told.take(decoder, std::string_view(all).substr(0, cut));
-        told.take(decoder, std::string_view(all).substr(cut));
+        Received received;
+        received.take(decoder, std::string_view(all).substr(0, cut));
+        received.take(decoder, std::string_view(all).substr(cut));
         CAPTURE(cut);
-        REQUIRE(told.sequences == std::vector<std::uint64_t>{0, 1, 2, 3});
-        REQUIRE(told.sizes == std::vector<std::uint32_t>{24, 251, 252, 300});
+        REQUIRE(received.sequences == std::vector<std::uint64_t>{0, 1, 2, 3});
+        REQUIRE(received.sizes == std::vector<std::uint32_t>{24, 251, 252, 300});
     }
 }
 
 TEST_CASE("a conversation cut in two at every byte") {
     const std::string all = conversation();
-    const Told whole = expected();
+    const Received whole = expected();
     const std::size_t interesting = all.size() - 69'000;  // the long body has nothing to be cut in
     for (std::size_t cut = 1; cut < all.size(); ++cut) {
         if (cut > 1000 && cut < interesting) {
             cut = interesting;
         }
         ZmtpDecoder decoder;
-        Told told;
-        told.take(decoder, std::string_view(all).substr(0, cut));
-        told.take(decoder, std::string_view(all).substr(cut));
+        Received received;
+        received.take(decoder, std::string_view(all).substr(0, cut));
+        received.take(decoder, std::string_view(all).substr(cut));
         CAPTURE(cut);
-        REQUIRE(told == whole);
+        REQUIRE(received == whole);
     }
 }
 
@@ -105,14 +105,14 @@ TEST_CASE("a conversation in pieces of one length, and of any") {
     std::mt19937 random(1);
     for (std::size_t length = 0; length < 80; ++length) {
         ZmtpDecoder decoder;
-        Told told;
+        Received received;
         for (std::size_t at = 0; at < all.size();) {
             const std::size_t piece = length > 0 ? length : 1 + random() % 300;
-            told.take(decoder, std::string_view(all).substr(at, piece));
+            received.take(decoder, std::string_view(all).substr(at, piece));
             at += piece;
         }
         CAPTURE(length);
-        REQUIRE(told == expected());
+        REQUIRE(received == expected());
     }
 }
 
@@ -124,12 +124,13 @@ TEST_CASE("a piece of the most bytes does not overfill a batch") {
     for (const std::size_t room : {1, 2, 3, 50}) {
         for (std::size_t cut = 0; cut < 26; ++cut) {
             ZmtpDecoder decoder;
-            Told told;
-            told.take(decoder, beginning());
-            told.take(decoder, std::string_view(messages).substr(0, cut));
+            Received received;
+            received.take(decoder, beginning());
+            received.take(decoder, std::string_view(messages).substr(0, cut));
             Batch batch;
             batch.reset(room);
-            decoder.take(std::string_view(messages).substr(cut, ZmtpDecoder::most_bytes(room)), batch, told);
+            decoder.take(std::string_view(messages).substr(cut, ZmtpDecoder::most_bytes(room)), batch,
+                         received);
             CAPTURE(cut);
             const std::size_t count = room - batch.room();
             CHECK(count <= room);
@@ -190,12 +191,12 @@ TEST_CASE("bytes that are not a publisher's are rejected, in pieces of any lengt
 
 TEST_CASE("the longest message there is comes through") {
     ZmtpDecoder decoder;
-    Told told;
-    told.take(decoder, beginning());
-    told.take(decoder, message(5, 67'108'864));
-    told.take(decoder, message(6));
-    CHECK(told.sequences == std::vector<std::uint64_t>{5, 6});
-    CHECK(told.sizes == std::vector<std::uint32_t>{67'108'864, 24});
+    Received received;
+    received.take(decoder, beginning());
+    received.take(decoder, message(5, 67'108'864));
+    received.take(decoder, message(6));
+    CHECK(received.sequences == std::vector<std::uint64_t>{5, 6});
+    CHECK(received.sizes == std::vector<std::uint32_t>{67'108'864, 24});
 }
 
 TEST_CASE("any bytes are taken or refused") {
@@ -203,15 +204,15 @@ TEST_CASE("any bytes are taken or refused") {
     int refused = 0;
     for (int round = 0; round < 2000; ++round) {
         ZmtpDecoder decoder;
-        Told told;
+        Received received;
         std::string bytes = beginning() + message(1);
         const std::size_t from = random() % bytes.size();
         for (std::size_t i = 0; i < 400; ++i) {
             bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(from), static_cast<char>(random()));
         }
         try {
-            told.take(decoder, std::string_view(bytes).substr(0, from + 200));
-            told.take(decoder, std::string_view(bytes).substr(from + 200));
+            received.take(decoder, std::string_view(bytes).substr(0, from + 200));
+            received.take(decoder, std::string_view(bytes).substr(from + 200));
         } catch (const ZmtpError&) {
             ++refused;
         }

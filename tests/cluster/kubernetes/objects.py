@@ -10,7 +10,7 @@ Json = dict[str, Any]
 
 
 def recorded(name: str) -> Any:
-    """What a Kubernetes 1.32 has said (tests/golden/README.md): pods, refusals, nodes or events."""
+    """Answers of a Kubernetes 1.32 (tests/golden/README.md): pods, refusals, nodes or events."""
     return json.loads((Path(__file__).parents[2] / "golden" / "kubernetes" / f"{name}.json").read_text())
 
 

@@ -33,36 +33,36 @@ class Subject(Stated[KubernetesState]):
 
     def __init__(self, *nodes: str, cpu: str = "4") -> None:
         super().__init__(KubernetesState(FAMILY, ((31000, 31003),)))
-        self.tell_nodes(*(nodes or ("n1", "n2")), cpu=cpu)
+        self.list_nodes(*(nodes or ("n1", "n2")), cpu=cpu)
 
-    def say(self, kind: str, **fields: Any) -> None:
-        super().say(kind, **fields)
-        self.state.tick(self.now)  # as whoever owns it does
+    def drive(self, kind: str, **fields: Any) -> None:
+        super().drive(kind, **fields)
+        self.state.tick(self.now)  # as its owner does
 
-    def tell_nodes(self, *nodes: str, cpu: str = "4", pods: tuple[Json, ...] = ()) -> None:
-        self.say("nodes", nodes=[node(name, cpu=cpu) for name in nodes], pods=list(pods), partial=False)
+    def list_nodes(self, *nodes: str, cpu: str = "4", pods: tuple[Json, ...] = ()) -> None:
+        self.drive("nodes", nodes=[node(name, cpu=cpu) for name in nodes], pods=list(pods), partial=False)
 
-    def pod(self, group: str, where: str = "", *, gone: bool = False, deleted: bool = False, **status: Any) -> None:
-        """The Pod of a group as the watch tells of it."""
+    def pod(self, group: str, where: str = "", *, removed: bool = False, deleted: bool = False, **status: Any) -> None:
+        """The Pod of a group as the watch reports it."""
         labels = {names.PART: "group", names.GROUP: group}
         metadata: Json = {"name": names.object_name("r1", group), "namespace": "lab", "labels": labels}
         if deleted:
             metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
         spec = {"nodeName": where, "containers": [{"name": CONTAINER}]}
-        self.say("pod", pod={"metadata": metadata, "spec": spec, "status": status}, gone=gone)
+        self.drive("pod", pod={"metadata": metadata, "spec": spec, "status": status}, gone=removed)
 
     def runs(self, group: str, where: str = "n1") -> None:
         self.pod(group, where, **running())
 
     def refuse(self, tag: str, status: int, message: str, reason: str = "") -> None:
-        self.say("refused", tag=tag, status=status, reason=reason, message=message)
+        self.drive("refused", tag=tag, status=status, reason=reason, message=message)
 
     def launch(self, *groups: Group) -> list[str]:
         """The nodes on which the groups were placed."""
         return [launch.agent.id for launch in self.state.launch(groups, self.now)]
 
     def with_groups(self, *names: str, on: str = "", cpus: float = 1.0) -> Self:
-        """Launches these groups, which run if it is said where; what was asked and told is forgotten."""
+        """Launches these groups, which run if ``where`` names an agent; earlier calls and events are forgotten."""
         self.launch(*(group(name, cpus=cpus) for name in names))
         for name in names if on else ():
             self.runs(name, on)
@@ -70,7 +70,7 @@ class Subject(Stated[KubernetesState]):
         self.events()
         return self
 
-    def told(self) -> list[tuple[str, str, bool]]:
+    def group_states(self) -> list[tuple[str, str, bool]]:
         return [(event.group, event.state, event.refused) for event in self.events()]
 
 

@@ -1,4 +1,4 @@
-"""What is read of a kubeconfig before anybody is asked, and what it is read anew for."""
+"""What is read of a kubeconfig before the first request, and why it is read again."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Server:
                 given = self.headers.get("Authorization")
                 known = given == f"Bearer {it.token}"
                 it.refused += not known
-                # So it answers whoever says nothing of who he is.
+                # So it answers requests without an identity.
                 stranger = 'pods is forbidden: User "system:anonymous" cannot list resource "pods"'
                 message = "" if known else "Unauthorized" if given else stranger
                 text = json.dumps({"kind": "PodList" if known else "Status", "message": message}).encode() + b"\n"
@@ -122,15 +122,15 @@ def by_file(folder: Path) -> Json:
 
 def by_plugin(folder: Path) -> Json:
     version = "client.authentication.k8s.io/v1"
-    said = json.dumps({"apiVersion": version, "kind": "ExecCredential", "status": {"token": "TOKEN"}})
-    script = f"sed \"s/TOKEN/$(cat '{folder / 'token'}')/\" <<END\n{said}\nEND"
+    text = json.dumps({"apiVersion": version, "kind": "ExecCredential", "status": {"token": "TOKEN"}})
+    script = f"sed \"s/TOKEN/$(cat '{folder / 'token'}')/\" <<END\n{text}\nEND"
     return {"exec": {"apiVersion": version, "command": "sh", "args": ["-e", "-c", script], "interactiveMode": "Never"}}
 
 
 PODS = "/api/v1/namespaces/tests/pods"
 
 
-class Asked:
+class RenewableToken:
     """The API, asked with a token that a user may renew."""
 
     def __init__(self, kubeconfig: Path, port: int, by: Callable[[Path], Json]) -> None:
@@ -146,19 +146,19 @@ class Asked:
     def is_answered(self) -> bool:
         return bool(self.api.call("GET", PODS)["kind"] == "PodList")
 
-    def is_unknown(self, says: str) -> bool:
-        with pytest.raises(ApiError, match=says) as refused:
+    def is_unknown(self, expected: str) -> bool:
+        with pytest.raises(ApiError, match=expected) as refused:
             self.api.call("GET", PODS)
         return refused.value.status == 401
 
 
 @pytest.fixture
-def asked(kubeconfig: Path, server: Server, by: Callable[[Path], Json]) -> Asked:
-    return Asked(kubeconfig, server.http.server_port, by)
+def asked(kubeconfig: Path, server: Server, by: Callable[[Path], Json]) -> RenewableToken:
+    return RenewableToken(kubeconfig, server.http.server_port, by)
 
 
 @pytest.mark.parametrize("by", [by_token, by_file, by_plugin])
-def test_a_token_is_read_anew_when_it_has_ended_and_nobody_notices(asked: Asked, server: Server) -> None:
+def test_a_token_is_read_anew_when_it_has_ended_and_nobody_notices(asked: RenewableToken, server: Server) -> None:
     assert asked.is_answered()
     server.token = "second"
     asked.renew("second")
@@ -169,27 +169,27 @@ def test_a_token_is_read_anew_when_it_has_ended_and_nobody_notices(asked: Asked,
     assert server.refused == 2
     server.token = "fourth"
     asked.renew("fourth")
-    # Nobody answers as a container would; but it is known who asks.
+    # There is no container to answer, but the user of the request is known.
     with pytest.raises(ApiError) as refused:
         list(api_streams.execute(asked.api, "tests", "pod", "container", ["true"]))
     assert (refused.value.status, server.refused) == (200, 3)
 
 
-def no_change(_: Asked) -> None:
-    """Nobody renews it."""
+def no_change(_: RenewableToken) -> None:
+    """No process renews it."""
 
 
-def half_written(asked: Asked) -> None:
-    (asked.folder / "token").unlink()
-    (asked.folder / "config").write_text("clusters: [{")
+def half_written(requests: RenewableToken) -> None:
+    (requests.folder / "token").unlink()
+    (requests.folder / "config").write_text("clusters: [{")
 
 
-def no_credentials(asked: Asked) -> None:
-    (asked.folder / "token").unlink()  # the kubeconfig is good, and its plugin fails
+def no_credentials(requests: RenewableToken) -> None:
+    (requests.folder / "token").unlink()  # the kubeconfig is good, and its plugin fails
 
 
 @pytest.mark.parametrize(
-    ("by", "meanwhile", "says"),
+    ("by", "meanwhile", "expected"),
     [
         *((by, no_change, "Unauthorized") for by in (by_token, by_file, by_plugin)),
         *((by, half_written, "the kubeconfig is none") for by in (by_token, by_file, by_plugin)),
@@ -197,12 +197,12 @@ def no_credentials(asked: Asked) -> None:
     ],
 )
 def test_who_is_not_known_is_told_so_until_the_token_is_renewed(
-    asked: Asked, server: Server, meanwhile: Callable[[Asked], None], says: str
+    asked: RenewableToken, server: Server, meanwhile: Callable[[RenewableToken], None], expected: str
 ) -> None:
     assert asked.is_answered()
     server.token = "second"
     meanwhile(asked)
-    assert asked.is_unknown(says)
-    assert asked.is_unknown(says)
+    assert asked.is_unknown(expected)
+    assert asked.is_unknown(expected)
     asked.renew("second")
     assert asked.is_answered()

@@ -129,9 +129,9 @@ def test_one_uneven_spread_has_placement_decide_all_of_its_role(on_a: int, is_un
     decided = group.role in uneven(launches, [a, b, c])
     assert decided is is_uneven
     found = rules(constraints, a, MATCH, decided=decided)
-    asked = found.affinity["nodeAffinity"][REQUIRED]["nodeSelectorTerms"][0]["matchExpressions"]
+    requests = found.affinity["nodeAffinity"][REQUIRED]["nodeSelectorTerms"][0]["matchExpressions"]
     if is_uneven:
-        assert (asked, found.spread) == ([among("rack", "r1"), among("zone", "A")], [])
+        assert (requests, found.spread) == ([among("rack", "r1"), among("zone", "A")], [])
     else:
         assert [spread["topologyKey"] for spread in found.spread] == ["rack", "zone"]
 

@@ -1,4 +1,4 @@
-"""The driver's process against an API that answers as it is told: what is tried again, made and removed."""
+"""The driver's process against an API with given answers: what is tried again, made and removed."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ class FakeApi:
     namespace, server = "lab", "https://api"
 
     def __init__(self, answer: Answer, *events: Json) -> None:
-        self.asked: list[tuple[str, str]] = []
+        self.calls: list[tuple[str, str]] = []
         self.queries: list[Json] = []
         self._answer, self._events = answer, events
 
     def call(self, method: str, path: str, body: Json | None = None, query: Any = None, _: float = 0.0) -> Json:
-        self.asked.append((method, path))
+        self.calls.append((method, path))
         self.queries.append(dict(query or {}))
         return self._answer(method, path, body)
 
     def watch(self, path: str, query: Any, timeout_s: int) -> Iterator[Json]:
-        self.asked.append(("WATCH", path))
+        self.calls.append(("WATCH", path))
         yield from self._events
 
 
 class Subject:
-    """The process, and what it has said; nobody is at the other end of its channel."""
+    """The process and its messages; the other end of its channel has no process."""
 
     def __init__(self, api: FakeApi, channel: DriverPipe) -> None:
         self.process, self.api = driver._Process(channel), api
@@ -52,7 +52,7 @@ class Subject:
         self.process._namespace, self.process._selector = "lab", "hydra/run=r1"
         self.process._created = True
 
-    def said(self) -> list[Message]:
+    def messages(self) -> list[Message]:
         return list(self.process._outbox.take())
 
     def make(self, kind: str = "Pod", path: str = PODS) -> bool:
@@ -69,11 +69,11 @@ def begin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Begin]:
     with ExitStack() as stack:
 
         def begun(answer: Answer) -> Subject:
-            ours, theirs = socket.socketpair()
-            it = Subject(FakeApi(answer), DriverPipe(theirs))
-            for end in (ours, theirs, it.process._outbox.bell, it.process._outbox._ringer):
+            own, others = socket.socketpair()
+            subject = Subject(FakeApi(answer), DriverPipe(others))
+            for end in (own, others, subject.process._outbox.bell, subject.process._outbox._ringer):
                 stack.enter_context(end)
-            return it
+            return subject
 
         yield begun
 
@@ -101,28 +101,33 @@ NO = ApiError(403, "Forbidden", "no")
 def test_a_call_outlives_an_api_server_that_is_away(begin: Begin, status: int) -> None:
     it = begin(failing(ApiError(status, "", "away"), ApiError(status, "", "away")))
     assert it.make()
-    assert [m["kind"] for m in it.said()] == ["made"]
+    assert [m["kind"] for m in it.messages()] == ["made"]
 
 
 @pytest.mark.parametrize("status", [400, 403, 404, 422])
 def test_what_is_refused_for_good_is_told_at_once(begin: Begin, status: int) -> None:
     it = begin(failing(ApiError(status, "Forbidden", "no")))
     assert not it.make()
-    (told,) = it.said()
-    assert (told["kind"], told["status"], told["message"], len(it.api.asked)) == ("refused", status, "no", 1)
+    (reported,) = it.messages()
+    assert (reported["kind"], reported["status"], reported["message"], len(it.api.calls)) == (
+        "refused",
+        status,
+        "no",
+        1,
+    )
 
 
 def test_a_pod_of_that_name_is_ours_as_nobody_else_has_such_names(begin: Begin) -> None:
     it = begin(failing(EXISTS))
     assert it.make()
-    assert it.api.asked == [("POST", PODS)]
+    assert it.api.calls == [("POST", PODS)]
 
 
 def test_a_job_of_that_name_is_another_ones_unless_an_answer_was_lost(begin: Begin) -> None:
     assert not begin(failing(EXISTS)).make("Job", JOBS)
     it = begin(failing(ApiError(502, "", "bad gateway"), EXISTS))
     assert it.make("Job", JOBS)
-    assert it.api.asked[-1] == ("GET", f"{JOBS}/n")
+    assert it.api.calls[-1] == ("GET", f"{JOBS}/n")
 
 
 def test_nothing_is_made_behind_the_removal(begin: Begin) -> None:
@@ -139,26 +144,26 @@ def test_nothing_is_made_behind_the_removal(begin: Begin) -> None:
     it.process._obey({"call": "create", "first": [], "then": wanted})
     assert began.wait(SOON_S)
     it.process._stop()
-    methods = [method for method, _ in it.api.asked]
+    methods = [method for method, _ in it.api.calls]
     assert "POST" not in methods[methods.index("DELETE") :]
     assert methods.count("POST") < len(wanted)
-    assert it.said()[-1] == {"kind": "stopped", "left": 0}
+    assert it.messages()[-1] == {"kind": "stopped", "left": 0}
 
 
 def test_a_removal_that_is_refused_is_told(begin: Begin) -> None:
     it = begin(failing(*[NO] * 9))
     it.process._stop()
-    assert it.said()[-1] == {"kind": "stopped", "left": -1, "status": 403, "reason": "Forbidden", "message": "no"}
+    assert it.messages()[-1] == {"kind": "stopped", "left": -1, "status": 403, "reason": "Forbidden", "message": "no"}
 
 
 def test_a_refused_secret_refuses_what_needs_it(begin: Begin) -> None:
     it = begin(failing(NO))
     it.process._create({"first": [{"tag": "s", "path": "/s", "body": {}}], "then": [{"tag": "p", "path": PODS}]})
-    assert [(m["kind"], m["tag"]) for m in it.said()] == [("refused", "s"), ("refused", "p")]
+    assert [(m["kind"], m["tag"]) for m in it.messages()] == [("refused", "s"), ("refused", "p")]
 
 
 @pytest.mark.parametrize(
-    ("job", "says"),
+    ("job", "expected"),
     [
         ({"metadata": {}, "status": {}}, "found"),
         ({"metadata": {"deletionTimestamp": "now"}, "status": {}}, "refused"),
@@ -166,10 +171,10 @@ def test_a_refused_secret_refuses_what_needs_it(begin: Begin) -> None:
         ({"metadata": {}, "status": {"conditions": [{"type": "Suspended", "status": "True"}]}}, "found"),
     ],
 )
-def test_a_job_that_is_about_to_go_is_as_good_as_gone(begin: Begin, job: Json, says: str) -> None:
+def test_a_job_that_is_about_to_go_is_as_good_as_gone(begin: Begin, job: Json, expected: str) -> None:
     it = begin(lambda *_: job)
     it.process._look({"tag": "owner", "path": JOBS})
-    assert [m["kind"] for m in it.said()] == [says]
+    assert [m["kind"] for m in it.messages()] == [expected]
 
 
 # --- the watch --------------------------------------------------------------------------------------------------------
@@ -189,7 +194,7 @@ def test_a_watch_that_ends_at_once_is_begun_again_after_a_pause(begin: Begin, mo
     monkeypatch.setattr(driver, "_PAUSES_S", (0.02,))
     it = begin(made)
     began = time.monotonic()
-    watch_until(it, lambda: len(it.api.asked) >= 5, "the fourth watch")
+    watch_until(it, lambda: len(it.api.calls) >= 5, "the fourth watch")
     assert time.monotonic() - began >= 0.06
 
 
@@ -198,7 +203,7 @@ def test_a_watch_outlives_a_kubeconfig_that_is_being_written(begin: Begin) -> No
     heard: list[str] = []
 
     def is_back() -> bool:
-        heard.extend(m["kind"] for m in it.said())
+        heard.extend(m["kind"] for m in it.messages())
         return "online" in heard
 
     watch_until(it, is_back, "the watch's return")
@@ -226,8 +231,8 @@ def test_pods_are_given_up_on_lost_nodes_only(ready: bool) -> None:
 
 def test_a_removal_ends_when_the_last_pod_has_gone() -> None:
     last = {"metadata": {"name": "p1"}}
-    # Whoever hears more of this watch waits for p2.
+    # If this watch has more events, they are about p2.
     events = ({"type": "DELETED", "object": last}, {"type": "ADDED", "object": {"metadata": {"name": "p2"}}})
     api = FakeApi(lambda *_: {"items": [last], "metadata": {"resourceVersion": "1"}}, *events)
     assert remove(api, "lab", "hydra/run=r1", time.monotonic() + SOON_S) == 0  # type: ignore[arg-type]
-    assert api.asked[-1] == ("WATCH", PODS)
+    assert api.calls[-1] == ("WATCH", PODS)

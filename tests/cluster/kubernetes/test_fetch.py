@@ -86,12 +86,12 @@ def failure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
         monkeypatch.setenv("HYDRA_ARCHIVE_SHA256", sha256)
         monkeypatch.setattr(sys, "argv", ["-c", str(folder)])
         assert fetch_archive.main() == 78
-        said, told = capsys.readouterr()
-        assert not said
-        assert "c2VjcmV0" not in told
-        assert "pass" not in told
-        assert told.count("\n") == 1
-        return told
+        text, reported = capsys.readouterr()
+        assert not text
+        assert "c2VjcmV0" not in reported
+        assert "pass" not in reported
+        assert reported.count("\n") == 1
+        return reported
 
     return of
 
@@ -124,7 +124,7 @@ def test_what_may_pass_is_tried_again(server: Server, tmp_path: Path, patient: N
 
 
 @pytest.mark.parametrize(
-    ("answers", "said"),
+    ("answers", "text"),
     [
         ([503] * 99, "it answers 503 Service Unavailable (tries: "),
         ([302] * 99, "it answers 302 Found (tries: "),
@@ -132,8 +132,8 @@ def test_what_may_pass_is_tried_again(server: Server, tmp_path: Path, patient: N
     ],
 )
 @pytest.mark.usefixtures("impatient")
-def test_failures_are_told_without_the_secret(server: Server, failure: Failure, answers: list[int], said: str) -> None:
-    assert_failed(server, failure, answers, said)
+def test_failures_are_told_without_the_secret(server: Server, failure: Failure, answers: list[int], text: str) -> None:
+    assert_failed(server, failure, answers, text)
 
 
 @pytest.mark.parametrize(("code", "reason"), [(404, "Not Found"), (403, "Forbidden")])
@@ -144,16 +144,16 @@ def test_an_answer_that_will_not_change_is_not_asked_for_again(
     assert_failed(server, failure, [code, 200], f"it answers {code} {reason} (tries: 1,")
 
 
-def assert_failed(server: Server, failure: Failure, answers: list[int], said: str) -> None:
+def assert_failed(server: Server, failure: Failure, answers: list[int], text: str) -> None:
     server.answers = answers
     line = failure(server.url)
     assert line.startswith(f"hydra: the archive cannot be fetched from 127.0.0.1:{server.server_address[1]}: ")
-    assert said in line
+    assert text in line
     assert "--advertise" in line
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "text"),
     [
         (f"http://127.0.0.1:1{SECRET}", "from 127.0.0.1:1: Connection refused (tries: "),
         (f"http://no.such.host.invalid{SECRET}", "from no.such.host.invalid: "),
@@ -164,8 +164,8 @@ def assert_failed(server: Server, failure: Failure, answers: list[int], said: st
         ("", "HYDRA_ARCHIVE_URL and HYDRA_ARCHIVE_SHA256 are not set"),
     ],
 )
-def test_urls_that_lead_nowhere(impatient: None, failure: Failure, url: str, said: str) -> None:
-    assert said in failure(url)
+def test_urls_that_lead_nowhere(impatient: None, failure: Failure, url: str, text: str) -> None:
+    assert text in failure(url)
 
 
 def test_another_archive_is_refused(server: Server, failure: Failure, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The Job of a command in the cluster, its log, what its Pod says, and the scripts of its two containers."""
+"""The Job of a command in the cluster, its log, its Pod, and the scripts of its two containers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hydra.kubernetes import object_names
 from hydra.kubernetes.in_cluster import job_objects, job_state
 from hydra.kubernetes.in_cluster.job_objects import FILES
 from hydra.kubernetes.in_cluster.job_state import OUTPUT, LogReader
-from hydra.kubernetes.pod_scripts import job_command, owner_pod, run_files, wait_for_files
+from hydra.kubernetes.pod_scripts import job_command, keeper_pod, run_files, wait_for_files
 from hydra.kubernetes.pods import RunObjects
 from hydra.kubernetes.program_delivery import sources
 from hydra.kubernetes.settings import KubernetesSettings
@@ -96,8 +96,8 @@ def test_a_command_begins_when_its_files_come_and_ends_where_they_do_not(tmp_pat
         words = [sys.executable, wait_for_files.__file__, str(tmp_path / "order.json"), str(within_s), "1"]
         return subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
 
-    code, said = end_of(starts(0))
-    assert "did not appear within 0 s" in said
+    code, text = end_of(starts(0))
+    assert "did not appear within 0 s" in text
     assert code == 1
     late = starts(round(SOON_S))
     (tmp_path / "order.json").touch()
@@ -107,9 +107,9 @@ def test_a_command_begins_when_its_files_come_and_ends_where_they_do_not(tmp_pat
 def end_of(process: subprocess.Popen[str]) -> tuple[int, str]:
     """The exit code of a process that ends, and its stderr; there is nothing on stdout."""
     with process:
-        out, said = process.communicate(timeout=SOON_S)
+        out, text = process.communicate(timeout=SOON_S)
     assert not out
-    return process.returncode, said
+    return process.returncode, text
 
 
 def test_what_a_secret_does_not_hold_is_refused_and_named() -> None:
@@ -144,7 +144,7 @@ def test_lines_behind_the_mark_are_output_and_paths_are_those_of_here() -> None:
     assert log.line("failed to watch file: too many open files") == "failed to watch file: too many open files"
 
 
-# --- what its Pod says -----------------------------------------------------------------------------------------------
+# --- its Pod -----------------------------------------------------------------------------------------------
 
 
 UNPLACED = {**pod({}), "spec": {"containers": [{"name": "hydra"}]}, "status": unschedulable()}
@@ -157,7 +157,7 @@ NO_ACCOUNT = {"reason": "FailedCreate", "message": LOOKS_UP}
 
 
 @pytest.mark.parametrize(
-    ("seen", "events", "waited_s", "said"),
+    ("seen", "events", "waited_s", "text"),
     [
         (None, [], 1, ""),
         (None, [], 301, "the run's Job has made no Pod"),
@@ -172,11 +172,11 @@ NO_ACCOUNT = {"reason": "FailedCreate", "message": LOOKS_UP}
         (pod(CREATING), [UNMOUNTED], 301, "MountVolume.SetUp failed"),
     ],
 )
-def test_why_a_command_has_not_begun(seen: Json | None, events: list[Json], waited_s: float, said: str) -> None:
-    """It is told in time."""
+def test_why_a_command_has_not_begun(seen: Json | None, events: list[Json], waited_s: float, text: str) -> None:
+    """It is sent in time."""
     what, remedy = job_state.why_not_begun(seen, events, waited_s, "lab")
-    assert said in f"{what}; {remedy}"
-    assert bool(what) == bool(said)
+    assert text in f"{what}; {remedy}"
+    assert bool(what) == bool(text)
 
 
 @pytest.mark.parametrize(
@@ -196,20 +196,20 @@ def test_a_pod_tells_how_far_its_command_is(seen: Json, begun: bool, ended: bool
 
 
 @pytest.mark.parametrize(
-    ("ended", "said"),
+    ("ended", "text"),
     [
         ({"exitCode": 137, "reason": "OOMKilled"}, "raise controller_mem in [kubernetes]"),
         ({"exitCode": 137, "reason": "Error", "message": "step 1: lost"}, "killed by SIGKILL; "),
     ],
 )
-def test_an_untimely_end_is_explained(ended: Json, said: str) -> None:
-    assert said in "; ".join(job_state.end_reason(pod({"terminated": ended})))
+def test_an_untimely_end_is_explained(ended: Json, text: str) -> None:
+    assert text in "; ".join(job_state.end_reason(pod({"terminated": ended})))
 
 
 # --- in its containers -----------------------------------------------------------------------------------------------
 
 SAME = {"typed": ["run", "it"], "image": "hydra:1", "terminal": {}}
-HERE = {"version": version("hydra-scale"), "digest": owner_pod.digest(str(sources()))}
+HERE = {"version": version("hydra-scale"), "digest": keeper_pod.digest(str(sources()))}
 
 
 @pytest.fixture
@@ -245,9 +245,9 @@ def test_output_for_a_terminal_is_that_of_a_terminal(order: Path, monkeypatch: p
     monkeypatch.delenv("COLUMNS", raising=False)
     code = "import sys; from shutil import get_terminal_size as size; print(sys.stdout.isatty(), size().columns)"
     long = f"{code}; print('x' * 100_000)"
-    for terminal, said in (({}, "False 80"), ({"COLUMNS": "117"}, "True 117")):
+    for terminal, text in (({}, "False 80"), ({"COLUMNS": "117"}, "True 117")):
         shutil.rmtree(order.parent / "runs" / ".hydra", ignore_errors=True)
-        assert end_of(started(order, long, terminal=terminal)) == (0, f"{OUTPUT}\n{said}\n{'x' * 100_000}\n")
+        assert end_of(started(order, long, terminal=terminal)) == (0, f"{OUTPUT}\n{text}\n{'x' * 100_000}\n")
 
 
 @pytest.mark.tier("test")
@@ -278,15 +278,15 @@ def test_what_a_killed_command_has_left_comes_to_its_end_first(order: Path) -> N
 
 @pytest.mark.tier("test")
 @pytest.mark.parametrize(
-    ("other", "said"),
+    ("other", "text"),
     [({"version": "2.0"}, ", and this is 2.0; build"), ({"digest": "0"}, " of other sources than this one; build")],
 )
-def test_an_image_with_another_hydra_is_one_line(order: Path, other: dict[str, str], said: str) -> None:
-    code, told = end_of(started(order, "raise SystemExit(0)", **other))
+def test_an_image_with_another_hydra_is_one_line(order: Path, other: dict[str, str], text: str) -> None:
+    code, reported = end_of(started(order, "raise SystemExit(0)", **other))
     assert code == 2
-    assert said in told
-    assert told.startswith("hydra: the image hydra:1 holds ")
-    assert len(told.splitlines()) == 1
+    assert text in reported
+    assert reported.startswith("hydra: the image hydra:1 holds ")
+    assert len(reported.splitlines()) == 1
 
 
 @pytest.mark.tier("all")
@@ -338,10 +338,10 @@ def test_a_command_whose_output_cannot_be_kept_is_told_and_does_not_wait(capsys:
     with Path("/dev/full").open("wb", buffering=0) as written, job_command.passed_on(written) as terminal:
         child = subprocess.Popen([sys.executable, "-c", script], stdout=terminal, stderr=subprocess.PIPE)
         try:
-            _, said = child.communicate(timeout=SOON_S)
+            _, text = child.communicate(timeout=SOON_S)
         finally:
             child.kill()
-    assert b"Input/output error" in said
+    assert b"Input/output error" in text
     assert capsys.readouterr().err == "hydra: the output of the command cannot be kept: No space left on device\n"
 
 

@@ -22,7 +22,7 @@ from tests.cluster.kubernetes.objects import Json, command_pod
 
 ENDED = command_pod({"terminated": {"exitCode": 0}})
 UNKNOWN = ApiError(401, "Unauthorized", "Unauthorized")
-AWAY = ApiError(0, "", "Connection refused")
+UNREACHABLE = ApiError(0, "", "Connection refused")
 
 
 class Answers:
@@ -51,7 +51,7 @@ def followed(*answers: Json | ApiError) -> Json:
 
 
 class Clock:
-    """The time of the modules that wait: it goes on by what they sleep."""
+    """The time of the modules that wait: it advances by what they sleep."""
 
     now = 0.0
 
@@ -70,13 +70,13 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return it
 
 
-@pytest.mark.parametrize("refusal", [UNKNOWN, AWAY])
+@pytest.mark.parametrize("refusal", [UNKNOWN, UNREACHABLE])
 def test_a_command_is_followed_on_when_who_asks_is_known(refusal: ApiError, capsys: pytest.CaptureFixture[str]) -> None:
     assert followed(*[refusal] * 5, ENDED) == ENDED
     assert capsys.readouterr().err == "done\n"
 
 
-@pytest.mark.parametrize("refusal", [UNKNOWN, AWAY])
+@pytest.mark.parametrize("refusal", [UNKNOWN, UNREACHABLE])
 @pytest.mark.parametrize("lines", [(), range(10)], ids=["of a silent command", "of one that speaks"])
 def test_the_time_for_a_token_begins_when_a_long_log_has_broken(refusal: ApiError, lines: range, clock: Clock) -> None:
     class Long(Answers):
@@ -90,10 +90,10 @@ def test_the_time_for_a_token_begins_when_a_long_log_has_broken(refusal: ApiErro
                 return
             self.broken = True
             for n in lines:
-                clock.now += log_follower._AWAY_S
+                clock.now += log_follower._UNREACHABLE_S
                 yield f"2026-11-22T20:00:0{n}.000000000Z line"
-            clock.now += 0 if lines else 2 * log_follower._AWAY_S
-            raise AWAY
+            clock.now += 0 if lines else 2 * log_follower._UNREACHABLE_S
+            raise UNREACHABLE
 
     answers = place(Long(refusal, refusal, ENDED))
     assert log_follower.follow(answers, ENDED, LogReader("first", "runs/first"), ends=True) == ENDED
@@ -136,9 +136,9 @@ def test_ctrl_c_for_the_second_time_removes_all_of_the_run_and_not_its_controlle
 
 
 def test_who_is_not_known_any_more_is_told_how_to_go_on() -> None:
-    with pytest.raises(ClusterError) as told:
+    with pytest.raises(ClusterError) as reported:
         followed(UNKNOWN)
-    assert str(told.value) == (
+    assert str(reported.value) == (
         "cannot read pods in namespace hydra: the API server does not know who asks (Unauthorized); log in to the "
         "cluster again; the run continues in the cluster: hydra fetch first --master k8s://lab --namespace hydra"
     )
@@ -242,7 +242,7 @@ def test_what_is_half_made_goes(tmp_path: Path, cluster: Cluster, where: str, wh
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "text"),
     [
         ({"resumed": True}, "--resume continues a run of this machine; leave out --in-cluster"),
         ({"prometheus": ("127.0.0.1", 9464)}, "--prometheus 127.0.0.1:9464 is the Pod itself"),
@@ -254,11 +254,11 @@ def test_what_is_half_made_goes(tmp_path: Path, cluster: Cluster, where: str, wh
     ],
 )
 def test_what_makes_no_sense_in_a_pod_is_refused(
-    tmp_path: Path, cluster: Cluster, flags: dict[str, Any], said: str
+    tmp_path: Path, cluster: Cluster, flags: dict[str, Any], text: str
 ) -> None:
     with pytest.raises(UsageError) as refused:
         remote_run.relocate(asked(tmp_path, **flags))
-    assert said in str(refused.value)
+    assert text in str(refused.value)
     assert not cluster.made
 
 

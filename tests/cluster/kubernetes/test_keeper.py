@@ -22,10 +22,10 @@ import hydra
 from hydra.engine.driver_engine import DriverProcess
 from hydra.engine.interface import Opening
 from hydra.errors import ClusterError, UsageError
-from hydra.kubernetes import object_names, owner_job
+from hydra.kubernetes import keeper_job, object_names
 from hydra.kubernetes import run_start as module
 from hydra.kubernetes.keeper_listener import KeeperListener
-from hydra.kubernetes.pod_scripts import owner_pod as inside
+from hydra.kubernetes.pod_scripts import keeper_pod as inside
 from hydra.kubernetes.pods import RunObjects, source
 from hydra.kubernetes.run_removal import TRIES_S
 from hydra.kubernetes.settings import KubernetesSettings
@@ -44,7 +44,7 @@ def family(**settings: Any) -> RunObjects:
 
 
 def job(**settings: Any) -> Json:
-    return owner_job.job(family(**settings), "print('$(HOME)')", "10.0.0.1:7", "hydra:1")
+    return keeper_job.job(family(**settings), "print('$(HOME)')", "10.0.0.1:7", "hydra:1")
 
 
 def test_the_job_is_restricted_and_goes_by_itself() -> None:
@@ -53,7 +53,7 @@ def test_the_job_is_restricted_and_goes_by_itself() -> None:
     assert it["template"]["metadata"]["labels"][object_names.PART] == "keeper"
     spec = it["template"]["spec"]
     assert spec["restartPolicy"] == "Never"
-    assert owner_job.UNREACHABLE == inside.UNREACHABLE
+    assert keeper_job.UNREACHABLE == inside.UNREACHABLE
     assert spec["automountServiceAccountToken"] is False
     assert spec["securityContext"]["runAsNonRoot"] is True
     (container,) = spec["containers"]
@@ -68,7 +68,7 @@ def test_users_fields_reach_the_jobs_pod() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hello", "archive", "says"),
+    ("hello", "archive", "expected"),
     [
         (GOOD, False, ""),
         ({**GOOD, "hydra": "1.9"}, False, "the image i holds Hydra 1.9, and this is 2.0"),
@@ -79,14 +79,14 @@ def test_users_fields_reach_the_jobs_pod() -> None:
         ({"python": "3.9"}, True, "the image i has Python 3.9, and this Hydra runs 3.11"),
     ],
 )
-def test_an_image_that_will_not_do_is_told(hello: Json, archive: bool, says: str) -> None:
-    what, remedy = owner_job.refusal(hello, "2.0", "d", "3.11", archive=archive, image="i")
-    assert what == says
-    assert bool(remedy) == bool(says)
+def test_an_image_that_will_not_do_is_told(hello: Json, archive: bool, expected: str) -> None:
+    what, remedy = keeper_job.refusal(hello, "2.0", "d", "3.11", archive=archive, image="i")
+    assert what == expected
+    assert bool(remedy) == bool(expected)
 
 
 @pytest.mark.parametrize(
-    ("state", "says"),
+    ("state", "expected"),
     [
         ({"state": {"running": {}}}, None),
         ({"state": {"terminated": {"exitCode": 0, "message": "done"}}}, None),
@@ -95,8 +95,10 @@ def test_an_image_that_will_not_do_is_told(hello: Json, archive: bool, says: str
         ({"name": "proxy", "state": {"terminated": {"exitCode": 3, "message": "of a sidecar"}}}, None),
     ],
 )
-def test_the_last_words_of_a_keeper(state: Json, says: str | None) -> None:
-    assert owner_job.last_words({"status": {"containerStatuses": [{"name": owner_job.CONTAINER, **state}]}}) == says
+def test_the_last_words_of_a_keeper(state: Json, expected: str | None) -> None:
+    assert (
+        keeper_job.last_words({"status": {"containerStatuses": [{"name": keeper_job.CONTAINER, **state}]}}) == expected
+    )
 
 
 def test_the_digest_is_of_the_sources_wherever_they_are(tmp_path: Path) -> None:
@@ -116,14 +118,14 @@ def test_the_digest_is_of_the_sources_wherever_they_are(tmp_path: Path) -> None:
 
 def keepers_pod(uid: str = "u1", node: str = "n1", **status: Any) -> Json:
     return {
-        "metadata": {"name": "k", "labels": {owner_job.UID: uid}},
-        "spec": {"nodeName": node, "containers": [{"name": owner_job.CONTAINER}]},
+        "metadata": {"name": "k", "labels": {keeper_job.UID: uid}},
+        "spec": {"nodeName": node, "containers": [{"name": keeper_job.CONTAINER}]},
         "status": status,
     }
 
 
 def container(**state: Any) -> Json:
-    return {"containerStatuses": [{"name": owner_job.CONTAINER, "image": "hydra:1", "state": state}]}
+    return {"containerStatuses": [{"name": keeper_job.CONTAINER, "image": "hydra:1", "state": state}]}
 
 
 CREATING = container(waiting={"reason": "ContainerCreating"})
@@ -131,16 +133,16 @@ PULLING = {"conditions": [{"type": "PodReadyToStartContainers", "status": "True"
 RUNNING = container(running={})
 
 
-def arrival(pod: Json | None, *, began: float = 100.0) -> owner_job.KeeperStartup:
+def arrival(pod: Json | None, *, began: float = 100.0) -> keeper_job.KeeperStartup:
     """A keeper that is waited for, of which this Pod was seen."""
-    it = owner_job.KeeperStartup(family(), "10.0.0.1", "u1", began)
+    startup = keeper_job.KeeperStartup(family(), "10.0.0.1", "u1", began)
     if pod is not None:
-        it.see(pod)
-    return it
+        startup.see(pod)
+    return startup
 
 
 @pytest.mark.parametrize(
-    ("pod", "last_s", "says"),
+    ("pod", "last_s", "expected"),
     [
         (None, 29.9, "made no Pod within 30 s"),
         (keepers_pod("another", **RUNNING), 29.9, "made no Pod within 30 s"),
@@ -151,10 +153,10 @@ def arrival(pod: Json | None, *, began: float = 100.0) -> owner_job.KeeperStartu
         (keepers_pod(**PULLING), 599.0, "is being pulled"),
     ],
 )
-def test_a_keeper_is_waited_for_as_long_as_it_may_come(pod: Json | None, last_s: float, says: str) -> None:
+def test_a_keeper_is_waited_for_as_long_as_it_may_come(pod: Json | None, last_s: float, expected: str) -> None:
     it = arrival(pod)
     assert it.failure(100.0) == it.failure(100.0 + last_s) == ("", "")
-    assert says in it.failure(100.0 + last_s + 2.0)[0]
+    assert expected in it.failure(100.0 + last_s + 2.0)[0]
 
 
 @pytest.mark.parametrize(
@@ -186,19 +188,19 @@ def test_it_has_a_limit_of_cpus_where_groups_have_one(ratio: float, limits: Json
 
 def test_a_job_that_makes_no_pod_is_asked_for_the_reason_once() -> None:
     it = arrival(None)
-    late = 100.0 + owner_job.MADE_WITHIN_S
-    assert [it.asks(now) for now in (100.0, late, late)] == [False, True, False]
-    it.told([])
+    late = 100.0 + keeper_job.MADE_WITHIN_S
+    assert [it.needs_events(now) for now in (100.0, late, late)] == [False, True, False]
+    it.take_events([])
     assert it.failure(late) == ("", "")
     message = 'Error creating: pods "k-1" is forbidden: failed quota: q: must specify limits.cpu for: keeper'
-    it.told([{"type": "Warning", "reason": "FailedCreate", "message": message}])
+    it.take_events([{"type": "Warning", "reason": "FailedCreate", "message": message}])
     what, remedy = it.failure(late)
     assert what.endswith(": failed quota: q: must specify limits.cpu for: keeper")
     assert remedy == "set cpu_limit_ratio in [kubernetes]"
 
 
 def test_a_job_that_has_made_its_pod_is_not_asked() -> None:
-    assert not arrival(keepers_pod(**RUNNING)).asks(200.0)
+    assert not arrival(keepers_pod(**RUNNING)).needs_events(200.0)
 
 
 # --- the script and the door -----------------------------------------------------------------------------------------
@@ -224,14 +226,14 @@ def opened() -> Iterator[Opened]:
 
 
 def end_of(process: subprocess.Popen[str]) -> tuple[int, str]:
-    """The exit code of a keeper that ends, and what it has said on stderr."""
+    """The exit code of a keeper that ends, and its stderr."""
     return process.wait(SOON_S), cast(IO[str], process.stderr).read()
 
 
 @contextmanager
 def started(port: int, **times: float) -> Iterator[subprocess.Popen[str]]:
     """The script as a Pod runs it, with other times than its own."""
-    text = source("owner_pod")
+    text = source("keeper_pod")
     for name, value in times.items():
         before = f"{name} = {getattr(inside, name)}\n"
         assert before in text
@@ -247,7 +249,7 @@ def started(port: int, **times: float) -> Iterator[subprocess.Popen[str]]:
 
 @contextmanager
 def unfriendly() -> Iterator[int]:
-    """The port of a listener that hangs up on everybody."""
+    """The port of a listener that hangs up on every client."""
     with socket.create_server((HERE, 0)) as listener:
 
         def hang_up() -> None:
@@ -289,8 +291,8 @@ def test_a_keeper_whose_controller_is_gone_tries_for_a_while_and_ends_well() -> 
 @pytest.mark.tier("test")
 def test_a_keeper_does_not_stay_for_somebody_else_who_answers_at_the_port() -> None:
     with unfriendly() as port, started(port, FIRST_WITHIN_S=0.3, EVERY_S=0.1) as process:
-        code, said = end_of(process)
-        assert (code, "another program answers there" in said) == (inside.UNREACHABLE, True)
+        code, text = end_of(process)
+        assert (code, "another program answers there" in text) == (inside.UNREACHABLE, True)
 
 
 @pytest.mark.tier("test")
@@ -298,17 +300,17 @@ def test_a_keeper_that_reaches_nobody_says_so() -> None:
     with socket.create_server((HERE, 0)) as listener:
         port = listener.getsockname()[1]
     with started(port, FIRST_WITHIN_S=0.3) as process:
-        said = f"{HERE}:{port} cannot be reached from a Pod: Connection refused\n"
-        assert end_of(process) == (inside.UNREACHABLE, said)
+        text = f"{HERE}:{port} cannot be reached from a Pod: Connection refused\n"
+        assert end_of(process) == (inside.UNREACHABLE, text)
 
 
 @pytest.mark.tier("test")
-@pytest.mark.parametrize("said", [b"", b"{}\n", b"nonsense\n", b"[1]\n", b'{"token": "a"}\n', b"x" * 5000, b"\xff\n"])
-def test_strangers_at_the_door_are_not_heard(opened: Opened, said: bytes) -> None:
+@pytest.mark.parametrize("text", [b"", b"{}\n", b"nonsense\n", b"[1]\n", b'{"token": "a"}\n', b"x" * 5000, b"\xff\n"])
+def test_strangers_at_the_door_are_not_heard(opened: Opened, text: bytes) -> None:
     with opened.dialled() as stranger:
-        # Whoever says too much is hung up on while he speaks.
+        # A peer that sends too much is disconnected.
         with suppress(OSError):
-            stranger.sendall(said)
+            stranger.sendall(text)
             stranger.shutdown(socket.SHUT_WR)
         with suppress(ConnectionResetError):
             assert stranger.recv(16) == b""
@@ -389,14 +391,14 @@ def test_an_image_with_another_hydra_is_what_its_user_gave(hello: dict[str, str]
         keep({"kind": "keeper", "hello": hello})
 
 
-def keep(*said: Json) -> None:
-    """Has a keeper made, of whom the driver then says this."""
-    told = [
+def keep(*text: Json) -> None:
+    """Makes a keeper, of which the driver then reports this."""
+    messages = [
         {"kind": "door", "port": 1, "message": ""},
         {"kind": "made", "tag": "hydra-run-keeper", "name": "hydra-run-keeper", "uid": "u"},
-        *said,
+        *text,
     ]
-    driver = SimpleNamespace(closed=False, send=lambda _: None, receive=lambda _: [told.pop(0)] if told else [])
+    driver = SimpleNamespace(closed=False, send=lambda _: None, receive=lambda _: [messages.pop(0)] if messages else [])
     family = RunObjects("run", "lab", {}, KubernetesSettings(), "hydra:1", archive=False)
     module._Beginning(cast(DriverProcess, driver), lambda _: None).keep(family, "10.0.0.1")
 
@@ -417,15 +419,15 @@ def test_a_watch_that_is_refused_for_good_ends_a_beginning_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "refusal"),
+    ("text", "refusal"),
     [
         ([offline(401)], "cannot watch pods: .*who asks"),
         ([offline(401), {"kind": "online"}], "the keeper's Job made no Pod within 30 s"),
     ],
 )
-def test_a_watch_refused_for_a_minute_ends_a_beginning(said: list[Json], refusal: str, monkeypatch: Monkey) -> None:
+def test_a_watch_refused_for_a_minute_ends_a_beginning(text: list[Json], refusal: str, monkeypatch: Monkey) -> None:
     seconds = itertools.count()
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
     with pytest.raises(ClusterError, match=refusal):
-        keep(*said)
-    assert (next(seconds) > TRIES_S) == (len(said) == 1)
+        keep(*text)
+    assert (next(seconds) > TRIES_S) == (len(text) == 1)

@@ -1,4 +1,4 @@
-"""What stands in conf: conf/kubernetes, what `hydra check` and `hydra ps` say by it, and [kubernetes] in hydra.toml."""
+"""The files in conf: conf/kubernetes, what `hydra check` and `hydra ps` show with it, [kubernetes] in hydra.toml."""
 
 from __future__ import annotations
 
@@ -79,9 +79,9 @@ def test_hydra_check_looks_for_rights_that_the_role_gives() -> None:
 
 def test_the_documentation_tells_the_same_rights() -> None:
     text = (Path(__file__).parents[3] / "docs" / "kubernetes.md").read_text()
-    told = dict(re.findall(r"^\| ([\w/]+) \| ((?:\w+, )*\w+) \|", text.partition("<!-- rights")[2], re.MULTILINE))
+    reported = dict(re.findall(r"^\| ([\w/]+) \| ((?:\w+, )*\w+) \|", text.partition("<!-- rights")[2], re.MULTILINE))
     assert {resource: verbs for (_, resource), verbs in RIGHTS.items()} == {
-        resource: set(told.get(resource, "").split(", ")) for _, resource in RIGHTS
+        resource: set(reported.get(resource, "").split(", ")) for _, resource in RIGHTS
     }
 
 
@@ -119,10 +119,10 @@ def test_the_policies_select_the_pods_of_runs() -> None:
     assert not selected.items() <= group
 
 
-# --- what `hydra check` says ------------------------------------------------------------------------------------------
+# --- the output of `hydra check` -------------------------------------------------------------------------------------
 
 
-OURS = {object_names.MANAGED_BY: object_names.MANAGER}
+OWN_LABELS = {object_names.MANAGED_BY: object_names.MANAGER}
 
 
 def policy(**spec: Any) -> Json:
@@ -134,8 +134,8 @@ def policy(**spec: Any) -> Json:
     [
         (policy(podSelector={}), "ingress"),
         (policy(podSelector={}, policyTypes=["Ingress", "Egress"]), "ingress and egress"),
-        (policy(podSelector={"matchLabels": OURS}, policyTypes=["Egress"]), "egress"),
-        (policy(podSelector={"matchLabels": {**OURS, "team": "lab"}}), "ingress"),
+        (policy(podSelector={"matchLabels": OWN_LABELS}, policyTypes=["Egress"]), "egress"),
+        (policy(podSelector={"matchLabels": {**OWN_LABELS, "team": "lab"}}), "ingress"),
         (policy(podSelector={"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}), "ingress"),
         (policy(podSelector={"matchLabels": {"app": "database"}}), ""),
         (policy(podSelector={"matchLabels": {object_names.MANAGED_BY: "helm"}}), ""),
@@ -156,17 +156,17 @@ def test_quotas_are_told_with_what_is_used() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "says"),
+    ("limit", "expected"),
     [
         ("max", "the Pod's container has no limit of processes"),
         ("1024", "the Pod's container may have 1024 processes"),
         ("", ""),
     ],
 )
-def test_the_first_pod_tells_how_many_processes_there_may_be(limit: str, says: str) -> None:
+def test_the_first_pod_tells_how_many_processes_there_may_be(limit: str, expected: str) -> None:
     first, *rest = preflight.first_pod_lines({"node": "n1", "address": "10.0.0.1", "pids_max": limit})
     assert first == "a Pod on n1 reached this machine at 10.0.0.1"
-    assert [re.split(r"[;:]", line)[0] for line in rest] == ([says] if says else [])
+    assert [re.split(r"[;:]", line)[0] for line in rest] == ([expected] if expected else [])
 
 
 # --- what `hydra ps` lists --------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from hydra.model import Demand, Resources
 from tests.cluster.kubernetes.objects import Json, container, node, pod
 
 PORTS = ((31000, 31009),)
-OURS = {"app.kubernetes.io/managed-by": "hydra"}
+OWN_LABELS = {"app.kubernetes.io/managed-by": "hydra"}
 GPU = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
 SIDECAR = container("1", restartPolicy="Always")
 OVERHEAD = {"cpu": "250m", "memory": "120Mi"}
@@ -92,12 +92,12 @@ def test_what_pods_request_is_not_free(taken: list[Json], cpus: float, mem: floa
 @pytest.mark.parametrize(
     ("taken", "ports"),
     [
-        (pod("n1", with_ports(31000, 31004), labels=OURS), ((31001, 31003), (31005, 31009))),
+        (pod("n1", with_ports(31000, 31004), labels=OWN_LABELS), ((31001, 31003), (31005, 31009))),
         (pod("n1", with_ports(31000)), PORTS),
         (pod("n1", container(ports=[{"containerPort": 80, "hostPort": 31009}])), ((31000, 31008),)),
-        (pod("n1", with_ports(31000), labels=OURS, phase="Failed"), PORTS),
-        (pod("n1", with_ports(8080), labels=OURS), PORTS),
-        (pod("n1", with_ports(*range(31000, 31010)), labels=OURS), ()),
+        (pod("n1", with_ports(31000), labels=OWN_LABELS, phase="Failed"), PORTS),
+        (pod("n1", with_ports(8080), labels=OWN_LABELS), PORTS),
+        (pod("n1", with_ports(*range(31000, 31010)), labels=OWN_LABELS), ()),
     ],
 )
 def test_ports_of_groups_and_of_hosts_are_not_free(taken: Json, ports: k8s.Ports) -> None:
@@ -122,9 +122,9 @@ def test_ports_of_groups_and_of_hosts_are_not_free(taken: Json, ports: k8s.Ports
     ],
 )
 def test_nodes_that_take_no_pods_are_left_out_with_the_reason(it: Json, reason: str) -> None:
-    there = [pod("n1", container())]
-    assert [agent.id for agent in k8s.agents([it], there, PORTS)] == ([] if reason else ["n1"])
-    assert k8s.left_out([it], there) == ([f"n1: {reason}"] if reason else [])
+    names = [pod("n1", container())]
+    assert [agent.id for agent in k8s.agents([it], names, PORTS)] == ([] if reason else ["n1"])
+    assert k8s.left_out([it], names) == ([f"n1: {reason}"] if reason else [])
 
 
 @pytest.mark.parametrize(
@@ -148,9 +148,9 @@ def test_a_toleration_opens_a_tainted_node(toleration: dict[str, object], tolera
 
 
 def test_slots_are_counted_without_pods_that_have_ended() -> None:
-    there = [pod("n1"), pod("n1", phase="Succeeded"), pod("n1", phase="Pending"), pod("n2"), pod("")]
-    assert k8s.slots(node("n1", pods="110"), there) == 108
-    assert k8s.slots(node("n1", pods="1"), there) == 0
+    names = [pod("n1"), pod("n1", phase="Succeeded"), pod("n1", phase="Pending"), pod("n2"), pod("")]
+    assert k8s.slots(node("n1", pods="110"), names) == 108
+    assert k8s.slots(node("n1", pods="1"), names) == 0
 
 
 # --- any quantities ---------------------------------------------------------------------------------------------------
@@ -215,17 +215,17 @@ def test_agents_never_have_more_than_the_node(cpu: str, mem: str, there: list[Js
 def test_the_groups_that_fit_fit_the_node(cpu: str, mem: str, wanted: list[tuple[float, float, int]]) -> None:
     """What placement takes from an agent, Kubernetes takes from its node: by requests that are written as text."""
     (agent,) = k8s.agents([node("n1", cpu=cpu, memory=mem)], [], PORTS)
-    there: list[Json] = []
+    names: list[Json] = []
     for per_cpu, per_mem, count in wanted:
         demand = requested_resources(Demand(cpus_per_client=per_cpu, mem_per_client=per_mem), count)
-        (now,) = k8s.agents([node("n1", cpu=cpu, memory=mem)], there, PORTS)
+        (now,) = k8s.agents([node("n1", cpu=cpu, memory=mem)], names, PORTS)
         if fits(need_of(demand, count), now.resources):
             requests = resources(KubernetesSettings(), need_of(demand, count))["requests"]
             assert k8s.quantity(requests["cpu"]) >= per_cpu * count - 1e-6
             assert k8s.quantity(requests["memory"]) >= (per_mem * count - 1e-6) * 2**20
-            there.append(pod("n1", container(requests["cpu"], requests["memory"])))
+            names.append(pod("n1", container(requests["cpu"], requests["memory"])))
     for name, have in (("cpu", cpu), ("memory", mem)):
-        taken = sum(k8s.quantity(p["spec"]["containers"][0]["resources"]["requests"][name]) for p in there)
+        taken = sum(k8s.quantity(p["spec"]["containers"][0]["resources"]["requests"][name]) for p in names)
         assert taken <= k8s.quantity(have) + 1e-6
     assert agent.resources.ports == PORTS
 

@@ -1,4 +1,4 @@
-"""The Pod of a group, the Secret of its environment, and their names: what Kubernetes admits, and told apart."""
+"""The Pod of a group, the Secret of its environment, and their names: what Kubernetes admits, and distinct names."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ def test_every_opening_of_a_run_has_names_and_labels_of_its_own() -> None:
 def test_the_constraints_count_the_pods_of_the_same_role_and_run() -> None:
     spec = group_pod()["spec"]
     (term,) = spec["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-    ours = {"hydra/run": "r", "hydra/part": "group", "hydra/role": "publisher"}
-    assert term["labelSelector"]["matchLabels"] == ours
+    own = {"hydra/run": "r", "hydra/part": "group", "hydra/role": "publisher"}
+    assert term["labelSelector"]["matchLabels"] == own
 
 
 @pytest.mark.parametrize("archive", [False, True])

@@ -15,7 +15,7 @@ from hydra.errors import ClusterError, PlacementError
 from hydra.kubernetes import node_inventory as module
 from hydra.kubernetes import object_names
 from hydra.kubernetes.engine import KubernetesEngine
-from hydra.kubernetes.owner_job import owner
+from hydra.kubernetes.keeper_job import owner
 from hydra.kubernetes.program_delivery import ProgramDelivery
 from hydra.model import Constraint
 from hydra.system import wait_alone
@@ -25,63 +25,63 @@ from tests.cluster.stated import calls_made
 
 
 def test_all_pods_of_a_launch_are_created_at_once_behind_one_secret_for_each_environment() -> None:
-    it = Subject()
-    it.launch(group("a"), group("b"), group("c", key="other"))
-    (call,) = it.calls()
+    subject = Subject()
+    subject.launch(group("a"), group("b"), group("c", key="other"))
+    (call,) = subject.calls()
     assert call["call"] == "create"
     assert [wanted["path"] for wanted in call["first"]] == ["/api/v1/namespaces/lab/secrets"] * 2
     assert [wanted["path"] for wanted in call["then"]] == ["/api/v1/namespaces/lab/pods"] * 3
     secrets = {wanted["tag"]: wanted["body"]["stringData"] for wanted in call["first"]}
     used = [wanted["body"]["spec"]["containers"][0]["envFrom"][0]["secretRef"]["name"] for wanted in call["then"]]
     assert [secrets[name] for name in used] == [{"KEY": "k"}, {"KEY": "k"}, {"KEY": "other"}]
-    it.launch(group("d"))
-    (call,) = it.calls()
+    subject.launch(group("d"))
+    (call,) = subject.calls()
     assert call["first"] == [], "that environment is there"
 
 
 def test_a_group_that_fits_nowhere_is_refused_with_the_reason_and_none_of_its_launch_is_created() -> None:
-    it = Subject()
+    subject = Subject()
     with pytest.raises(PlacementError, match=r"group b .*the most that is free on a matching agent is cpus 4"):
-        it.launch(group("a"), group("b", cpus=5.0))
-    assert it.calls() == [{"call": "nodes"}], "others may have ended meanwhile"
-    assert it.launch(group("a", cpus=4.0), group("b", cpus=4.0)) in (["n1", "n2"], ["n2", "n1"])
+        subject.launch(group("a"), group("b", cpus=5.0))
+    assert subject.calls() == [{"call": "nodes"}], "others may have ended meanwhile"
+    assert subject.launch(group("a", cpus=4.0), group("b", cpus=4.0)) in (["n1", "n2"], ["n2", "n1"])
 
 
 def test_what_our_pods_hold_is_not_free_whoever_tells_of_them() -> None:
-    it = Subject("n1")
-    it.launch(group("a", cpus=1.5, ports=2))
-    ours = pod("n1", container("1500m", "64Mi"))
-    ours["metadata"] |= {"name": object_names.object_name("r1", "a"), "namespace": "lab"}
-    ours["metadata"]["labels"] = object_names.labels("r1", "group")
-    theirs = pod("n1", container("500m"))
-    theirs["metadata"] |= {"name": "theirs", "namespace": "other"}
-    it.tell_nodes("n1", pods=(ours, theirs))
-    (agent,) = it.state.agents()
+    subject = Subject("n1")
+    subject.launch(group("a", cpus=1.5, ports=2))
+    own = pod("n1", container("1500m", "64Mi"))
+    own["metadata"] |= {"name": object_names.object_name("r1", "a"), "namespace": "lab"}
+    own["metadata"]["labels"] = object_names.labels("r1", "group")
+    others = pod("n1", container("500m"))
+    others["metadata"] |= {"name": "theirs", "namespace": "other"}
+    subject.list_nodes("n1", pods=(own, others))
+    (agent,) = subject.state.agents()
     assert agent.resources.cpus == 2.0
     assert agent.resources.ports == ((31002, 31003),)
-    it.pod("a", "n1", **ended(0))
-    it.tell_nodes("n1", pods=(theirs,))
-    (agent,) = it.state.agents()
+    subject.pod("a", "n1", **ended(0))
+    subject.list_nodes("n1", pods=(others,))
+    (agent,) = subject.state.agents()
     assert agent.resources.cpus == 3.5
     assert agent.resources.ports == ((31000, 31003),)
 
 
 def test_a_pod_that_the_scheduler_has_put_elsewhere_counts_there() -> None:
-    it = Subject()
-    (placed,) = it.launch(group("a", cpus=3.0))
+    subject = Subject()
+    (placed,) = subject.launch(group("a", cpus=3.0))
     other = {"n1": "n2", "n2": "n1"}[placed]
-    it.runs("a", other)
-    assert [(e.group, e.state, e.agent) for e in it.events()] == [("a", "running", other)]
-    assert {agent.id: agent.resources.cpus for agent in it.state.agents()} == {placed: 4.0, other: 1.0}
+    subject.runs("a", other)
+    assert [(e.group, e.state, e.agent) for e in subject.events()] == [("a", "running", other)]
+    assert {agent.id: agent.resources.cpus for agent in subject.state.agents()} == {placed: 4.0, other: 1.0}
 
 
 def test_an_id_may_stand_once_at_a_time() -> None:
-    it = Subject()
+    subject = Subject()
     with pytest.raises(ClusterError, match="running already"):
-        it.launch(group("a"), group("a"))
-    it.launch(group("a"))
+        subject.launch(group("a"), group("a"))
+    subject.launch(group("a"))
     with pytest.raises(ClusterError, match="running already"):
-        it.launch(group("a"))
+        subject.launch(group("a"))
 
 
 # --- the end of everything -------------------------------------------------------------------------------------------
@@ -99,15 +99,15 @@ def _refused(status: int, message: str, reason: str) -> Happens:
 
 
 _namespace_ends = _refused(403, DELETED["message"], DELETED["reason"])
-_namespace_is_gone = _refused(404, 'namespaces "lab" not found', "NotFound")
-_nobody_knows_who_asks = _refused(401, "Unauthorized", "Unauthorized")
+_no_namespace = _refused(404, 'namespaces "lab" not found', "NotFound")
+_unauthorized = _refused(401, "Unauthorized", "Unauthorized")
 
 
-def _run_is_gone(it: Subject) -> None:
+def _no_run(it: Subject) -> None:
     keeper = {"metadata": {"name": "k", "labels": {object_names.PART: "keeper"}}, "spec": {}, "status": {}}
     it.calls()
-    it.say("pod", pod=keeper, gone=True)
-    it.say("pod", pod=keeper, gone=True)
+    it.drive("pod", pod=keeper, gone=True)
+    it.drive("pod", pod=keeper, gone=True)
     (call,) = it.calls()
     assert (call["call"], call["path"]) == ("look", "/apis/batch/v1/namespaces/lab/jobs/hydra-r1-keeper")
     it.refuse(call["tag"], 404, 'jobs.batch "hydra-r1-keeper" not found', "NotFound")
@@ -123,28 +123,28 @@ def _run_is_being_deleted(it: Subject) -> None:
 
 
 def _driver_fails(it: Subject) -> None:
-    it.say("failed", what="the process failed", remedy="")
+    it.drive("failed", what="the process failed", remedy="")
 
 
 @pytest.mark.parametrize(
-    ("happens", "says", "is_removed"),
+    ("happens", "expected", "is_removed"),
     [
         (_namespace_ends, "namespace lab: the namespace is being deleted", True),
-        (_namespace_is_gone, "namespace lab: the namespace does not exist", True),
-        (_nobody_knows_who_asks, r"who asks \(Unauthorized\); log in to the cluster again, and continue with", False),
-        (_run_is_gone, "the run was removed from namespace lab", True),
+        (_no_namespace, "namespace lab: the namespace does not exist", True),
+        (_unauthorized, r"who asks \(Unauthorized\); log in to the cluster again, and continue with", False),
+        (_no_run, "the run was removed from namespace lab", True),
         (_run_is_being_deleted, "the run was removed from namespace lab", True),
         (_driver_fails, "the process failed", False),
     ],
 )
-def test_nothing_is_launched_any_more_after(happens: Happens, says: str, is_removed: bool) -> None:
-    it = Subject()
-    happens(it)
-    it.calls()
-    with pytest.raises(ClusterError, match=says):
-        it.launch(group("b"))
-    assert it.calls() == []
-    assert bool(it.state.standing.left({"left": 2})) is not is_removed, "unless somebody else removes the run"
+def test_nothing_is_launched_any_more_after(happens: Happens, expected: str, is_removed: bool) -> None:
+    subject = Subject()
+    happens(subject)
+    subject.calls()
+    with pytest.raises(ClusterError, match=expected):
+        subject.launch(group("b"))
+    assert subject.calls() == []
+    assert bool(subject.state.standing.left({"left": 2})) is not is_removed, "unless somebody else removes the run"
 
 
 UNDELETED = "cannot delete what belongs to the run in namespace lab: "
@@ -155,7 +155,7 @@ BY_ITSELF = (
 
 
 @pytest.mark.parametrize(
-    ("stopped", "says"),
+    ("stopped", "expected"),
     [
         ({"left": 0}, ""),
         ({"left": 2}, "2 Pods are still in namespace lab; see hydra ps, and hydra kill r1"),
@@ -166,21 +166,21 @@ BY_ITSELF = (
         ({"left": -1, "status": 0, "reason": "", "message": "no answer"}, f"{UNDELETED}no answer{BY_ITSELF}"),
     ],
 )
-def test_what_the_end_has_left_is_one_line(stopped: Json, says: str) -> None:
-    assert Subject().state.standing.left(stopped) == says
+def test_what_the_end_has_left_is_one_line(stopped: Json, expected: str) -> None:
+    assert Subject().state.standing.left(stopped) == expected
 
 
 def test_what_the_end_has_left_is_told_once() -> None:
-    it = Subject()
-    _nobody_knows_who_asks(it)
-    assert "the cluster removes the run when the Pod that watches this machine ends" in it.state.fatal[1]
-    assert it.state.standing.left({"left": -1, "status": 401, "reason": "", "message": "Unauthorized"}) == ""
+    subject = Subject()
+    _unauthorized(subject)
+    assert "the cluster removes the run when the Pod that watches this machine ends" in subject.state.fatal[1]
+    assert subject.state.standing.left({"left": -1, "status": 401, "reason": "", "message": "Unauthorized"}) == ""
 
 
 def test_a_keeper_that_comes_again_ends_nothing() -> None:
-    it = Subject()
-    it.say("refused", tag="owner", status=0, reason="", message="no connection")
-    it.launch(group("b"))
+    subject = Subject()
+    subject.drive("refused", tag="owner", status=0, reason="", message="no connection")
+    subject.launch(group("b"))
 
 
 def test_the_nodes_are_asked_for_again_when_one_is_lost_but_not_all_the_time() -> None:
@@ -189,16 +189,16 @@ def test_the_nodes_are_asked_for_again_when_one_is_lost_but_not_all_the_time() -
         it.runs(name)
         it.pod(name, "n1", phase="Failed", reason="NodeLost")
     assert len(it.calls("nodes")) == 1
-    it.tell_nodes("n2")
+    it.list_nodes("n2")
     assert it.launch(group("c")) == ["n2"]
 
 
 def test_a_launch_on_thrice_as_many_nodes_costs_thrice_as_much() -> None:
     def cost(many: int) -> int:
-        it = Subject(*(f"n{n}" for n in range(many)), cpu="16")
+        subject = Subject(*(f"n{n}" for n in range(many)), cpu="16")
         groups = [group(f"g{n}", constraints=(Constraint("hostname", "GROUP_BY"),)) for n in range(3 * many)]
-        calls = calls_made(lambda: it.launch(*groups))
-        assert len(it.calls()[0]["then"]) == 3 * many
+        calls = calls_made(lambda: subject.launch(*groups))
+        assert len(subject.calls()[0]["then"]) == 3 * many
         return calls
 
     assert cost(60) < 3.5 * cost(20)
@@ -208,39 +208,39 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def test_where_others_have_taken_all_room_of_a_node_the_spread_is_placements() -> None:
-    it = Subject()
-    theirs = pod("n2", container("3900m"))
-    theirs["metadata"] |= {"name": "theirs", "namespace": "other"}
+    subject = Subject()
+    others = pod("n2", container("3900m"))
+    others["metadata"] |= {"name": "theirs", "namespace": "other"}
     spread = (parse_constraint(["hostname", "GROUP_BY"]),)
 
     def asked() -> list[tuple[bool, bool]]:
         """Of each Pod: whether the scheduler spreads it, and whether its node is required."""
-        specs = [wanted["body"]["spec"] for call in it.calls("create") for wanted in call["then"]]
+        specs = [wanted["body"]["spec"] for call in subject.calls("create") for wanted in call["then"]]
         terms = [str(spec["affinity"]["nodeAffinity"][REQUIRED]) for spec in specs]
         return [("topologySpreadConstraints" in spec, "n1" in text) for spec, text in zip(specs, terms, strict=True)]
 
-    it.tell_nodes("n1", "n2", pods=(theirs,))
-    assert it.launch(group("a", constraints=spread)) == ["n1"]
+    subject.list_nodes("n1", "n2", pods=(others,))
+    assert subject.launch(group("a", constraints=spread)) == ["n1"]
     assert asked() == [(True, False)], "the scheduler agrees"
-    assert it.launch(group("b", constraints=spread)) == ["n1"]
+    assert subject.launch(group("b", constraints=spread)) == ["n1"]
     assert asked() == [(False, True)]
-    it.tell_nodes("n1", "n2")
-    assert it.launch(group("c", constraints=spread)) == ["n2"]
+    subject.list_nodes("n1", "n2")
+    assert subject.launch(group("c", constraints=spread)) == ["n2"]
     assert asked() == [(True, False)]
 
 
 def test_groups_on_a_cordoned_node_go_on_and_what_has_to_be_with_them_has_no_place() -> None:
-    it = Subject("n1", "n2")
+    subject = Subject("n1", "n2")
     spread, together = parse_constraint(["hostname", "GROUP_BY"]), parse_constraint(["hostname", "CLUSTER"])
-    placed = it.launch(*(group(name, constraints=(spread,)) for name in ("a", "b", "c")))
+    placed = subject.launch(*(group(name, constraints=(spread,)) for name in ("a", "b", "c")))
     (fuller,) = (node for node in ("n1", "n2") if placed.count(node) == 2)
     (emptier,) = {"n1", "n2"} - {fuller}
-    (where,) = it.launch(replace(group("p", constraints=(together,)), role="publisher"))
+    (where,) = subject.launch(replace(group("p", constraints=(together,)), role="publisher"))
     assert where == emptier
-    it.say("nodes", nodes=[node(fuller), node(emptier, cordoned=True)], pods=[], partial=False)
-    assert it.launch(group("d", constraints=(spread,))) == [fuller]
+    subject.drive("nodes", nodes=[node(fuller), node(emptier, cordoned=True)], pods=[], partial=False)
+    assert subject.launch(group("d", constraints=(spread,))) == [fuller]
     with pytest.raises(PlacementError, match=f"hostname CLUSTER refuses 1 .* by agent: {emptier}"):
-        it.launch(replace(group("q", constraints=(together,)), role="publisher"))
+        subject.launch(replace(group("q", constraints=(together,)), role="publisher"))
 
 
 # --- what the engine adds ---------------------------------------------------------------------------------------------
@@ -248,19 +248,19 @@ def test_groups_on_a_cordoned_node_go_on_and_what_has_to_be_with_them_has_no_pla
 
 OWNER = owner({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "hydra-r1-keeper", "uid": "u"}})
 FOUND: Json = {"kind": "found", "tag": "owner"}
-GONE: Json = {"kind": "refused", "tag": "owner", "status": 404, "reason": "NotFound", "message": "no such Job"}
-AWAY: Json = {"kind": "refused", "tag": "owner", "status": 0, "reason": "", "message": "nobody answers"}
+NO_JOB: Json = {"kind": "refused", "tag": "owner", "status": 404, "reason": "NotFound", "message": "no such Job"}
+UNREACHABLE: Json = {"kind": "refused", "tag": "owner", "status": 0, "reason": "", "message": "nobody answers"}
 
 
-class Asked:
-    """An engine over a driver that answers each kind of call so; its clock goes on while it is waited for."""
+class AnsweringDriver:
+    """An engine over a driver that answers each kind of call so; its clock continues while it is waited for."""
 
     def __init__(self, **answers: Json) -> None:
         self.closed = False
         self.now = 0.0
         self.calls: list[str] = []
         self.answers = answers
-        self._told: list[Json] = []
+        self._answers: list[Json] = []
         self.state = Subject("n1").state
         self.state.family = replace(FAMILY, owner=OWNER)
         # Groups start as they are.
@@ -272,13 +272,13 @@ class Asked:
     def send(self, calls: Iterable[Json]) -> None:
         for call in calls:
             self.calls.append(call["call"])
-            self._told += [self.answers[call["call"]]] if call["call"] in self.answers else []
+            self._answers += [self.answers[call["call"]]] if call["call"] in self.answers else []
 
     def receive(self, wait_s: float = 0.0) -> list[Json]:
         self.now += wait_s
         self.closed = "stop" in self.calls
-        told, self._told = self._told, []
-        return told
+        reported, self._answers = self._answers, []
+        return reported
 
     def ended(self) -> str:
         return "the process ended"
@@ -291,21 +291,21 @@ class Asked:
 
 
 @pytest.mark.parametrize(
-    ("left", "says"), [(0, ""), (3, "hydra: 3 Pods are still in namespace lab; see hydra ps, and hydra kill r1\n")]
+    ("left", "expected"), [(0, ""), (3, "hydra: 3 Pods are still in namespace lab; see hydra ps, and hydra kill r1\n")]
 )
-def test_the_end_says_what_the_removal_has_left(left: int, says: str, capsys: pytest.CaptureFixture[str]) -> None:
-    it = Asked(stop={"kind": "stopped", "left": left})
-    it.engine.launch([group("a")])
-    it.engine.close()
-    assert it.calls == ["create", "stop"]
-    assert capsys.readouterr().err == says
+def test_the_end_says_what_the_removal_has_left(left: int, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    requests = AnsweringDriver(stop={"kind": "stopped", "left": left})
+    requests.engine.launch([group("a")])
+    requests.engine.close()
+    assert requests.calls == ["create", "stop"]
+    assert capsys.readouterr().err == expected
 
 
 def test_without_its_driver_there_are_no_nodes_to_tell_of() -> None:
-    it = Asked()
-    assert it.nodes() == ["n1"]
-    it.calls.append("stop")  # somebody else has ended it
-    for ask in (it.engine.agents, lambda: it.engine.launch([group("a")])):
+    requests = AnsweringDriver()
+    assert requests.nodes() == ["n1"]
+    requests.calls.append("stop")  # another process has ended it
+    for ask in (requests.engine.agents, lambda: requests.engine.launch([group("a")])):
         with pytest.raises(ClusterError, match="the process ended"):
             ask()
 
@@ -313,24 +313,24 @@ def test_without_its_driver_there_are_no_nodes_to_tell_of() -> None:
 # --- whether the run is there ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("answer", [FOUND, AWAY])
+@pytest.mark.parametrize("answer", [FOUND, UNREACHABLE])
 def test_a_run_that_is_there_or_of_which_nobody_knows_goes_on(answer: Json) -> None:
-    it = Asked(look=answer)
-    it.engine.confirm(wait_alone)
-    assert it.calls == ["look"]
+    requests = AnsweringDriver(look=answer)
+    requests.engine.confirm(wait_alone)
+    assert requests.calls == ["look"]
 
 
 def test_a_run_that_has_failed_already_is_not_asked_about() -> None:
-    it = Asked(look=FOUND)
-    it.state.standing.fatal = ("the token expired", "renew it")
+    requests = AnsweringDriver(look=FOUND)
+    requests.state.standing.fatal = ("the token expired", "renew it")
     with pytest.raises(ClusterError, match="the token expired"):
-        it.engine.confirm(wait_alone)
-    assert it.calls == []
+        requests.engine.confirm(wait_alone)
+    assert requests.calls == []
 
 
 def test_a_run_that_somebody_has_removed_says_so() -> None:
     with pytest.raises(ClusterError, match=r"the run was removed from namespace lab: by hydra kill"):
-        Asked(look=GONE).engine.confirm(wait_alone)
+        AnsweringDriver(look=NO_JOB).engine.confirm(wait_alone)
 
 
 # --- the nodes as they are before anything is placed -----------------------------------------------------------------
@@ -344,24 +344,24 @@ def told(*nodes: str) -> Json:
 
 
 def test_a_node_that_came_since_the_row_before_is_an_agent() -> None:
-    it = Asked(nodes=told("n1", "n2"))
-    assert it.nodes() == ["n1"], "they were told just now"
-    it.now = 60.0
-    assert it.nodes() == ["n1", "n2"]
-    it.answers["nodes"] = told("n2")
-    assert it.engine.launch([]) == []
-    assert it.nodes() == ["n1", "n2"]
-    assert it.calls.count("nodes") == 1, "at most once a row"
+    requests = AnsweringDriver(nodes=told("n1", "n2"))
+    assert requests.nodes() == ["n1"], "they were told just now"
+    requests.now = 60.0
+    assert requests.nodes() == ["n1", "n2"]
+    requests.answers["nodes"] = told("n2")
+    assert requests.engine.launch([]) == []
+    assert requests.nodes() == ["n1", "n2"]
+    assert requests.calls.count("nodes") == 1, "at most once a row"
 
 
-@pytest.mark.parametrize(("answers", "waited_s"), [({}, module.TOLD_WITHIN_S), ({"nodes": FORBIDDEN}, 0.0)])
+@pytest.mark.parametrize(("answers", "waited_s"), [({}, module.LISTED_WITHIN_S), ({"nodes": FORBIDDEN}, 0.0)])
 def test_a_cluster_that_tells_no_nodes_is_waited_for_once(answers: dict[str, Json], waited_s: float) -> None:
     """For a moment, once a row."""
-    it = Asked(**answers)
-    it.now = module.REFRESH_S
-    assert it.nodes() == ["n1"]
-    assert it.now == pytest.approx(module.REFRESH_S + waited_s, abs=0.2)
-    again = it.now
-    (launch,) = it.engine.launch([group("a")])
+    requests = AnsweringDriver(**answers)
+    requests.now = module.REFRESH_S
+    assert requests.nodes() == ["n1"]
+    assert requests.now == pytest.approx(module.REFRESH_S + waited_s, abs=0.2)
+    again = requests.now
+    (launch,) = requests.engine.launch([group("a")])
     assert launch.agent.id == "n1", "by what is known"
-    assert (it.now, it.calls) == (again, ["nodes", "create"])
+    assert (requests.now, requests.calls) == (again, ["nodes", "create"])

@@ -1,4 +1,4 @@
-"""What Pods mean for their groups, what is refused, and what events tell: recorded, and what no cluster here tells."""
+"""What Pods mean for their groups, what is refused, and events: recorded ones, and ones that no cluster here has."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_recorded_pods(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "state", "waits_for", "hopeless", "says", "remedy"),
+    ("name", "state", "waits_for", "hopeless", "expected", "remedy"),
     [
         ("oom", "failed", "", False, "needs more memory than its limit of 50Mi; raise demand", "memory_limit_ratio in"),
         ("gated", "starting", "node", False, "held back by a scheduling gate", "spec.schedulingGates, and who admits"),
@@ -64,12 +64,12 @@ def test_recorded_pods(name: str) -> None:
     ],
 )
 def test_recorded_pods_say_why_and_what_to_try(
-    name: str, state: GroupState, waits_for: str, hopeless: bool, says: str, remedy: str
+    name: str, state: GroupState, waits_for: str, hopeless: bool, expected: str, remedy: str
 ) -> None:
     found = status(PODS[name])
     assert (found.state, found.waits_for, found.hopeless) == (state, waits_for, hopeless)
     assert bool(found.node) is (waits_for != "node")
-    assert says in found.detail
+    assert expected in found.detail
     assert remedy in found.detail
 
 
@@ -81,12 +81,12 @@ def test_every_recorded_pod_has_a_detail_of_one_line() -> None:
 # --- what was not recorded -------------------------------------------------------------------------------------------
 
 
-def pod(told: Json, *, node: str = "n1", deleted: bool = False, limits: Json | None = None) -> Json:
+def pod(reported: Json, *, node: str = "n1", deleted: bool = False, limits: Json | None = None) -> Json:
     container = {"name": "group", "image": "hydra:1", "resources": {"limits": limits} if limits else {}}
     meta: Json = {"name": "p", "annotations": {MAIN: "group"}}
     if deleted:
         meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    return {"metadata": meta, "spec": {"nodeName": node, "containers": [container]}, "status": told}
+    return {"metadata": meta, "spec": {"nodeName": node, "containers": [container]}, "status": reported}
 
 
 def failed(reason: str, message: str, disrupted: str = "") -> Json:
@@ -99,7 +99,7 @@ def target(reason: str, message: str = "") -> Json:
 
 
 @pytest.mark.parametrize(
-    ("it", "state", "says"),
+    ("it", "state", "expected"),
     [
         (pod(ended(1, message="Traceback\n  a\n\nError: b\n")), "failed", "exit status 1: Traceback; a; Error: b"),
         (pod(ended(137)), "failed", "killed by SIGKILL, and the group wrote nothing to stderr"),
@@ -109,7 +109,7 @@ def target(reason: str, message: str = "") -> Json:
         (pod(ended(137, "ContainerStatusUnknown", "The container is not there")), "lost", "n1 has lost the state"),
         (pod(ended(0), deleted=True), "finished", "exit status 0"),
         (pod(ended(143), deleted=True), "lost", "deleted by another user or process"),
-        (pod(container_is("Running", terminated={"exitCode": 0})), "finished", "exit status 0"),  # a sidecar goes on
+        (pod(container_is("Running", terminated={"exitCode": 0})), "finished", "exit status 0"),  # a sidecar continues
         (pod({"phase": "Succeeded"}), "finished", "exit status 0"),
         (pod({"phase": "Unknown"}), "lost", "node n1 does not answer"),
         (pod({"phase": "Failed"}), "failed", "the cluster gives no reason"),
@@ -132,10 +132,10 @@ def target(reason: str, message: str = "") -> Json:
          "node n1 does not answer"),
     ],
 )  # fmt: skip
-def test_how_groups_end(it: Json, state: GroupState, says: str) -> None:
+def test_how_groups_end(it: Json, state: GroupState, expected: str) -> None:
     found = status(it)
     assert (found.state, found.node) == (state, "n1")
-    assert says in found.detail
+    assert expected in found.detail
     assert "\n" not in found.detail
 
 
@@ -173,7 +173,7 @@ PULL = (
 
 
 @pytest.mark.parametrize(
-    ("message", "says", "remedy", "hopeless"),
+    ("message", "expected", "remedy", "hopeless"),
     [
         (f"rpc error: code = NotFound desc = {PULL}docker.io/library/hydra:1: not found",
          "docker.io/library/hydra:1: not found", "kind load docker-image", True),
@@ -199,10 +199,10 @@ PULL = (
          "pulled: docker.io/library/hydra:1: not found", "kind load", True),
     ],
 )  # fmt: skip
-def test_images_that_cannot_be_pulled(message: str, says: str, remedy: str, hopeless: bool) -> None:
+def test_images_that_cannot_be_pulled(message: str, expected: str, remedy: str, hopeless: bool) -> None:
     found = status(pod(waiting("ErrImagePull", message)))
     assert (found.state, found.waits_for, found.hopeless) == ("starting", "image", hopeless)
-    assert says in found.detail
+    assert expected in found.detail
     assert remedy in found.detail
     assert "failed to pull and unpack" not in found.detail
 
@@ -223,7 +223,7 @@ def test_containers_that_cannot_be_created(reason: str, message: str, hopeless: 
 
 
 @pytest.mark.parametrize(
-    ("message", "says", "remedy"),
+    ("message", "expected", "remedy"),
     [
         ("0/3 nodes are available: 1 node(s) had untolerated taint {dedicated: gpu}, 2 Too many pods. preemption: 0/3",
          "none of 3 nodes takes it: 1 had untolerated taint {dedicated: gpu}, 2 Too many pods", "max_group"),
@@ -235,10 +235,10 @@ def test_containers_that_cannot_be_created(reason: str, message: str, hopeless: 
         ("0/1 nodes are available: 1 Insufficient nvidia.com/gpu.", "1 Insufficient nvidia.com/gpu", "ask for less"),
     ],
 )  # fmt: skip
-def test_what_the_scheduler_says(message: str, says: str, remedy: str) -> None:
+def test_what_the_scheduler_says(message: str, expected: str, remedy: str) -> None:
     found = status(pod(unschedulable(message), node=""))
     assert (found.state, found.waits_for, found.hopeless) == ("starting", "node", False)
-    assert says in found.detail
+    assert expected in found.detail
     assert remedy in found.detail
 
 
@@ -255,8 +255,8 @@ def test_a_limit_is_the_own_container_s() -> None:
 
 def test_a_container_beside_the_own_one_does_not_count() -> None:
     states = {"istio-proxy": {"terminated": {"exitCode": 1}}, "group": {"running": {}}}
-    told = [{"name": name, "state": state} for name, state in states.items()]
-    it = pod({"phase": "Running", "containerStatuses": told})
+    messages = [{"name": name, "state": state} for name, state in states.items()]
+    it = pod({"phase": "Running", "containerStatuses": messages})
     it["spec"]["containers"].insert(0, {"name": "istio-proxy"})
     assert status(it) == PodStatus("running", "n1")
 
@@ -281,7 +281,7 @@ REFUSALS: Json = recorded("refusals")
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "final", "says", "remedy"),
+    ("name", "kind", "final", "expected", "remedy"),
     [
         ("quota-pods", "quota", True, "exceeded quota: few, requested: pods=1", "max_group"),
         ("quota-cpu", "quota", True, "exceeded quota: cpus, requested: requests.cpu=2", "change the demand"),
@@ -310,11 +310,11 @@ REFUSALS: Json = recorded("refusals")
         ("malformed", "invalid", True, "cannot unmarshal string", "[kubernetes]"),
     ],
 )
-def test_recorded_refusals(name: str, kind: str, final: bool, says: str, remedy: str) -> None:
+def test_recorded_refusals(name: str, kind: str, final: bool, expected: str, remedy: str) -> None:
     found = api_failure(**REFUSALS[name], doing="create pods", namespace="lab")
     assert (found.kind, found.final) == (kind, final)
     assert found.what.startswith("cannot create pods in namespace lab: ")
-    assert says in found.what
+    assert expected in found.what
     assert remedy in found.remedy
     assert "is forbidden: " not in found.what or kind == "rights"
 
@@ -325,7 +325,7 @@ def test_every_recorded_refusal_is_in_the_table() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "reason", "message", "kind", "final", "says"),
+    ("status", "reason", "message", "kind", "final", "expected"),
     [
         (0, "", "Connection refused", "unavailable", False, "Connection refused"),
         (0, "", "", "unavailable", False, "no connection"),
@@ -350,11 +350,11 @@ def test_every_recorded_refusal_is_in_the_table() -> None:
         (418, "", "", "other", True, "status 418"),
     ],
 )  # fmt: skip
-def test_refusals(status: int, reason: str, message: str, kind: str, final: bool, says: str) -> None:
+def test_refusals(status: int, reason: str, message: str, kind: str, final: bool, expected: str) -> None:
     found = api_failure(status, reason, message, doing="list nodes", namespace="")
     assert (found.kind, found.final) == (kind, final)
     assert found.what.startswith("cannot list nodes: ")
-    assert says in found.what
+    assert expected in found.what
     assert "\n" not in found.what + found.remedy
 
 
@@ -373,7 +373,7 @@ def test_a_range_of_users_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("of", "says"),
+    ("of", "expected"),
     [
         ("never", 'ErrImageNeverPull: Container image "rig.local/no:1" is not present with pull policy of Never'),
         ("nosecretb", 'Failed: Error: secret "gone" not found (4 times)'),
@@ -381,10 +381,10 @@ def test_a_range_of_users_is_told() -> None:
         ("pull", 'Failed: Failed to pull image "127.0.0.1:1/no/such:1": '),  # the cause, and not its repetition
     ],
 )
-def test_recorded_events(of: str, says: str) -> None:
+def test_recorded_events(of: str, expected: str) -> None:
     found = not_started(event for event in recorded("events") if event["of"] == of)
-    assert found.startswith(says)
-    assert bool(found) is bool(says)
+    assert found.startswith(expected)
+    assert bool(found) is bool(expected)
 
 
 AT = "2026-01-01T00:00:{}Z"
@@ -393,12 +393,12 @@ AGAIN = {"lastTimestamp": None, "eventTime": AT.format("04.5"), "series": SERIES
 
 
 def warning(reason: str, second: str, **more: Any) -> Json:
-    told = {"type": "Warning", "reason": reason, "message": f"{reason} is why", "lastTimestamp": AT.format(second)}
-    return {**told, **more}
+    reported = {"type": "Warning", "reason": reason, "message": f"{reason} is why", "lastTimestamp": AT.format(second)}
+    return {**reported, **more}
 
 
 @pytest.mark.parametrize(
-    ("events", "says"),
+    ("events", "expected"),
     [
         ([], ""),
         ([{"type": "Normal", "reason": "Scheduled", "message": "m", "lastTimestamp": AT.format("02")}], ""),
@@ -407,16 +407,16 @@ def warning(reason: str, second: str, **more: Any) -> Json:
         ([{"type": "Warning"}], ""),
     ],
 )
-def test_the_latest_warning_is_told(events: list[Json], says: str) -> None:
-    assert not_started(events) == says
+def test_the_latest_warning_is_told(events: list[Json], expected: str) -> None:
+    assert not_started(events) == expected
 
 
 def test_a_job_s_events_tell_why_it_makes_no_pod() -> None:
-    says = 'Error creating: pods "j-{}" is forbidden: exceeded quota: few, requested: pods=1, used: pods=2'
+    expected = 'Error creating: pods "j-{}" is forbidden: exceeded quota: few, requested: pods=1, used: pods=2'
     found = not_made(
         [
             warning("FailedCreate", "01", message="Error creating: Internal error occurred"),
-            warning("FailedCreate", "02", message=says.format("nhzc9")),
+            warning("FailedCreate", "02", message=expected.format("nhzc9")),
             warning("Other", "03"),
         ],
         namespace="lab",

@@ -37,15 +37,15 @@ class Subject(Stated[MesosState]):
 
     def __init__(self, *things: Json | Group) -> None:
         super().__init__(MesosState(TaskProgram(prefix=("/bin/sh", "hydra-run"), environment={"MORE": "m"})))
-        self.say("registered", framework="F", again=False)
+        self.drive("registered", framework="F", again=False)
         offers = [each for each in things if isinstance(each, dict)]
         if offers:
-            self.say("offers", offers=offers)
+            self.drive("offers", offers=offers)
         self.launch(*(each for each in things if isinstance(each, Group)))
 
     def update(self, task: str, state: str, *, agent: str = "A", uuid: str = "u", **more: str) -> None:
         status = {"task_id": {"value": task}, "state": state, "agent_id": {"value": agent}, "uuid": uuid, **more}
-        self.say("update", status=status)
+        self.drive("update", status=status)
 
     def launch(self, *groups: Group) -> None:
         self.state.launch(groups, self.now)
@@ -56,8 +56,8 @@ def tasks(calls: list[Json]) -> list[str]:
 
 
 def test_several_groups_of_one_agent_go_into_one_accept() -> None:
-    it = Subject(offer("O1"), offer("O2", "B"), group("a"), group("b"), group("c"))
-    accepts = it.calls("accept")
+    subject = Subject(offer("O1"), offer("O2", "B"), group("a"), group("b"), group("c"))
+    accepts = subject.calls("accept")
     assert sorted(tasks(accepts)) == ["a.1", "b.1", "c.1"]
     assert sorted(len(call["tasks"]) for call in accepts) == [1, 2]
     info = accepts[0]["operations"][0]["launch"]["task_infos"][0]
@@ -67,177 +67,179 @@ def test_several_groups_of_one_agent_go_into_one_accept() -> None:
 
 
 def test_a_group_that_fits_nowhere_is_refused_with_the_constraint() -> None:
-    it = Subject(offer("O1"), offer("O2", "B", kind="small"))
-    it.calls()
+    subject = Subject(offer("O1"), offer("O2", "B", kind="small"))
+    subject.calls()
     with pytest.raises(PlacementError, match="0 of 2 agents match kind CLUSTER huge; seen: big x1, small x1"):
-        it.launch(group("a", constraints=(Constraint("kind", "CLUSTER", "huge"),)))
-    assert it.calls() == []
+        subject.launch(group("a", constraints=(Constraint("kind", "CLUSTER", "huge"),)))
+    assert subject.calls() == []
 
 
 def test_two_offers_of_one_agent_are_accepted_together() -> None:
-    it = Subject(offer("O1", cpus=1.0), offer("O2", cpus=1.0), group("a", cpus=1.5))
-    (accept,) = it.calls("accept")
+    subject = Subject(offer("O1", cpus=1.0), offer("O2", cpus=1.0), group("a", cpus=1.5))
+    (accept,) = subject.calls("accept")
     assert accept["offers"] == ["O1", "O2"]
 
 
 def test_a_rescinded_offer_is_not_used_and_the_group_waits_for_the_next() -> None:
-    it = Subject(offer("O1"))
-    it.say("rescinded", offer="O1")
-    it.launch(group("a"))
-    assert [call["call"] for call in it.calls()] == ["revive"]
-    it.say("offers", offers=[offer("O2")])
-    assert it.calls("accept")[0]["offers"] == ["O2"]
+    subject = Subject(offer("O1"))
+    subject.drive("rescinded", offer="O1")
+    subject.launch(group("a"))
+    assert [call["call"] for call in subject.calls()] == ["revive"]
+    subject.drive("offers", offers=[offer("O2")])
+    assert subject.calls("accept")[0]["offers"] == ["O2"]
 
 
 def test_an_update_is_acknowledged_once_it_was_dealt_with_and_one_of_the_master_is_not() -> None:
-    it = Subject(offer("O1"), group("a"))
-    it.calls()
-    it.update("a.1", "TASK_RUNNING", uuid="u1")
-    it.update("a.1", "TASK_RUNNING", uuid="")
-    assert [call["status"]["uuid"] for call in it.calls("acknowledge")] == ["u1"]
-    assert [(e.group, e.state) for e in it.events()] == [("a", "running")]
+    subject = Subject(offer("O1"), group("a"))
+    subject.calls()
+    subject.update("a.1", "TASK_RUNNING", uuid="u1")
+    subject.update("a.1", "TASK_RUNNING", uuid="")
+    assert [call["status"]["uuid"] for call in subject.calls("acknowledge")] == ["u1"]
+    assert [(e.group, e.state) for e in subject.events()] == [("a", "running")]
 
 
 def test_an_offer_that_was_used_already_is_tried_again_a_bounded_number_of_times() -> None:
-    it = Subject(offer("O1"), group("a"))
+    subject = Subject(offer("O1"), group("a"))
     for attempt in range(1, module.ATTEMPTS + 1):
-        assert tasks(it.calls("accept")) == [f"a.{attempt}"]
-        assert it.events() == []
-        it.update(f"a.{attempt}", "TASK_DROPPED", uuid="", reason="REASON_INVALID_OFFERS", message="no longer valid")
-        it.say("offers", offers=[offer(f"P{attempt}")])
-    (event,) = it.events()
+        assert tasks(subject.calls("accept")) == [f"a.{attempt}"]
+        assert subject.events() == []
+        subject.update(
+            f"a.{attempt}", "TASK_DROPPED", uuid="", reason="REASON_INVALID_OFFERS", message="no longer valid"
+        )
+        subject.drive("offers", offers=[offer(f"P{attempt}")])
+    (event,) = subject.events()
     assert (event.state, event.detail) == ("lost", "TASK_DROPPED: no longer valid (REASON_INVALID_OFFERS)")
-    assert it.calls("accept") == []
+    assert subject.calls("accept") == []
 
 
 def test_a_refused_accept_is_tried_again_and_an_uncertain_one_is_asked_about() -> None:
-    it = Subject(offer("O1"), group("a"))
-    it.calls()
-    it.say("failed", call="accept", tasks=["a.1"], sure=False, message="timed out")
-    it.pass_time(0)
-    assert it.calls("reconcile") == [{"call": "reconcile", "tasks": ["a.1"]}]
-    it.pass_time(module.ASK_AGAIN_S)
-    assert tasks(it.calls("reconcile")) == ["a.1"]
-    it.update("a.1", "TASK_UNKNOWN", uuid="", reason="REASON_RECONCILIATION")
-    it.say("offers", offers=[offer("O2")])
-    assert tasks(it.calls("accept")) == ["a.2"]
-    it.say("failed", call="accept", tasks=["a.2"], sure=True, message="400")
-    it.say("offers", offers=[offer("O3")])
-    assert tasks(it.calls("accept")) == ["a.3"]
+    subject = Subject(offer("O1"), group("a"))
+    subject.calls()
+    subject.drive("failed", call="accept", tasks=["a.1"], sure=False, message="timed out")
+    subject.pass_time(0)
+    assert subject.calls("reconcile") == [{"call": "reconcile", "tasks": ["a.1"]}]
+    subject.pass_time(module.ASK_AGAIN_S)
+    assert tasks(subject.calls("reconcile")) == ["a.1"]
+    subject.update("a.1", "TASK_UNKNOWN", uuid="", reason="REASON_RECONCILIATION")
+    subject.drive("offers", offers=[offer("O2")])
+    assert tasks(subject.calls("accept")) == ["a.2"]
+    subject.drive("failed", call="accept", tasks=["a.2"], sure=True, message="400")
+    subject.drive("offers", offers=[offer("O3")])
+    assert tasks(subject.calls("accept")) == ["a.3"]
 
 
 def test_an_agent_that_fails_to_launch_is_the_last_choice() -> None:
-    it = Subject(offer("O1"), offer("O2", "B"), group("a"))
-    it.update("a.1", "TASK_FAILED", reason="REASON_CONTAINER_LAUNCH_FAILED", message="cannot fetch")
-    it.calls()
-    placed = [it.state.launch([group(name)], it.now)[0].agent.id for name in "bcdef"]
+    subject = Subject(offer("O1"), offer("O2", "B"), group("a"))
+    subject.update("a.1", "TASK_FAILED", reason="REASON_CONTAINER_LAUNCH_FAILED", message="cannot fetch")
+    subject.calls()
+    placed = [subject.state.launch([group(name)], subject.now)[0].agent.id for name in "bcdef"]
     assert placed == ["B", "B", "B", "B", "A"]
 
 
 def test_a_failed_group_brings_its_last_words_or_goes_without_them_after_a_while() -> None:
-    it = Subject(offer("O1"), group("a"), group("b"))
-    it.calls()
+    subject = Subject(offer("O1"), group("a"), group("b"))
+    subject.calls()
     for task in ("a.1", "b.1"):
-        it.update(task, "TASK_RUNNING")
-        it.update(task, "TASK_FAILED", message="Command exited with status 4")
-    assert [call["task"] for call in it.calls("sandbox")] == ["a.1", "b.1"]
-    it.say("sandbox", task="a.1", text="no welcome from the controller")
-    assert it.events()[-1].detail.startswith("no welcome from the controller (TASK_FAILED")
-    assert it.events() == []
-    it.pass_time(module.AUTOPSY_S)
-    assert [(e.group, e.state) for e in it.events()] == [("b", "failed")]
+        subject.update(task, "TASK_RUNNING")
+        subject.update(task, "TASK_FAILED", message="Command exited with status 4")
+    assert [call["task"] for call in subject.calls("sandbox")] == ["a.1", "b.1"]
+    subject.drive("sandbox", task="a.1", text="no welcome from the controller")
+    assert subject.events()[-1].detail.startswith("no welcome from the controller (TASK_FAILED")
+    assert subject.events() == []
+    subject.pass_time(module.AUTOPSY_S)
+    assert [(e.group, e.state) for e in subject.events()] == [("b", "failed")]
 
 
 @pytest.mark.parametrize("state", ["TASK_UNREACHABLE", "TASK_GONE", "TASK_GONE_BY_OPERATOR", "TASK_LOST"])
 def test_a_task_of_a_lost_agent_is_lost_and_killed_should_it_come_back(state: str) -> None:
-    it = Subject(offer("O1"), group("a"))
-    it.update("a.1", "TASK_RUNNING")
-    it.events()
-    it.update("a.1", state, uuid="", reason="REASON_AGENT_REMOVED", message="health check timed out")
-    it.say("agent_lost", agent="A")
-    assert [(e.group, e.state) for e in it.events()] == [("a", "lost")]
-    assert it.state.agents() == []
-    it.calls()
-    it.update("a.1", "TASK_RUNNING", uuid="", reason="REASON_SLAVE_REREGISTERED")
-    assert it.calls("kill") == [{"call": "kill", "task": "a.1"}]
+    subject = Subject(offer("O1"), group("a"))
+    subject.update("a.1", "TASK_RUNNING")
+    subject.events()
+    subject.update("a.1", state, uuid="", reason="REASON_AGENT_REMOVED", message="health check timed out")
+    subject.drive("agent_lost", agent="A")
+    assert [(e.group, e.state) for e in subject.events()] == [("a", "lost")]
+    assert subject.state.agents() == []
+    subject.calls()
+    subject.update("a.1", "TASK_RUNNING", uuid="", reason="REASON_SLAVE_REREGISTERED")
+    assert subject.calls("kill") == [{"call": "kill", "task": "a.1"}]
 
 
 def test_groups_that_wait_for_a_lost_agent_are_lost_with_it() -> None:
-    it = Subject(offer("O1"))
-    it.say("rescinded", offer="O1")
-    it.launch(group("a"))
-    it.say("agent_lost", agent="A")
-    assert [(e.group, e.state) for e in it.events()] == [("a", "lost")]
+    subject = Subject(offer("O1"))
+    subject.drive("rescinded", offer="O1")
+    subject.launch(group("a"))
+    subject.drive("agent_lost", agent="A")
+    assert [(e.group, e.state) for e in subject.events()] == [("a", "lost")]
 
 
 def test_after_a_failover_every_task_is_asked_for_until_it_is_confirmed() -> None:
-    it = Subject(offer("O1"), group("a"), group("b"))
+    subject = Subject(offer("O1"), group("a"), group("b"))
     for task in ("a.1", "b.1"):
-        it.update(task, "TASK_RUNNING")
-    it.calls()
-    it.say("disconnected")
-    it.pass_time(5)
-    assert it.calls() == []
-    it.say("registered", framework="F", again=True)
-    it.pass_time(0)
-    assert [call["tasks"] for call in it.calls("reconcile")] == [[], ["a.1", "b.1"]]
-    it.update("a.1", "TASK_RUNNING", uuid="", reason="REASON_RECONCILIATION")
-    it.pass_time(module.ASK_AGAIN_S)
-    assert [call["tasks"] for call in it.calls("reconcile")] == [["b.1"]]
-    it.update("b.1", "TASK_UNKNOWN", uuid="", reason="REASON_RECONCILIATION")
-    assert [(e.group, e.state) for e in it.events()] == [("a", "running"), ("b", "running"), ("b", "lost")]
+        subject.update(task, "TASK_RUNNING")
+    subject.calls()
+    subject.drive("disconnected")
+    subject.pass_time(5)
+    assert subject.calls() == []
+    subject.drive("registered", framework="F", again=True)
+    subject.pass_time(0)
+    assert [call["tasks"] for call in subject.calls("reconcile")] == [[], ["a.1", "b.1"]]
+    subject.update("a.1", "TASK_RUNNING", uuid="", reason="REASON_RECONCILIATION")
+    subject.pass_time(module.ASK_AGAIN_S)
+    assert [call["tasks"] for call in subject.calls("reconcile")] == [["b.1"]]
+    subject.update("b.1", "TASK_UNKNOWN", uuid="", reason="REASON_RECONCILIATION")
+    assert [(e.group, e.state) for e in subject.events()] == [("a", "running"), ("b", "running"), ("b", "lost")]
 
 
 def test_offers_that_nobody_needs_are_declined_and_suppressed_until_the_next_launch() -> None:
-    it = Subject(offer("O1"), offer("O2", "B"))
-    it.pass_time(module.HOLD_S - 1)
-    assert it.calls() == []
-    it.pass_time(1)
-    it.pass_time(1)
-    it.pass_time(module.HOLD_S)
-    decline, suppress = it.calls()
+    subject = Subject(offer("O1"), offer("O2", "B"))
+    subject.pass_time(module.HOLD_S - 1)
+    assert subject.calls() == []
+    subject.pass_time(1)
+    subject.pass_time(1)
+    subject.pass_time(module.HOLD_S)
+    decline, suppress = subject.calls()
     assert (decline["call"], decline["offers"], decline["refuse_s"]) == ("decline", ["O1", "O2"], module.REFUSE_S)
     assert suppress == {"call": "suppress"}
-    it.launch(group("a"))
-    assert it.calls() == [{"call": "revive"}]
+    subject.launch(group("a"))
+    assert subject.calls() == [{"call": "revive"}]
 
 
 def test_a_group_that_gets_no_offer_is_given_up_and_the_agent_known_to_be_fuller() -> None:
-    it = Subject(offer("O1", cpus=4.0))
-    it.say("rescinded", offer="O1")
-    it.launch(group("a", cpus=2.0))
-    it.say("offers", offers=[offer("O2", cpus=1.0)])
-    assert it.calls("accept") == []
-    it.pass_time(module.OFFER_WITHIN_S)
-    (event,) = it.events()
+    subject = Subject(offer("O1", cpus=4.0))
+    subject.drive("rescinded", offer="O1")
+    subject.launch(group("a", cpus=2.0))
+    subject.drive("offers", offers=[offer("O2", cpus=1.0)])
+    assert subject.calls("accept") == []
+    subject.pass_time(module.OFFER_WITHIN_S)
+    (event,) = subject.events()
     assert event.state == "lost"
     assert "no offer of host-A had enough for the group within 30 s; the agent offers cpus:1;mem:1000" in event.detail
     with pytest.raises(PlacementError, match="the most that is free on a matching agent is cpus 1"):
-        it.launch(group("b", cpus=2.0))
+        subject.launch(group("b", cpus=2.0))
 
 
 def test_a_killed_group_is_killed_until_it_is_gone_and_one_that_waits_never_starts() -> None:
-    it = Subject(offer("O1"), group("a"))
-    it.calls()
-    it.state.kill(["a", "nobody"], it.now)
-    assert it.calls("kill") == [{"call": "kill", "task": "a.1"}]
-    it.pass_time(module.ASK_AGAIN_S)
-    assert it.calls("kill") == [{"call": "kill", "task": "a.1"}]
-    it.update("a.1", "TASK_FINISHED")
-    assert [e.state for e in it.events()] == ["killed"]
-    it.launch(group("b"))
-    it.state.kill(["b"], it.now)
-    assert [(e.group, e.state) for e in it.events()] == [("b", "killed")]
-    it.say("offers", offers=[offer("O2")])
-    assert it.calls("accept") == []
+    subject = Subject(offer("O1"), group("a"))
+    subject.calls()
+    subject.state.kill(["a", "nobody"], subject.now)
+    assert subject.calls("kill") == [{"call": "kill", "task": "a.1"}]
+    subject.pass_time(module.ASK_AGAIN_S)
+    assert subject.calls("kill") == [{"call": "kill", "task": "a.1"}]
+    subject.update("a.1", "TASK_FINISHED")
+    assert [e.state for e in subject.events()] == ["killed"]
+    subject.launch(group("b"))
+    subject.state.kill(["b"], subject.now)
+    assert [(e.group, e.state) for e in subject.events()] == [("b", "killed")]
+    subject.drive("offers", offers=[offer("O2")])
+    assert subject.calls("accept") == []
 
 
 def test_a_framework_that_was_removed_loses_its_groups_and_launches_no_more() -> None:
-    it = Subject(offer("O1"), group("a"))
-    it.say("error", message="Framework has been removed")
-    assert [(e.group, e.state, e.detail) for e in it.events()] == [("a", "lost", "Framework has been removed")]
+    subject = Subject(offer("O1"), group("a"))
+    subject.drive("error", message="Framework has been removed")
+    assert [(e.group, e.state, e.detail) for e in subject.events()] == [("a", "lost", "Framework has been removed")]
     with pytest.raises(ClusterError, match="Framework has been removed"):
-        it.launch(group("b"))
+        subject.launch(group("b"))
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "a\nb"])
@@ -253,10 +255,10 @@ def test_an_id_may_stand_once() -> None:
 
 def test_a_launch_on_twice_as_many_offers_costs_twice_as_much() -> None:
     def cost(many: int) -> int:
-        it = Subject(*(offer(f"O{n}", f"A{n}", cpus=16.0) for n in range(many)))
+        subject = Subject(*(offer(f"O{n}", f"A{n}", cpus=16.0) for n in range(many)))
         groups = [group(f"g{n}", constraints=(Constraint("hostname", "GROUP_BY"),)) for n in range(4 * many)]
-        calls = calls_made(lambda: it.launch(*groups))
-        assert len(tasks(it.calls("accept"))) == 4 * many
+        calls = calls_made(lambda: subject.launch(*groups))
+        assert len(tasks(subject.calls("accept"))) == 4 * many
         return calls
 
     assert cost(40) < 2.5 * cost(20)
@@ -279,13 +281,13 @@ STEPS = st.lists(
 @given(STEPS)
 @settings(max_examples=50)
 def test_whatever_happens_offers_are_used_once_and_every_group_is_accounted_for(steps: list[tuple[Any, ...]]) -> None:
-    it = Subject()
+    subject = Subject()
     held: dict[str, float] = {}
     alive: dict[str, str] = {}
     launched, ended = set[str](), list[str]()
 
     def settle() -> None:
-        for call in it.calls():
+        for call in subject.calls():
             if call["call"] == "accept":
                 assert held.keys() >= set(call["offers"]), "an offer that is gone"
                 cpus = sum(held.pop(name) for name in call["offers"])
@@ -296,40 +298,40 @@ def test_whatever_happens_offers_are_used_once_and_every_group_is_accounted_for(
             elif call["call"] == "decline":
                 for name in call["offers"]:
                     held.pop(name, None)
-        ended.extend(e.group for e in it.events() if e.state not in ("starting", "running"))
+        ended.extend(e.group for e in subject.events() if e.state not in ("starting", "running"))
 
     for number, step in enumerate(steps):
         match step:
             case ("launch", tenths):
                 try:
-                    it.launch(group(f"g{number}", cpus=tenths / 10))
+                    subject.launch(group(f"g{number}", cpus=tenths / 10))
                     launched.add(f"g{number}")
                 except PlacementError:
                     pass
             case ("offer", agent, cpus):
                 held[f"O{number}"] = cpus
-                it.say("offers", offers=[offer(f"O{number}", agent, cpus=cpus)])
+                subject.drive("offers", offers=[offer(f"O{number}", agent, cpus=cpus)])
             case ("rescind",) if held:
                 name = min(held)
                 del held[name]
-                it.say("rescinded", offer=name)
+                subject.drive("rescinded", offer=name)
             case ("update", state) if alive:
                 task = min(alive)
                 reason = {"reason": "REASON_INVALID_OFFERS"} if state == "TASK_DROPPED" else {}
-                it.update(task, state, agent=alive[task], **reason)
+                subject.update(task, state, agent=alive[task], **reason)
                 if state != "TASK_RUNNING":
                     del alive[task]
             case ("lose", agent):
-                it.say("agent_lost", agent=agent)
-                held = {n: c for n, c in held.items() if n in it.state._offered.offers}
+                subject.drive("agent_lost", agent=agent)
+                held = {n: c for n, c in held.items() if n in subject.state._offered.offers}
                 for task in [t for t, a in alive.items() if a == agent]:
                     del alive[task]
-                    it.update(task, "TASK_UNREACHABLE", agent=agent, uuid="")
+                    subject.update(task, "TASK_UNREACHABLE", agent=agent, uuid="")
             case ("again",):
                 held.clear()
-                it.say("registered", framework="F", again=True)
+                subject.drive("registered", framework="F", again=True)
             case ("time", seconds):
-                it.pass_time(seconds)
+                subject.pass_time(seconds)
         settle()
         assert len(ended) == len(set(ended)), "a group ended twice"
-        assert launched == {*ended, *it.state.running()}, "a group is neither running nor ended"
+        assert launched == {*ended, *subject.state.running()}, "a group is neither running nor ended"

@@ -51,8 +51,8 @@ def test_used_resources_are_not_free() -> None:
     have = {"cpus": 4.0, "mem": 100.0, "disk": 0.0, "ports": "[1-10, 20-30]"}
     used = {"cpus": 1.5, "mem": 60.0, "disk": 0.0, "ports": "[3-4, 20-20]"}
     row: Json = {"id": "S", "hostname": "h", "resources": have, "used_resources": used}
-    gone = {**row, "id": "gone", "active": False}
-    (agent,) = mesos.agents({"slaves": [row, gone]})
+    ended = {**row, "id": "gone", "active": False}
+    (agent,) = mesos.agents({"slaves": [row, ended]})
     assert agent.resources == Resources(cpus=2.5, mem=40.0, ports=((1, 2), (5, 10), (21, 30)))
 
 

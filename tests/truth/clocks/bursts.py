@@ -11,7 +11,7 @@ from hydra.control.clock_offset import HostClockEstimate, PingExchange
 
 HELD_UP_TIMES = 4
 """How many times what held a burst up is in a bound: once in the offset (one half) and in what surrounds the window
-(one), and in the rate between two bursts (one) for the second or two that the line goes on from there."""
+(one), and in the rate between two bursts (one) for the second or two that the line continues from there."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""A forwarder between the controller and other hosts that delays each direction by what it is told, and logs that."""
+"""A forwarder between the controller and other hosts that delays each direction by a given time, and logs that."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ class Delay:
 
 
 class Forwarder(FrameForwarder):
-    """Holds up what passes on its way to a host (``there``) and to the controller (``back``).
+    """Holds up what passes on its way to a host (``to_host``) and to the controller (``back``).
 
     Frames leave it in their order; one that waits holds up those behind it.
 
     Attributes:
-        there_ns: for how long each frame to a host was held up; the handshake's are among them.
+        to_host_ns: for how long each frame to a host was held up; the handshake's are among them.
         back_ns: the same of the frames to the controller.
     """
 
-    def __init__(self, controller: str, there: Delay, back: Delay, seed: int = 1) -> None:
-        self.there_ns: list[int] = []
+    def __init__(self, controller: str, present: Delay, back: Delay, seed: int = 1) -> None:
+        self.to_host_ns: list[int] = []
         self.back_ns: list[int] = []
-        self._there, self._back = there.drawn_by(seed), back.drawn_by(seed + 1)
+        self._to_host, self._back = present.drawn_by(seed), back.drawn_by(seed + 1)
         super().__init__(controller)
 
     def thread_begins(self) -> None:
@@ -47,7 +47,7 @@ class Forwarder(FrameForwarder):
 
     def to_client(self, client: socket.socket, frame: Frame) -> None:
         """Later, by the delay there."""
-        self._hold(client, frame, self._there(), self.there_ns)
+        self._hold(client, frame, self._to_host(), self.to_host_ns)
 
     def to_server(self, server: socket.socket, frame: Frame) -> None:
         """Later, by the delay back."""

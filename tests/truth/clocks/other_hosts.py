@@ -19,10 +19,10 @@ _IN_OTHER_TIME = Path(__file__).with_name("in_other_time.py")
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """How far an agent's CLOCK_MONOTONIC is ahead of ours, and what delays the control channel's messages."""
+    """How far an agent's CLOCK_MONOTONIC is ahead of this machine's, and what delays the control channel's messages."""
 
     ahead_s: int
-    there: Delay
+    to_host: Delay
     back: Delay
 
 
@@ -43,7 +43,7 @@ class OtherHosts(LocalEngine):
         for agent, way in self._elsewhere.items():
             if agent not in self.forwarders:
                 controller = groups[0].environment[curve_security.ENDPOINT]
-                self.forwarders[agent] = Forwarder(controller, way.there, way.back)
+                self.forwarders[agent] = Forwarder(controller, way.to_host, way.back)
         places = {agent: (way.ahead_s, self.forwarders[agent].endpoint) for agent, way in self._elsewhere.items()}
         # Before all else on this machine: how late its messages are is not what other processes make of it.
         prefix = (*first("").split(), sys.executable, "-S", str(_IN_OTHER_TIME), json.dumps(places))

@@ -23,7 +23,7 @@ _LOOK_EVERY_MS: Final = 100
 class SimulatedHost:
     """Group ``name`` of one client, on a host of that boot id, whose CLOCK_MONOTONIC is ``clock``'s.
 
-    The truth is known: ``clock`` says how it differs from this machine's CLOCK_MONOTONIC, the controller's.
+    The truth is known: ``clock`` has its difference from this machine's CLOCK_MONOTONIC, the controller's.
 
     Args:
         environment: what a group has of the controller.

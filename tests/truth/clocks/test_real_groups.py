@@ -1,6 +1,6 @@
-"""A run whose groups have clocks of their own: what is said of the clocks and of the latencies is true.
+"""A run whose groups have clocks of their own: the stated clocks and latencies are true.
 
-Each group is in a time namespace, whose CLOCK_MONOTONIC is ahead of the controller's by exactly what the test says. The
+Each group is in a time namespace, whose CLOCK_MONOTONIC is ahead of the controller's by exactly the test's value. The
 way to one subscriber's host is slow there, the way to the other's is slow back; messages themselves take no such ways.
 """
 
@@ -124,11 +124,11 @@ def offsets_are_true(clocks: dict[str, AgentClock]) -> None:
         assert not clock.same_host
         assert clock.jumps == 0
         assert abs(clock.offset_ns - way.ahead_s * 10**9) <= clock.error_ns
-        assert clock.rtt_min_ns >= way.there.least_ns + way.back.least_ns
+        assert clock.rtt_min_ns >= way.to_host.least_ns + way.back.least_ns
 
 
 def latencies_are_true(store: RunStore, result: StepResult, clocks: dict[str, AgentClock]) -> None:
-    """They are off by half of what one direction is late by, and no more than is said; those below zero are counted."""
+    """They are off by half of what one direction is late by, at most by the bound; those below zero are counted."""
     publisher, early, late = (clocks[agent] for agent in ELSEWHERE)
     worst_us = (publisher.error_ns + max(early.error_ns, late.error_ns)) / US
     bound_us, negative = (result.figures[name] for name in ("latency_bound_us", "negative_latencies"))

@@ -1,4 +1,4 @@
-"""What hosts are told of the step's clock is as wrong as they are said to be at most, over real sockets.
+"""The step's clock of each host is wrong by at most its stated bound, over real sockets.
 
 The hosts' clocks are made up, so that the truth is known. A forwarder delays what passes between them and the
 controller.
@@ -41,7 +41,7 @@ class Case:
     """A host, and the way to it."""
 
     clock: Clock
-    there: Delay = AT_ONCE
+    to_host: Delay = AT_ONCE
     back: Delay = AT_ONCE
 
 
@@ -51,18 +51,18 @@ LATER = -(time.monotonic_ns() * 9 // 10)
 CASES = {
     "near": Case(Clock()),
     "ahead": Case(Clock(offset_ns=10**17), Delay(2 * MS), Delay(2 * MS)),
-    "fast, late there": Case(Clock(offset_ns=LATER, drift=5e-4), there=Delay(8 * MS)),
+    "fast, late there": Case(Clock(offset_ns=LATER, drift=5e-4), to_host=Delay(8 * MS)),
     "slow, late back": Case(Clock(offset_ns=10**14, drift=-5e-4), back=Delay(8 * MS)),
     "swings, jitters": Case(
         Clock(offset_ns=10**9, drift=3e-5, wander=1e-6, swing_s=3), Delay(MS, 30 * US), Delay(MS, 30 * US)
     ),
-    "jitters there": Case(Clock(drift=-1e-4), there=Delay(3 * MS, 30 * US)),
+    "jitters there": Case(Clock(drift=-1e-4), to_host=Delay(3 * MS, 30 * US)),
 }
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step's window by the controller's CLOCK_MONOTONIC, and what every host was told, and is said to be wrong by."""
+    """A step's window by the controller's CLOCK_MONOTONIC, and the clock and error bound that every host got."""
 
     first_ns: int
     last_ns: int
@@ -95,13 +95,13 @@ def measured(controller: Controller, names: dict[int, str]) -> Step:
     offset_ns = wall_offset_ns()
     clocks = StepClocks(controller.roster, BitMap(names), time.monotonic_ns(), offset_ns)
     command = Start(epoch=1, number=2, start_at_ns=0, stop_at_ns=1, clock=clocks.own)
-    told = {names[client]: share.clock for (client,), share in clocks.shares(BitMap(names), command)}
+    reported = {names[client]: share.clock for (client,), share in clocks.shares(BitMap(names), command)}
     first_ns = time.monotonic_ns()
     controller.wait_until(lambda: False, WINDOW_S)
     last_ns = time.monotonic_ns()
     clocks.hear_once_more(controller.wait_until)
     used = clocks.used(names, first_ns + offset_ns, last_ns + offset_ns)
-    return Step(first_ns, last_ns, offset_ns, told, used)
+    return Step(first_ns, last_ns, offset_ns, reported, used)
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ def seen() -> Iterator[Seen]:
         for client, name in names.items():
             case = CASES[name]
             controller.roster.expect(name, [client])
-            forwarders[name] = Forwarder(controller.endpoint, case.there, case.back, seed=client)
+            forwarders[name] = Forwarder(controller.endpoint, case.to_host, case.back, seed=client)
             stack.callback(forwarders[name].close)
             host = SimulatedHost(name, client, case.clock, controller.environment, forwarders[name].endpoint)
             stack.callback(host.close)
@@ -151,9 +151,9 @@ def test_the_bound_is_half_the_shortest_round_trip_and_little_more(seen: Seen, n
 @pytest.mark.parametrize("name", CASES)
 def test_round_trips_hold_what_the_forwarder_added(seen: Seen, name: str) -> None:
     forwarder, case = seen.forwarders[name], CASES[name]
-    assert min(forwarder.there_ns) >= case.there.least_ns
+    assert min(forwarder.to_host_ns) >= case.to_host.least_ns
     assert min(forwarder.back_ns) >= case.back.least_ns
-    added_ns = min(forwarder.there_ns) + min(forwarder.back_ns)
+    added_ns = min(forwarder.to_host_ns) + min(forwarder.back_ns)
     assert all(step.clocks[name].rtt_min_ns >= added_ns for step in seen.steps)
 
 

@@ -88,7 +88,7 @@ struct LoadPoint {
     }
 };
 
-enum class ImpairmentKind { slow, gone };
+enum class ImpairmentKind { slow, absent };
 
 constexpr std::array<const char*, 2> words(ImpairmentKind) {
     return {"slow", "gone"};

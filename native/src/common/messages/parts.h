@@ -1,11 +1,11 @@
 // The parts of messages, and how messages are described. docs/control-protocol.md has their fields; one
-// description in C++ gives both the encoder (writer.h) and the decoder (reader.h).
+// description in C++ gives both the encoder (json_writer.h) and the decoder (json_reader.h).
 //
 // `describe(it, fields)` names every field in the order in which it is written: `required`, or `optional`,
 // which keeps the member's default if the field is missing. The member's type decides how it is written; a
 // std::optional may be null; with `present` it is left out instead. Whole numbers are at least 0 and at most
 // what their type and 63 bits hold, unless a limit is given; numbers with a fraction always have a limit.
-// encode.cc and decode.cc handle `type`, `ids` and `seq`, which all messages have.
+// message_writer.cc and message_reader.cc handle `type`, `ids` and `seq`, which all messages have.
 //
 // A type that is written as an array of a few different values has their number in `kItems`, and names them
 // in order with `items(it, each)`.
@@ -90,7 +90,7 @@ struct Range {
     }
 };
 
-// An object that only the system under test interprets: a JSON object, or nothing (null). system_object.h
+// An object that only the system under test interprets: a JSON object, or nothing (null). system_fields.h
 // converts it to a system's own type.
 class SystemObject {
   public:
