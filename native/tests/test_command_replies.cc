@@ -35,13 +35,13 @@ Ids resends(CommandReplies& commands, std::int64_t now_ns) {
 TEST_CASE("a client that has answered a command does not get it again") {
     CommandReplies commands({1, 2, 3, 4}, Role::subscriber);
     CommandTargets given = commands.give(configure(), {1, 2, 3}, 0);
-    CHECK(given.tell == Ids{1, 2, 3});
+    CHECK(given.recipients == Ids{1, 2, 3});
     CHECK(given.fresh == Ids{1, 2, 3});
     CHECK(commands.answer(2, Step::configure, 1));
     CHECK_FALSE(commands.answer(2, Step::configure, 1));
     CHECK_FALSE(commands.answer(4, Step::configure, 1));  // it got no command
     given = commands.give(configure(), {1, 2}, 5);
-    CHECK(given.tell == Ids{1});
+    CHECK(given.recipients == Ids{1});
     CHECK(given.fresh.empty());
     CHECK(given.answered == Ids{2});
     CHECK(commands.give(configure(), {4}, 5).fresh == Ids{4});
@@ -54,7 +54,7 @@ TEST_CASE("another command of the same kind makes the answers void") {
     commands.answer(2, Step::configure, 1);
     CHECK_FALSE(commands.awaited(Step::configure));
     const CommandTargets given = commands.give(configure(1, 5), {1}, 0);
-    CHECK(given.tell == Ids{1});
+    CHECK(given.recipients == Ids{1});
     CHECK(given.fresh == Ids{1});
     CHECK(commands.awaited(Step::configure));
     CHECK(commands.late(1, Step::configure, 1));
@@ -100,8 +100,8 @@ TEST_CASE("a command that a client ignores is sent, but not resent") {
     CommandReplies commands({1, 2}, Role::publisher);
     commands.give(configure(), {1}, 0);
     commands.answer(1, Step::configure, 1);
-    CHECK(commands.give(stop(), {1}, 0).tell == Ids{1});
-    CHECK(commands.give(start(), {2}, 0).tell == Ids{2});
+    CHECK(commands.give(stop(), {1}, 0).recipients == Ids{1});
+    CHECK(commands.give(start(), {2}, 0).recipients == Ids{2});
     CHECK(commands.due_ns() == kNeverNs);
     commands.give(start(), {1}, 0);
     CHECK(commands.give(stop(), {1}, 0).fresh == Ids{1});
