@@ -56,7 +56,7 @@ inline std::string message(std::uint64_t sequence, std::size_t size = kHeaderByt
 }
 
 // The decoder's results for the pieces that it gets.
-struct Told final : ZmtpEvents {
+struct Received final : ZmtpEvents {
     int openings = 0;
     std::vector<std::string> pings{};
     std::vector<std::uint64_t> sequences{};
@@ -82,7 +82,7 @@ struct Told final : ZmtpEvents {
         }
     }
 
-    bool operator==(const Told& other) const {
+    bool operator==(const Received& other) const {
         return openings == other.openings && pings == other.pings && sequences == other.sequences &&
                sizes == other.sizes;
     }
