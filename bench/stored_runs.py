@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -94,7 +94,7 @@ def observation(clients: int, window_s: int = _WINDOW_S) -> Observation:
 
 def _settings(name: str) -> Settings:
     """The usual settings of a system, at the rate of these runs."""
-    return Settings(rate=_RATE, system=asdict(system(name).settings()))
+    return Settings(rate=_RATE, system=system(name).settings())
 
 
 @contextmanager

@@ -88,15 +88,12 @@ class RefusedKeyError(ConfigError):
         key: the dotted key; "" is the whole file.
         reason: what is wrong with the value.
         remedy: what to try.
-
-    Attributes:
-        causes: if a whole table is rejected, the replaced keys in it without which it would be accepted.
+        causes: the replaced keys that gave the rejected values.
     """
 
-    def __init__(self, label: str, key: str, reason: str, remedy: str = "") -> None:
+    def __init__(self, label: str, key: str, reason: str, remedy: str = "", causes: tuple[str, ...] = ()) -> None:
         super().__init__(": ".join(filter(None, (label, key, reason))), remedy)
-        self.key, self.reason = key, reason
-        self.causes: tuple[str, ...] = ()
+        self.key, self.reason, self.causes = key, reason, causes
 
     def naming(self, flag: str, flags: Mapping[str, str]) -> ConfigError:
         """The same error, which names the flag that replaced the key, and the flags of other keys.
@@ -174,11 +171,12 @@ class RefusedError(Exception):
         key: the key's path; () is the whole file.
         what: what is wrong.
         remedy: what to try.
+        others: the paths of the keys whose values are wrong together with this one, or in this table.
     """
 
-    def __init__(self, key: Iterable[str | int], what: str, remedy: str = "") -> None:
+    def __init__(self, key: Iterable[str | int], what: str, remedy: str = "", others: Iterable[Key] = ()) -> None:
         super().__init__(what)
-        self.key, self.what, self.remedy = tuple(key), what, remedy
+        self.key, self.what, self.remedy, self.others = tuple(key), what, remedy, tuple(others)
 
     @property
     def dotted(self) -> str:

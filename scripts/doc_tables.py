@@ -37,10 +37,10 @@ from hydra.events.value_formatting import counted
 from hydra.events.warnings import HydraWarning
 from hydra.measure.column import Column
 from hydra.measure.step_columns import BATCH, PUBLISHED, step_columns
-from hydra.model import Scenario, SweepSpec, flag_names, setting_of
+from hydra.model import Scenario, Setting, SweepSpec, flag_names, setting_of
 from hydra.report.row_context import RowWarning
 from hydra.report.row_warnings import OF_FIGURES, OF_STATUS
-from hydra.sweep import KINDS, SweepTable
+from hydra.sweep import KINDS, TABLE
 from hydra.sweep.held_columns import WALL_S, series_columns
 from hydra.sweep.points import SweepPoint
 from hydra.sweep.search_columns import FAILED, LENGTH, beside, published
@@ -55,7 +55,10 @@ SERIES: Final[tuple[SearchSeries, ...]] = ("max_rate", "nodrop", "loss", "reconn
 _PART: Final = re.compile(
     r"(<!-- (columns|settings|events|exit codes|messages): ([^>]+) -->\n).*?(<!-- end -->\n)", re.DOTALL
 )
-_DERIVED: Final = {("Scenario", "name"): "the name of the file"}
+_DERIVED: Final = {
+    ("Scenario", "name"): "the name of the file",
+    **{("SweepSpec", name): "unset" for name in ("held", "search")},
+}
 """Defaults that no field has: they are set when the file is read."""
 _WORDS: Final = 3
 """A literal with fewer is a part of a text."""
@@ -127,19 +130,19 @@ def columns_table(name: str) -> str:
 
 
 def tables_of(system: str) -> Mapping[str, type]:
-    """The dataclasses of the tables of a scenario: of all systems, or what one system adds."""
+    """The dataclasses of the tables of a scenario: of all systems, or what one system adds; the sweep's is its base."""
     if system != "all":
         return own_tables(plugins.system(system))
     shared = {name: shared_table(name) for name in ("settings", "native", "sweep.held", "sweep.search")}
     known = {name: noun for name, noun in shared.items() if noun is not None}
-    return {"top": Scenario, "sweep": SweepTable, "sweep.points": SweepPoint, **known}
+    return {"top": Scenario, "sweep": SweepSpec, "sweep.points": SweepPoint, **known}
 
 
 def settings_table(mark: str) -> str:
     """The settings that a mark names, each with its flag, default, values and meaning."""
     system, table, *names = mark.split()
     noun = tables_of(system)[table]
-    known = {each.name: each for each in fields(noun)}
+    known = fields_of(noun)
     rows = []
     for listed, text in meanings(noun).items():
         its = [known[name] for name in listed if not names or name in names]
@@ -153,9 +156,14 @@ def settings_table(mark: str) -> str:
     return _table(head, others)
 
 
+def fields_of(noun: type) -> Mapping[str, Field[Any]]:
+    """The fields of a table by name."""
+    return TABLE if noun is SweepSpec else {each.name: each for each in fields(noun)}
+
+
 def meanings(noun: type) -> dict[tuple[str, ...], str]:
     """What the docstring of a table says of its fields: names that share a text, and the text in Markdown."""
-    nouns = (SweepSpec, *KINDS) if noun is SweepTable else noun.__mro__
+    nouns = (SweepSpec, *KINDS) if noun is SweepSpec else noun.__mro__
     described = [inspect.cleandoc(each.__doc__ or "").partition("Attributes:\n")[2] for each in nouns]
     entries = [entry for text in described for entry in _ENTRY.findall(text)]
     plain = {names: " ".join(text.replace("``", "`").split()).removesuffix(".") for names, text in entries}
@@ -169,9 +177,14 @@ def _setting(noun: type, field: Field[Any], system: str, table: str) -> tuple[st
     spec = None if system == "all" else plugins.system(system)
     needs = " and ".join(f"`{as_keys(need)}`" for need in needs_of(spec, table, field))
     default = _DERIVED.get((noun.__name__, field.name)) or _default(field)
-    values = _values(get_type_hints(noun)[field.name], about.least, about.most)
+    values = _values(_hints(noun)[field.name], about)
     possible = (_installed(field.name) if noun is Scenario else "") or values
     return f"`{field.name}`", flag, default, possible, needs
+
+
+def _hints(noun: type) -> dict[str, Any]:
+    nouns = (*KINDS, SweepSpec) if noun is SweepSpec else (noun,)
+    return {name: hint for each in nouns for name, hint in get_type_hints(each).items()}
 
 
 def _installed(name: str) -> str:
@@ -196,17 +209,24 @@ def _toml(value: object) -> str:
     return f"[{', '.join(map(_toml, value))}]" if isinstance(value, tuple) else str(value)
 
 
-def _values(hint: Any, least: float, most: float) -> str:
+def _values(hint: Any, about: Setting) -> str:
     kinds = [kind for kind in get_args(hint) or (hint,) if kind is not NoneType]
     if get_origin(hint) is Literal:
         return ", ".join(f"`{_toml(word)}`" for word in get_args(hint))
     if bool in kinds:
         return "`true`, `false`"
     words = [f"`{_toml(word)}`" for kind in kinds if get_origin(kind) is Literal for word in get_args(kind)]
-    bounds = " – ".join(
-        f"{bound:,.0f}" if float(bound).is_integer() else f"{bound:g}" for bound in (least, most) if isfinite(bound)
-    )
+    least, most = (_bound(bound) for bound in (about.least, about.most))
+    above, below = (f"{word} {_bound(bound)}" for word, bound in (("above", about.above), ("below", about.below)))
+    bounds = " – ".join(text for text in (least, above, most, below) if text[-1:].isdigit())
     return ", ".join(filter(None, [bounds, *words]))
+
+
+def _bound(number: float) -> str:
+    """A bound as text; "" for infinity."""
+    if not isfinite(number):
+        return ""
+    return f"{int(number):,}" if number == int(number) else f"{number:g}"
 
 
 # --- warnings and events ---------------------------------------------------------------------------------------------

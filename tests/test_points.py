@@ -12,7 +12,7 @@ from hydra.config.scenario import load_scenario
 from hydra.config.shortages import check_all
 from hydra.errors import ConfigError
 from hydra.model import Agent, ClusterSpec, Resources, Scenario
-from hydra.store.stored_scenario import as_stored, from_stored
+from hydra.store.stored_scenario import as_stored, stored_scenario
 from hydra.sweep import PointSweep, SweepPoint
 
 HEAD = """
@@ -67,7 +67,7 @@ def test_points_are_read_with_their_settings_beside_their_names(tmp_path: Path) 
 
 def test_they_are_stored_and_read_like_all_else(tmp_path: Path) -> None:
     loaded = scenario(tmp_path, THREE)
-    assert from_stored(as_stored(loaded)).sweep == loaded.sweep
+    assert stored_scenario(as_stored(loaded)).scenario.sweep == loaded.sweep
 
 
 NAMED = '[[sweep.points]]\nname = "a"\n'
@@ -86,7 +86,7 @@ USERS = '[kafka]\nbootstrap = "h:1"\n'
         ('[[sweep.points]]\nname = ""', "kafka", "", ["sweep.points.0.name: must be 1 to 100 characters"]),
         ("[[sweep.points]]\nname = 3", "kafka", "", ["sweep.points.0.name: must be a valid string, not 3"]),
         (NAMED + 'acks = "2"', "kafka", "", ["sweep.points.0.acks: must be '0', '1' or 'all'"]),
-        (NAMED + "linger_ms = -1", "kafka", "", ["sweep.points.0.linger_ms: linger_ms must be 0 to 900000"]),
+        (NAMED + "linger_ms = -1", "kafka", "", ["sweep.points.0.linger_ms: must be 0 to 900000 ms"]),
         (NAMED + "msg_batch = 2000000", "kafka", "", ["sweep.points.0.msg_batch: must be 1 to 1000000"]),
         (NAMED + "acks = [1]", "kafka", "", ["sweep.points.0.acks: must be a number, a text", "beside its name"]),
         (NAMED + "rate = nan", "kafka", "", ["sweep.points.0.rate: must be a number"]),

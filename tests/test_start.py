@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 
@@ -14,7 +13,7 @@ from tests.suite.waiting import LONG_S
 pytestmark = pytest.mark.tier("test")
 
 HEAVY = {
-    *("numpy", "pydantic", "zmq", "tabulate", "rich", "sqlite3", "scipy", "psutil", "kafka", "confluent_kafka"),
+    *("numpy", "zmq", "tabulate", "rich", "sqlite3", "scipy", "psutil", "kafka", "confluent_kafka"),
     *("pymesos", "jinja2", "ssl", "asyncio", "plotly"),
 }
 """Libraries that take tens of milliseconds each."""
@@ -24,9 +23,6 @@ MORE_THAN_NAMES = {
     *("hydra.model", "hydra.system", "hydra.measure", "hydra.config.scenario"),
 }
 """What it takes to know more of a command than its name and its help: most of it by many dataclasses."""
-
-OF_CONFIGURATION = {"pydantic"}
-"""The modules that the error of a scenario needs."""
 
 PROGRAM = """
 import sys
@@ -66,7 +62,7 @@ MORE = (
 def test_what_is_not_needed_is_not_imported(line: str) -> None:
     modules = imported(line.split(), 0 if "--help" in line else EXIT_USAGE)
     assert "click" in modules
-    assert not (HEAVY - (OF_CONFIGURATION if re.search("--config|--master", line) else set())) & modules
+    assert not HEAVY & modules
     # Secrets are looked for where a command line or an error may have one.
     assert line not in FEW or "hydra.store.redaction" not in modules
 

@@ -38,7 +38,7 @@ def test_a_row_with_fewer_topics_than_a_subscriber_may_have_gives_it_all() -> No
 @pytest.mark.parametrize(
     ("scenario", "given", "refused"),
     [
-        ("zmqfixed", {"topics": 0}, "settings: topics must be 1 to 10000"),
+        ("zmqfixed", {"topics": 0}, "settings.topics: must be 1 to 10000"),
         ("zmqfixed", {"topics": 4, "topics_per_client": 5}, "topics_per_client: 5 topics .* more than"),
         ("zmqfixed", {"topics": 4, "topics_per_client": 2, "wildcard": True}, "wildcard: "),
         ("zmqfixed", {"keys": 3}, "keys: messages of system zmq have no keys"),

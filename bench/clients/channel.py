@@ -115,7 +115,7 @@ class Workload:
             stack.callback(system.close)
             system.open("bench", folder, controller.wait_until)
             settings = resolved.scenario.settings
-            yield controller, system, replace(settings, burst=resolved.system.burst(settings.system))
+            yield controller, system, replace(settings, burst=resolved.system.burst(settings))
 
 
 class ControlledClients:

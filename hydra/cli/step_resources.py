@@ -62,7 +62,7 @@ def read_run(directory: Path) -> RunUsage:
         results = store.results()
         setup = stored_setup(store, results)
         with store.reading():
-            resolved = stored_scenario(store.metadata()["scenario"]).with_tables()
+            resolved = stored_scenario(store.metadata()["scenario"])
             scenario = resolved.scenario
             for result in _whole(scenario, results):
                 facts = _facts(store, resolved, result)

@@ -9,7 +9,6 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from hydra.config.fields import out_of_bounds
 from hydra.config.file_locations import conf_dir
 from hydra.config.plugins import engines
 from hydra.config.toml import Toml, read_toml
@@ -55,28 +54,19 @@ def read_cluster(path: Path | None) -> tuple[Path, Toml]:
     return source, read_toml(source, lambda: "name a file like conf/hydra.toml")
 
 
-def built(
-    noun: type[T],
-    data: Mapping[str, object],
-    homes: Mapping[str, str],
-    bounds: Mapping[str, tuple[float, float]] | None = None,
-) -> T:
+def built(noun: type[T], data: Mapping[str, object], homes: Mapping[str, str]) -> T:
     """Builds a model class; errors name the keys of the file.
 
     Args:
         noun: a dataclass.
         data: values of its fields.
         homes: the file's table that holds each field, if the dataclass is not the whole file.
-        bounds: least and most of numbers, by field, in addition to the fields' own bounds.
     """
     try:
-        spec = build(noun, data)
-        for key, what in out_of_bounds(spec, bounds=bounds):
-            raise RefusedError((key,), what)
+        return build(noun, data)
     except RefusedError as e:
         home = homes.get(str(e.key[0])) if e.key else None
         raise (RefusedError((home, *e.key), e.what, e.remedy) if home else e) from e
-    return spec
 
 
 def _agent(key: Key, row: object) -> Toml:
@@ -136,15 +126,9 @@ def load_engine(name: str, path: Path | None = None, given: Mapping[str, object]
 
 
 def _built(spec: EngineSpec, values: Mapping[str, object]) -> Any:
-    names = field_names(spec.settings)
-    homes = {name: spec.name for name in names if name not in spec.arrays}
+    homes = {name: spec.name for name in field_names(spec.settings) if name not in spec.arrays}
     try:
-        return built(spec.settings, values, homes, spec.bounds)
+        return built(spec.settings, values, homes)
     except RefusedError as e:
-        if e.key:
-            raise
-        # The settings' own check failed; its text begins with the field, if it is about one.
-        field, _, what = e.what.partition(" ")
-        if (top := field.partition(".")[0]) in names:
-            raise RefusedError((*(() if top in spec.arrays else (spec.name,)), field), what, e.remedy) from e
-        raise RefusedError((spec.name,), e.what, e.remedy) from e
+        # What is wrong with several keys together is wrong with the table.
+        raise (e if e.key else RefusedError((spec.name,), e.what, e.remedy)) from e

@@ -1,13 +1,9 @@
-"""The fields behind the dotted keys of a scenario: their default values and bounds.
-
-The model checks which values are possible. The bounds of a field (``hydra.model.Setting``) state which values make
-sense, so a typing error is rejected before anything starts.
-"""
+"""The fields behind the dotted keys of a scenario, and their default values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, Field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
@@ -19,12 +15,10 @@ from hydra.model import (
     RoleSpec,
     Scenario,
     ServerSpec,
-    Setting,
     Settings,
     SloSpec,
     SweepSpec,
     flag_names,
-    setting_of,
 )
 from hydra.system import SystemSpec
 
@@ -54,7 +48,7 @@ def shared_table(path: str) -> type | None:
 
 def own_tables(spec: SystemSpec) -> dict[str, type]:
     """The dataclasses with a system's own keys, by table: its own tables, and its part of the shared tables."""
-    return {**spec.tables, "settings": spec.settings, **({"native": spec.native} if spec.native else {})}
+    return {**spec.tables, "settings": spec.settings, "native": spec.native}
 
 
 def system_of(data: Mapping[str, object]) -> SystemSpec:
@@ -84,15 +78,6 @@ _UNITS: Final = ("", "_s", "_ms", "_mb", "_bytes")
 """What a flag's name leaves out of the name of its key."""
 _NO_SETTINGS: Final = ("system", "table", "tables", "settings.system", "native.system", "preset", "published")
 """Keys that are no settings, or that a scenario without their flag does not have."""
-_SHOWN_UNITS: Final = {
-    "reconnect_rate": "/s",
-    "rate": " messages/s",
-    "_s": " s",
-    "_ms": " ms",
-    "_mb": " MB",
-    "_bytes": " bytes",
-}
-"""The unit of a key's numbers, by the end of the key."""
 
 
 def key_named(name: str, spec: SystemSpec, tables: Iterable[str] = ()) -> str:
@@ -164,40 +149,3 @@ def _known(scenario: str | Path) -> tuple[dict[str, Any], SystemSpec]:
 
     data = read_toml(scenario_path(scenario), lambda: "")
     return data, system_of(data)
-
-
-def out_of_bounds(
-    noun: object, key: str = "", bounds: Mapping[str, tuple[float, float]] | None = None, of: Field[Any] | None = None
-) -> Iterator[tuple[str, str]]:
-    """(dotted key, what is wrong) for every number in a model object that is out of its bounds.
-
-    Args:
-        noun: a dataclass of the model, or a value in one. Each element of a list is checked.
-        key: the dotted key of ``noun``.
-        bounds: least and most by dotted key, which replace those of a field.
-        of: the field whose value ``noun`` is.
-    """
-    if is_dataclass(noun):
-        for each in fields(noun):
-            inside = f"{key}.{each.name}" if key else each.name
-            yield from out_of_bounds(getattr(noun, each.name), inside, bounds, each)
-    elif isinstance(noun, tuple):
-        for index, value in enumerate(noun):
-            for inner, what in out_of_bounds(value, key, bounds, of):
-                # Tables in a list have their own keys; numbers in a list have none.
-                yield f"{key}.{index}{inner.removeprefix(key)}" if is_dataclass(value) else inner, what
-    elif isinstance(noun, int | float):
-        known = setting_of(of) if of else Setting()
-        least, most = (bounds or {}).get(key, (known.least, known.most))
-        if not least <= noun <= most:
-            unit = next((unit for ending, unit in _SHOWN_UNITS.items() if key.endswith(ending)), "")
-            yield key, f"must be {_plain(least)} to {_plain(most)}{unit}, not {_plain(noun)}{unit}"
-
-
-def _plain(number: float) -> str:
-    if abs(number) < 1e15 and number == int(number):
-        return str(int(number))
-    try:
-        return f"{number:g}"
-    except OverflowError:  # a whole number
-        return f"a number of {len(str(abs(number)))} digits"

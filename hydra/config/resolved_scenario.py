@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
-from typing import Any
-
-import msgspec
 
 from hydra.config import plugins
 from hydra.config.needs import UnusedSetting
@@ -29,12 +26,14 @@ class ResolvedScenario:
         system: the specification of its system.
         unused: the settings that the user gave and no row uses.
         default_constraints: the roles whose constraints are those of a file of Hydra or of a system, not the user's.
+        named: the scenario as the user named it, if :meth:`adapted` changed it.
     """
 
     scenario: Scenario
     system: SystemSpec
     unused: Sequence[UnusedSetting] = field(default=(), compare=False)
     default_constraints: frozenset[GroupRole] = field(default=frozenset(), compare=False)
+    named: Scenario | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, scenario: Scenario) -> ResolvedScenario:
@@ -44,6 +43,15 @@ class ResolvedScenario:
             ConfigError: the scenario's system is not installed.
         """
         return cls(scenario, plugins.system(scenario.system))
+
+    def adapted(self, scenario: Scenario) -> ResolvedScenario:
+        """The scenario as its run measures it, for example with lists of CPUs in place of ``apart``."""
+        return replace(self, scenario=scenario, named=self.named or self.scenario)
+
+    @property
+    def as_named(self) -> Scenario:
+        """The scenario as the user named it, which the run's directory keeps, so that the run can be resumed."""
+        return self.named or self.scenario
 
     @cached_property
     def added(self) -> SystemColumns:
@@ -64,14 +72,6 @@ class ResolvedScenario:
     def servers(self) -> int:
         """The number of servers that Hydra starts for the scenario."""
         return self.system.servers_of(self.scenario)
-
-    def with_tables(self) -> ResolvedScenario:
-        """The scenario with its system's tables converted from JSON objects to the system's dataclasses."""
-        kinds = self.system.tables
-        tables: dict[str, Any] = {
-            name: msgspec.convert(it, kinds[name]) for name, it in self.scenario.tables.items() if name in kinds
-        }
-        return replace(self, scenario=replace(self.scenario, tables=tables))
 
     @property
     def files(self) -> dict[str, str]:

@@ -179,12 +179,8 @@ def topic_share(scenario: Scenario) -> float:
 
     If rows differ, the share is the smallest one.
     """
-    every, own = _whole(scenario, "topics"), _whole(scenario, "topics_per_client")
+    every, own = scenario.whole_values("topics"), scenario.whole_values("topics_per_client")
     return min(min(some or topics, topics) / topics for topics in every for some in own)
-
-
-def _whole(scenario: Scenario, name: str) -> list[int]:
-    return [int(str(value)) for value in scenario.values_of(name)]
 
 
 def _account_bytes(scenario: Scenario, alone: Footprint, publishers: int, rate: float | None) -> int:
@@ -192,7 +188,7 @@ def _account_bytes(scenario: Scenario, alone: Footprint, publishers: int, rate: 
 
     It is a byte for each message of its publishers, and eight for each key of each topic.
     """
-    topics, keys = (max(_whole(scenario, name)) for name in ("topics", "keys"))
+    topics, keys = (max(scenario.whole_values(name)) for name in ("topics", "keys"))
     rate, messages = _highest_rate(scenario) if rate is None else rate, _messages(scenario)
     by_message = topic_share(scenario) < 1 or keys > 0 or (topics > 1 and not alone.ordered_topics)
     if not by_message or (rate is None and messages is None):

@@ -6,40 +6,39 @@ import json
 import re
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, fields, make_dataclass, replace
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from hydra.config import plugins
-from hydra.config.fields import field_of, out_of_bounds, system_of
+from hydra.config.fields import field_of, system_of
 from hydra.config.file_locations import is_shipped, scenario_path, scenarios
+from hydra.config.layers import Layers
 from hydra.config.needs import refusal, unused
 from hydra.config.resolved_scenario import ResolvedScenario
-from hydra.config.toml import PUBLISHED, Toml, override, read_toml, with_preset, with_published
+from hydra.config.toml import Toml, read_toml
 from hydra.config.traffic import refused_traffic, with_texts, without_replaced_size
 from hydra.config.validation import (
-    OWN,
     Tables,
     UnknownKeyError,
-    as_written,
     build,
-    check_value,
     field_names,
     free_text,
-    of_written,
     refusals_in,
-    specs_of,
+    refuse_missing,
+    refuse_unknown,
+    refused_fields,
 )
 from hydra.config.workload import check_connections, check_workload, with_recorded
 from hydra.config.written_amounts import with_numbers
 from hydra.engine.placement import parse_constraint
-from hydra.errors import ConfigError, Key, RefusedError, RefusedKeyError
+from hydra.errors import Key, RefusedError, RefusedKeyError
 from hydra.model import (
     HEADER_BYTES,
     Constraint,
     Demand,
     EventSpec,
+    FieldError,
     Figure,
     GroupRole,
     LoadSpec,
@@ -51,7 +50,7 @@ from hydra.model import (
     SloSpec,
     setting_of,
 )
-from hydra.sweep import KINDS, SweepKind, SweepTable, kind_of, of_table
+from hydra.sweep import KINDS, TABLE, SweepKind, kind_of, kind_of_table
 from hydra.system import SystemSpec
 
 NATIVE: Final = "native"
@@ -131,53 +130,19 @@ def resolved_from(
         ConfigError: the scenario or an override is invalid.
     """
     replaced = dict(overrides or {})
+    layers = Layers()
     try:
-        return _loaded(source, name, data, replaced, given=given)
-    except RefusedKeyError as e:
-        if e.key in replaced:
-            e.causes = (e.key,)
-            raise
-        refused = str(e.__cause__)
-        # What was replaced in the refused table, or else anywhere: the flag that chooses the clients, for example.
-        suspects = [key for key in replaced if e.key and key.startswith(f"{e.key}.")] or list(replaced)
-        without = {
-            key: _refusal(e.key, source, name, data, {k: v for k, v in replaced.items() if k != key})
-            for key in suspects
-        }
-        # If the scenario is valid without a key, the key is the cause. Another error without it means two faults.
-        cured = tuple(key for key, text in without.items() if not text)
-        e.causes = cured or tuple(key for key, text in without.items() if text != refused)
-        raise
-
-
-def _refusal(key: str, source: str, name: str, data: Mapping[str, Any], replaced: Mapping[str, object]) -> str:
-    """The error about the same key with other replaced values; "" if there is no such error."""
-    try:
-        _loaded(source, name, data, replaced)
-    except ConfigError as e:
-        return str(e.__cause__) if isinstance(e, RefusedKeyError) and e.key == key else ""
-    return ""
-
-
-def _loaded(
-    source: str, name: str, data: Mapping[str, Any], replaced: Mapping[str, object], *, given: bool = False
-) -> ResolvedScenario:
-    label = f"{source} (with {', '.join(replaced)} replaced)" if replaced else source
-    with refusals_in(label):
         spec = system_of({**data, **replaced})
-    with refusals_in(label):
-        written = with_preset(spec, with_published(data, replaced), replaced)
-        its_user = {key: value for key, value in data.items() if key != PUBLISHED} if given else {}
-        flags: Toml = {}
-        for key, value in replaced.items():
-            plain = ".".join(part.strip() for part in key.split("."))
-            for table in (written, its_user, flags):
-                override(table, plain, value)
-        without_replaced_size(written, flags)
-        written.setdefault("name", name)
-        scenario = _scenario(spec, written)
-        defaults = frozenset(role for role in _ROLES if "constraints" not in its_user.get(role, {}))
-        return ResolvedScenario(scenario, spec, unused(spec, scenario, its_user), defaults)
+        layers.lay(spec, data, replaced, by_user=given)
+        without_replaced_size(layers)
+        layers.data.setdefault("name", name)
+        own = layers.given
+        scenario = _scenario(spec, layers.data)
+    except RefusedError as e:
+        label = f"{source} (with {', '.join(replaced)} replaced)" if replaced else source
+        raise RefusedKeyError(label, e.dotted, e.what, e.remedy, layers.causes(e)) from e
+    defaults = frozenset(role for role in _ROLES if "constraints" not in own.get(role, {}))
+    return ResolvedScenario(scenario, spec, unused(spec, scenario, own), defaults)
 
 
 def _scenario(spec: SystemSpec, data: Toml) -> Scenario:
@@ -186,26 +151,22 @@ def _scenario(spec: SystemSpec, data: Toml) -> Scenario:
         _constraints(data, role)
     _free_text(spec, data)
     with_texts(data)
-    _sweep(data)
+    _sweep(spec, data)
     listed = data.get("events")
-    tables = _tables(spec, len(listed) if isinstance(listed, list) else 0)
-    with_numbers(data, tables)
     try:
-        written: Any = build(tables[()], data, tables)
+        refuse_unknown((), data, _tables(spec, len(listed) if isinstance(listed, list) else 0))
     except UnknownKeyError as e:
         raise _of_another(spec, e) or e from e
-    for key, what in out_of_bounds(written, "", spec.bounds):
-        raise RefusedError((key,), what)
-    scenario = _of_file(written, spec)
+    scenario = _built(spec, data)
     scenario = _as_measured(spec, kind_of(scenario).completed(scenario), data)
     _consistent(spec, scenario)
     scenario = with_recorded(scenario)
     check_workload(spec, scenario)
     check_connections(spec, scenario)
     sweep = kind_of(scenario)
-    _given(spec, sweep, data.get("settings", {}), tables[("settings",)])
-    for key_, what, remedy in sweep.refusals(scenario):
-        raise RefusedError(key_, what, remedy)
+    _given(spec, sweep, data.get("settings", {}))
+    for key, what, remedy in sweep.refusals(scenario):
+        raise RefusedError(key, what, remedy)
     _cases(spec, scenario)
     return scenario
 
@@ -213,48 +174,51 @@ def _scenario(spec: SystemSpec, data: Toml) -> Scenario:
 # --- the form of a scenario in a file ---------------------------------------------------------------------------------
 
 
-@cache
-def _file_type(spec: SystemSpec) -> type:
-    """The dataclass of a scenario file of this system, with the shared tables and the system's own."""
-    own = {"settings": as_written(Settings, spec.settings), NATIVE: as_written(NativeSpec, spec.native), **spec.tables}
-    gone = {*own, "tables", *(() if spec.server_spec else ("server",))}
-    parts = [part for part in specs_of(Scenario) if part[0] not in gone]
-    parts = [("sweep", SweepTable, more) if name == "sweep" else (name, kind, more) for name, kind, more in parts]
-    parts += [(name, kind, field(default_factory=kind)) for name, kind in own.items()]
-
-    def check(self: Any) -> None:
-        _of_file(self, spec)
-
-    return make_dataclass("Scenario", parts, namespace={"__post_init__": check}, frozen=True, kw_only=True)
+def _built(spec: SystemSpec, data: Toml) -> Scenario:
+    refuse_missing(Scenario, data)
+    made = {
+        "sweep": _built_sweep(data["sweep"]),
+        "settings": build(Settings, data.get("settings", {}), ("settings",), own=spec.settings),
+        NATIVE: build(NativeSpec, data.get(NATIVE, {}), (NATIVE,), own=spec.native),
+        "tables": {name: build(kind, data.get(name, {}), (name,)) for name, kind in spec.tables.items()},
+    }
+    rest = {name: value for name, value in data.items() if name not in (*made, *spec.tables)}
+    return build(Scenario, rest, made=made)
 
 
-def _of_file(written: Any, spec: SystemSpec) -> Scenario:
-    own = ("sweep", "settings", NATIVE, "tables")
-    names = [n for n in field_names(Scenario) if n not in own and hasattr(written, n)]
-    return Scenario(
-        **{name: getattr(written, name) for name in names},
-        sweep=of_table(written.sweep),
-        settings=of_written(written.settings, Settings, spec.settings),
-        native=of_written(written.native, NativeSpec, spec.native),
-        tables={name: getattr(written, name) for name in spec.tables},
-    )
+def _built_sweep(table: object) -> SweepKind:
+    """The sweep that a table describes."""
+    values = table if isinstance(table, dict) else {}
+    tables = [kind.key for kind in KINDS if kind.own]
+    written = [name for name, value in values.items() if value or (name in tables and isinstance(value, dict))]
+    try:
+        kind = kind_of_table(written)
+    except FieldError as e:
+        raise refused_fields(e, ("sweep",)) from e
+    # A key of another kind may stand there without a value.
+    others = {name for name in TABLE if name not in (*field_names(kind), *written)}
+    left = {name: value for name, value in values.items() if name not in others}
+    return build(kind, left if isinstance(table, dict) else table, ("sweep",))
 
 
 def _tables(spec: SystemSpec, events: int = 0) -> Tables:
-    tables: dict[Key, type] = {
-        (): _file_type(spec),
-        ("settings",): as_written(Settings, spec.settings),
-        ("sweep",): SweepTable,
-        **{("sweep", kind.key): kind.own for kind in KINDS if kind.own},
-        ("load",): LoadSpec,
-        ("slo",): SloSpec,
-        **{("events", index): EventSpec for index in range(events)},
-        **{(role,): ServerSpec if role == "server" else RoleSpec for role in _ROLES},
-        **{(role, "demand"): Demand for role in _ROLES},
-        **{(name,): kind for name, kind in spec.tables.items()},
-        (NATIVE,): as_written(NativeSpec, spec.native),
+    tables: dict[Key, tuple[str, ...]] = {
+        (): tuple(name for name in (*field_names(Scenario), *spec.tables) if name != "tables"),
+        ("settings",): field_names(Settings, spec.settings),
+        ("sweep",): tuple(TABLE),
+        **{("sweep", kind.key): field_names(kind.own) for kind in KINDS if kind.own},
+        ("load",): field_names(LoadSpec),
+        ("slo",): field_names(SloSpec),
+        **{("events", index): field_names(EventSpec) for index in range(events)},
+        **{(role,): field_names(ServerSpec if role == "server" else RoleSpec) for role in _ROLES},
+        **{(role, "demand"): field_names(Demand) for role in _ROLES},
+        **{(name,): field_names(kind) for name, kind in spec.tables.items()},
+        (NATIVE,): field_names(NativeSpec, spec.native),
     }
-    return {key: kind for key, kind in tables.items() if key[:1] != ("server",) or spec.server_spec}
+    if spec.server_spec:
+        return tables
+    own = {key: names for key, names in tables.items() if key[:1] != ("server",)}
+    return {**own, (): tuple(name for name in own[()] if name != "server")}
 
 
 def _of_another(spec: SystemSpec, refused: UnknownKeyError) -> RefusedError | None:
@@ -265,8 +229,7 @@ def _of_another(spec: SystemSpec, refused: UnknownKeyError) -> RefusedError | No
     if refused.key == ("server",):
         return RefusedError(refused.key, f"system {spec.name} has no servers of its own", "remove [server]")
     for other in plugins.systems().values():
-        has = field_names(_tables(other).get(tuple(place)))
-        if other.name != spec.name and name in has:
+        if other.name != spec.name and name in _tables(other).get(tuple(place), ()):
             return RefusedError(refused.key, refused.what, f"this is a key of system {other.name}, not of {spec.name}")
     return None
 
@@ -294,27 +257,31 @@ def _as_measured(spec: SystemSpec, scenario: Scenario, data: Toml) -> Scenario:
     return replace(scenario, native=native, subscriber=replace(scenario.subscriber, demand=demand))
 
 
-def _sweep(data: Toml) -> None:
+def _sweep(spec: SystemSpec, data: Toml) -> None:
     """Converts the table of each kind of sweep to the form from which its field is built."""
     sweep = data.get("sweep")
-    if isinstance(sweep, dict):
-        read = {kind.key: kind.read(sweep[kind.key]) for kind in KINDS if kind.key in sweep}
-        data["sweep"] = {**sweep, **read}
+    if not isinstance(sweep, dict):
+        return
+    read = {kind.key: kind.read(sweep[kind.key]) for kind in KINDS if kind.key in sweep}
+    rows = [table for table in (read.get("vary"), *(p["settings"] for p in read.get("points", ()))) if table]
+    for table in rows if all(isinstance(table, dict) for table in rows) else ():
+        table |= with_numbers(with_numbers(table, Settings), spec.settings)
+    data["sweep"] = {**sweep, **read}
 
 
 def _server_demand(spec: SystemSpec, data: Toml) -> None:
     """Fills in the measured demand of a server, where the scenario sets none."""
-    if spec.server_spec is None:
+    server = data.get("server", {})
+    if spec.server_spec is None or not isinstance(server, dict):
         return
-    server = data.setdefault("server", {})
-    demand = server.setdefault("demand", {}) if isinstance(server, dict) else None
+    demand = server.get("demand", {})
     if isinstance(demand, dict):
-        for name in field_names(Demand):
-            demand.setdefault(name, getattr(spec.server_spec.demand, name))
+        measured = {name: getattr(spec.server_spec.demand, name) for name in field_names(Demand)}
+        data["server"] = {**server, "demand": {**measured, **demand}}
 
 
 def _constraints(data: Toml, role: str) -> None:
-    """Converts the constraints of a role to the fields of the model's ``Constraint``."""
+    """Converts the constraints of a role to those of the model."""
     table = data.get(role)
     if not isinstance(table, dict) or "constraints" not in table:
         return
@@ -322,15 +289,15 @@ def _constraints(data: Toml, role: str) -> None:
     written = table["constraints"]
     if not isinstance(written, (list, tuple)):
         raise RefusedError(key, "must be a list of constraints", 'write [["group", "CLUSTER", "cpu4-mem16"]]')
-    parsed: list[Toml] = []
+    parsed: list[Constraint] = []
     for index, parts in enumerate(written):
         if isinstance(parts, Constraint):
-            parsed.append(_plain(parts))
+            parsed.append(parts)
             continue
         if not isinstance(parts, (list, tuple)):
             raise RefusedError((*key, index), f"must be a list of strings, not {parts!r}", "use two pairs of brackets")
         try:
-            parsed.append(_plain(parse_constraint(parts)))
+            parsed.append(parse_constraint(parts))
         except ValueError as error:
             raise RefusedError((*key, index), str(error)) from error
     data[role] = {**table, "constraints": parsed}
@@ -373,10 +340,11 @@ def _consistent(spec: SystemSpec, scenario: Scenario) -> None:
             f"{scenario.client!r} is no client of system {scenario.system}",
             f"use {' or '.join(spec.implementations)}",
         )
-    usual = dict(_options(of_written(as_written(NativeSpec, spec.native)(), NativeSpec, spec.native)))
-    for name in (name for name, value in _options(scenario.native) if value != usual[name]):
+    usual = _options(NativeSpec(system=spec.native()))
+    for name in (name for name, value in _options(scenario.native).items() if value != usual[name]):
         if scenario.client not in spec.natives and not _is_shared(spec, name, scenario.client):
-            raise RefusedError((NATIVE, name), f"client {scenario.client} has no such option", "use client native")
+            what = f"client {scenario.client} has no such option"
+            raise RefusedError((NATIVE, name), what, "use client native", others=[("client",)])
     if scenario.client not in spec.tools:
         _room_for_header(scenario)
     sweep = kind_of(scenario)
@@ -387,7 +355,7 @@ def _consistent(spec: SystemSpec, scenario: Scenario) -> None:
         remedy = f"add {' or '.join(f'[sweep.{kind.key}]' for kind in theirs)}"
         raise RefusedError(("table",), f"{scenario.table} is the table of a search", remedy)
     what, remedy = f"{scenario.table} has no {sweep.key}", f"remove [sweep.{sweep.key}] or use {sweep.tables[0]}"
-    raise RefusedError(("table",), what, remedy)
+    raise RefusedError(("table",), what, remedy, [("sweep", sweep.key)])
 
 
 def _is_shared(spec: SystemSpec, name: str, client: str) -> bool:
@@ -396,10 +364,9 @@ def _is_shared(spec: SystemSpec, name: str, client: str) -> bool:
     return of is not None and any(need.key == "client" and client in need.values for need in setting_of(of).needs)
 
 
-def _options(native: NativeSpec) -> Iterator[tuple[str, object]]:
-    """Names and values of the options of native clients, the system's own among them."""
-    yield from ((name, getattr(native, name)) for name in field_names(NativeSpec) if name != OWN)
-    yield from native.system.items()
+def _options(native: NativeSpec) -> dict[str, Figure]:
+    """The options of native clients by name, the system's own among them."""
+    return {**{name: getattr(native, name) for name in field_names(NativeSpec)}, **native.system.values()}
 
 
 def _room_for_header(scenario: Scenario) -> None:
@@ -420,32 +387,25 @@ def _unknown_setting(spec: SystemSpec, key: Key, name: str, known: Sequence[str]
     return RefusedError(key, refused.what, (_of_another(spec, refused) or refused).remedy)
 
 
-def _given(spec: SystemSpec, sweep: SweepKind, settings: Mapping[str, Any], kind: type) -> None:
+def _given(spec: SystemSpec, sweep: SweepKind, settings: Mapping[str, Any]) -> None:
     """Rejects settings of rows that no step can have.
 
     Args:
         spec: the specification of the scenario's system.
         sweep: the scenario's sweep.
         settings: the scenario's settings as they are written; a row's settings are merged into them.
-        kind: the dataclass of this system's settings.
     """
+    known = field_names(Settings, spec.settings)
     for given in sweep.given():
         for name in given.settings:
-            if name not in field_names(kind):
-                raise _unknown_setting(spec, (*given.key, name), name, (*sweep.beside, *field_names(kind)))
+            if name not in known:
+                raise _unknown_setting(spec, (*given.key, name), name, (*sweep.beside, *known))
         try:
-            build(kind, {**settings, **given.settings})
-        except RefusedError as together:
-            for name, value in given.settings.items():
-                # A value that is wrong by itself is named; otherwise the values are wrong in combination.
-                try:
-                    check_value(kind, settings, name, value)
-                except RefusedError as alone:
-                    raise RefusedError(given.place(name), alone.what) from alone
-            raise RefusedError(given.key, together.what) from together
-        for name, value in given.settings.items():
-            for _, what in out_of_bounds(value, f"settings.{name}", spec.bounds, field_of(name, kind)):
-                raise RefusedError(given.place(name), what)
+            build(Settings, {**settings, **given.settings}, own=spec.settings)
+        except RefusedError as e:
+            # Values that are wrong in combination are named only if the row has one of them alone.
+            names = [name for name in given.settings if (name,) in (e.key, *e.others)]
+            raise RefusedError(given.place(names[0]) if len(names) == 1 else given.key, e.what, e.remedy) from e
 
 
 def _cases(spec: SystemSpec, scenario: Scenario) -> None:
@@ -454,11 +414,7 @@ def _cases(spec: SystemSpec, scenario: Scenario) -> None:
         if not (spec.has_log or all(clients for _, clients in case.scenario.sizes)):
             what = f"no subscribers, and system {spec.name} keeps no log that shows what arrived"
             raise RefusedError((*case.key, "clients"), what, "use 1 or more")
-        for found, what, remedy in (*refused_traffic(spec, case.scenario), *spec.check(case.scenario)):
+        for found, what, remedy, *others in (*refused_traffic(spec, case.scenario), *spec.check(case.scenario)):
             own = len(found) == 2 and found[0] == "settings" and found[1] in case.settings
-            raise RefusedError((*case.key, found[1]) if own else found, what, remedy)
-
-
-def _plain(noun: Any) -> Toml:
-    """The fields of a model object by name; inner model objects are kept as they are."""
-    return {f.name: getattr(noun, f.name) for f in fields(noun)}
+            concerned = [each for keys in others for each in keys]
+            raise RefusedError((*case.key, found[1]) if own else found, what, remedy, [*concerned, ("client",)])

@@ -1,4 +1,4 @@
-"""Reads TOML files, replaces values by dotted keys, and merges presets."""
+"""Reads TOML files, replaces values by dotted keys, and returns those of presets and published sweeps."""
 
 from __future__ import annotations
 
@@ -90,12 +90,12 @@ PUBLISHED: Final = "published"
 """The table of a scenario's file with the values of the published sweep, and the key that selects it."""
 
 
-def with_published(data: Any, given: Mapping[str, object]) -> Toml:
-    """Returns a scenario's file, with the values of its table ``[published]`` before others if the user wants them.
+def published_values(data: Mapping[str, Any], replaced: Mapping[str, object]) -> Toml:
+    """The values of a file's table ``[published]`` if the user wants them, otherwise none.
 
     Args:
         data: the file.
-        given: the keys that the user replaces, ``published`` among them or not.
+        replaced: the keys that the user replaces, ``published`` among them or not.
 
     Raises:
         RefusedError: the file has no such table, or something else under its name.
@@ -103,37 +103,25 @@ def with_published(data: Any, given: Mapping[str, object]) -> Toml:
     table = data.get(PUBLISHED, {})
     if not isinstance(table, dict):
         raise RefusedError((PUBLISHED,), "must be a table", f"write [{PUBLISHED}.sweep] and its keys below")
-    rest = {key: value for key, value in data.items() if key != PUBLISHED}
-    if given.get(PUBLISHED) is not True:
-        return rest
+    if replaced.get(PUBLISHED) is not True:
+        return {}
     if not table:
         raise RefusedError((PUBLISHED,), "the scenario has no published sweep", "leave out --published")
-    return _merged(rest, table)
+    return table
 
 
 PRESET: Final = "preset"
 """The key of a scenario that names a preset."""
 
 
-def with_preset(spec: SystemSpec, data: Any, given: Mapping[str, object]) -> Toml:
-    """The content of a scenario's file, merged with the preset that the file or the user names.
-
-    Args:
-        spec: the scenario's system.
-        data: the file's content.
-        given: the user's replacements; a preset among them overrides the file, and the file overrides its own preset.
+def preset_values(spec: SystemSpec, name: object) -> Toml:
+    """The values of a preset, none without a name.
 
     Raises:
         RefusedError: the system has no such preset.
     """
-    name = given.get(PRESET, data.get(PRESET))
     if not name:
-        return dict(data)
-    values = _values(spec, name)
-    return _merged(data, values) if given.get(PRESET) else _merged(values, data)
-
-
-def _values(spec: SystemSpec, name: object) -> Toml:
+        return {}
     if not isinstance(name, str) or name not in spec.presets:
         close = get_close_matches(str(name), spec.presets, n=1)
         known = f"presets of this system: {', '.join(spec.presets)}" if spec.presets else "this system has no presets"
@@ -146,12 +134,3 @@ def _values(spec: SystemSpec, name: object) -> Toml:
     for key, (value, _) in spec.presets[name].values.items():
         override(values, key, value)
     return values
-
-
-def _merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> Toml:
-    """Merges two tables; a value in both is taken from the upper one, and inner tables are merged."""
-    both: Toml = {**lower}
-    for name, value in upper.items():
-        below = both.pop(name, None)  # the upper one's keys come last
-        both[name] = _merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
-    return both

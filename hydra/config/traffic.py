@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from hydra.config.toml import Toml, override
+from hydra.config.layers import Layers
+from hydra.config.toml import Toml
 from hydra.errors import Key, RefusedError
 from hydra.model import HEADER_BYTES, Figure, Scenario, Settings, with_values
 from hydra.model.size_ranges import sizes_text, without_units
@@ -19,18 +20,11 @@ _USUAL: Mapping[str, Figure] = {"topics": 1, "keys": 0, _SIZES: ""}
 _WITH_SIZES = ("zeros", "random")
 
 
-def without_replaced_size(data: Toml, replaced: Toml) -> None:
-    """Removes the size of a file's messages, in place, if the user gives ranges of sizes, which stand in its place.
-
-    Args:
-        data: the file's values, with those that the user gives.
-        replaced: only what the user gives.
-    """
-    given, vary = replaced.get("settings", {}), replaced.get("sweep", {})
-    vary = vary.get("vary", {}) if isinstance(vary, dict) else {}
-    tables = [table for table in (given, vary) if isinstance(table, dict)]
-    if any(_SIZES in table for table in tables) and "message_size" not in given:
-        override(data, "settings.message_size", None)
+def without_replaced_size(layers: Layers) -> None:
+    """Removes the size of a file's messages if the user gives ranges of sizes, which stand in its place."""
+    is_replaced = layers.is_replaced("settings", _SIZES) or layers.is_replaced("sweep", "vary", _SIZES)
+    if is_replaced and not layers.is_replaced("settings", "message_size"):
+        layers.remove("settings", "message_size")
 
 
 def with_texts(data: Toml) -> None:
@@ -70,26 +64,22 @@ def refused_traffic(spec: SystemSpec, scenario: Scenario) -> Iterator[Refusal]:
     if not spec.has_patterns and any(scenario.values_of("wildcard")):
         what = f"subscribers of system {spec.name} have no patterns that leave the order of topics known"
         yield scenario.sweep.key_of("wildcard"), what, "leave it out: without topics_per_client they have all topics"
-    chosen = max(_whole(scenario, "topics_per_client"))
-    if chosen > max(_whole(scenario, "topics")):
-        what = f"{chosen} topics of a subscriber are more than topics, {max(_whole(scenario, 'topics'))}"
+    chosen = max(scenario.whole_values("topics_per_client"))
+    if chosen > max(scenario.whole_values("topics")):
+        what = f"{chosen} topics of a subscriber are more than topics, {max(scenario.whole_values('topics'))}"
         yield scenario.sweep.key_of("topics_per_client"), what, "raise topics, or lower it"
     if chosen and any(scenario.values_of("wildcard")):
         what = "wildcard stands for all topics, and topics_per_client for some"
         yield scenario.sweep.key_of("wildcard"), what, "remove one of the two"
     if any(scenario.values_of(_SIZES)):
         yield from _of_sizes(scenario)
-    ordered = max(_whole(scenario, "topics")) * max(_whole(scenario, "keys"))
+    ordered = max(scenario.whole_values("topics")) * max(scenario.whole_values("keys"))
     if ordered > MOST_ORDERED:
         what = f"topics × keys are {ordered}, and a subscriber can check the order of {MOST_ORDERED} for each publisher"
         yield scenario.sweep.key_of("keys"), what, "use fewer topics or keys"
     for settings in _rows(scenario):
         if settings.topics > 1:
             yield from _of_topics(spec, scenario, settings)
-
-
-def _whole(scenario: Scenario, name: str) -> list[int]:
-    return [int(str(value)) for value in scenario.values_of(name)]
 
 
 def _of_sizes(scenario: Scenario) -> Iterator[Refusal]:

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, Field, field, fields, make_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from difflib import get_close_matches
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+import msgspec
+
+from hydra.config.written_amounts import with_numbers
 from hydra.errors import UNKNOWN_KEY, Key, RefusedError, RefusedKeyError, shown
+from hydra.model import FieldError, NoOptions, NoSettings, SystemPart
 
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
-    from pydantic_core import ErrorDetails
-
-
-_IN_TOML: Final = {"an object": "a table", "a valid array": "a list"}
-_REMEDIES: Final = {
-    "dict_type": 'write { name = "value" }',
-    "tuple_type": "write [ ] around the value",
-    "string_type": "write the value in quotes",
+Tables = Mapping[Key, Sequence[str]]
+"""The keys of each table of a file, by the table's path."""
+OWN: Final = "system"
+"""The field of a model class that holds the system's own part of its table."""
+_WANTED: Final[Mapping[Any, str]] = {
+    int: "a valid integer",
+    float: "a valid number",
+    str: "a valid string",
+    bool: "a valid boolean",
 }
-"""Remedies by the kind of pydantic's error."""
+_PARTS: Final = (NoSettings, NoOptions)
+_IN_QUOTES: Final = "write the value in quotes"
 
-Tables = Mapping[Key, type]
-"""The dataclass of each table of a file, by the table's path."""
+T = TypeVar("T")
 
 
 class UnknownKeyError(RefusedError):
@@ -35,12 +39,12 @@ class UnknownKeyError(RefusedError):
     Args:
         key: the key's path.
         known: the known keys of its table.
-        tables: the dataclass of each table of the file.
+        tables: the keys of each table of the file.
     """
 
     def __init__(self, key: Key, known: Sequence[str], tables: Tables | None = None) -> None:
         name = str(key[-1])
-        homes = [".".join(map(str, home)) for home, noun in (tables or {}).items() if name in field_names(noun)]
+        homes = [".".join(map(str, home)) for home, keys in (tables or {}).items() if name in keys]
         close = get_close_matches(name, known, n=1)
         self.belongs_elsewhere = bool(homes)
         if homes:
@@ -69,45 +73,6 @@ def refusals_in(label: object) -> Iterator[None]:
         raise RefusedKeyError(str(label), e.dotted, e.what, e.remedy) from e
 
 
-def first_refusal(errors: Sequence[ErrorDetails], data: Mapping[str, object], tables: Tables) -> RefusedError:
-    """The first of pydantic's errors; an unknown key comes before a missing key, which it probably misspells.
-
-    Args:
-        errors: the errors of one validation; their locations begin with the index in a tuple of one element.
-        data: the validated data.
-        tables: the dataclass of each table of the data.
-    """
-    first = min(errors, key=lambda e: {"unexpected_keyword_argument": 0, "missing": 2}.get(e["type"], 1))
-    key = tuple(first["loc"][1:])
-    match first["type"]:
-        case "unexpected_keyword_argument":
-            return UnknownKeyError(key, field_names(tables.get(key[:-1])), tables)
-        case "missing":
-            return RefusedError(key, "is missing", "add it")
-        case "value_error":
-            return RefusedError(key, first["msg"].removeprefix("Value error, "))
-        case "dataclass_type":
-            return RefusedError(key, "must be a table", f"write [{'.'.join(map(str, key))}] and its keys below")
-        case _:
-            # Each member of a union reports an error, with its own name at the end of the location.
-            key = _existing(key, data)
-            wants = [e["msg"] for e in errors if _existing(tuple(e["loc"][1:]), data) == key]
-            text = " or ".join(dict.fromkeys(_wanted(w) for w in wants))
-            is_plain = len(wants) == 1 and not (
-                first["type"] == "string_type" and isinstance(first["input"], dict | list)
-            )
-            remedy = _REMEDIES.get(first["type"], "") if is_plain else ""
-            if _may_be_secret(key, tables):
-                return RefusedError(key, f"must be {text}", remedy)
-            return RefusedError(key, f"must be {text}, not {shown(first['input'])}", remedy)
-
-
-def _wanted(message: str) -> str:
-    """What a message of pydantic asks for, in TOML's terms instead of JSON's."""
-    wanted = message.removeprefix("Input should be ")
-    return _IN_TOML.get(wanted, wanted)
-
-
 def known_keys(key: Key, table: Mapping[str, object], known: Sequence[str]) -> None:
     """Rejects the first unknown key of a table."""
     for name in table:
@@ -122,129 +87,127 @@ def table_of(key: Key, value: object) -> dict[str, Any]:
     return value
 
 
-def field_names(noun: type | None) -> tuple[str, ...]:
-    """The names of a dataclass's fields; () for None."""
-    return tuple(f.name for f in fields(noun)) if noun is not None else ()
+def field_names(*nouns: type) -> tuple[str, ...]:
+    """The names of the fields of dataclasses that a table has as keys."""
+    return tuple(f.name for noun in nouns for f in fields(noun) if f.default_factory not in _PARTS)
+
+
+@cache
+def hints_of(noun: type) -> dict[str, Any]:
+    """The types of a dataclass's fields by name."""
+    return get_type_hints(noun)
 
 
 def free_text(noun: type) -> list[str]:
     """The fields of a dataclass that are tables of texts whose keys are not Hydra's."""
-    return [name for name, hint in get_type_hints(noun).items() if hint == Mapping[str, str]]
+    return [name for name, hint in hints_of(noun).items() if hint == Mapping[str, str]]
 
 
-def _may_be_secret(key: Key, tables: Tables) -> bool:
-    """Whether a key belongs to a field that is never shown, or to free text."""
-    for end, name in enumerate(key):
-        noun = tables.get(key[:end])
-        if noun and (name in free_text(noun) or any(f.name == name and not f.repr for f in fields(noun))):
-            return True
-    return False
+def refuse_unknown(key: Key, table: Mapping[str, object], tables: Tables) -> None:
+    """Rejects unknown keys of a table and of the tables in it, the most frequent mistake, before anything else."""
+    for name in table:
+        if name not in tables[key]:
+            raise UnknownKeyError((*key, name), tables[key], tables)
+    for name, value in table.items():
+        if (*key, name) in tables and isinstance(value, dict):
+            refuse_unknown((*key, name), value, tables)
 
 
-def _existing(key: Key, data: object) -> Key:
-    found: list[str | int] = []
-    for part in key:
-        match data:
-            case Mapping() if part in data:
-                data = data[part]
-            case list() | tuple() if isinstance(part, int) and part < len(data):
-                data = data[part]
-            case _:
-                break
-        found.append(part)
-    return tuple(found)
-
-
-T = TypeVar("T")
-
-OWN: Final = "system"
-"""The field of a model class that holds the system's own values."""
-
-
-@cache
-def _adapter(noun: Hashable) -> TypeAdapter[Any]:
-    from pydantic import ConfigDict, TypeAdapter  # what is refused before does not wait for it
-
-    strict = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-    # A dataclass of the standard library has no configuration, but inherits that of its container: hence the tuple.
-    return TypeAdapter(cast("Any", tuple[noun]), config=strict)  # type: ignore[valid-type]
-
-
-def build(noun: type[T], data: Mapping[str, object], tables: Tables | None = None) -> T:
-    """Builds a dataclass from data, with all of its checks.
+def build(
+    noun: type[T],
+    data: object,
+    key: Key = (),
+    *,
+    own: type[SystemPart] | None = None,
+    made: Mapping[str, object] | None = None,
+) -> T:
+    """Builds a dataclass from a table, with all of its checks.
 
     Args:
         noun: a dataclass.
         data: TOML values by field name.
-        tables: the dataclass of each table of the data, to find the right place of a misplaced key.
+        key: the path of the table.
+        own: the class of its system's part, whose fields are keys of the table, too; None: there is no such part.
+        made: the fields that are objects already.
 
     Raises:
         RefusedError: a value is invalid.
     """
-    places: Tables = {(): noun} if tables is None else tables
-    _refuse_unknown((), data, places)
-    from pydantic import ValidationError
+    if not isinstance(data, Mapping):
+        raise RefusedError(key, "must be a table", f"write [{'.'.join(map(str, key))}] and its keys below")
+    known_keys(key, data, [name for name in field_names(noun, *([own] if own else [])) if name not in (made or {})])
+    values = {**_values(noun, data, key, made or {}), **(made or {})}
+    if own is not None:
+        values[OWN] = _made(own, _values(own, data, key, {}), key)
+    return _made(noun, values, key)
 
-    # Strict validation accepts an object for a dataclass, and an array for a tuple, only from JSON.
-    text = json.dumps([data], default=str)
+
+def _values(noun: type, data: Mapping[str, object], key: Key, made: Mapping[str, object]) -> dict[str, object]:
+    written, found = with_numbers(data, noun), dict[str, object]()
+    for of in fields(noun):
+        if of.name in written and of.name not in made:
+            hidden = not of.repr or of.name in free_text(noun)
+            found[of.name] = _converted(hints_of(noun)[of.name], written[of.name], (*key, of.name), hidden=hidden)
+    refuse_missing(noun, {**found, **made}, key)
+    return found
+
+
+def refuse_missing(noun: type, table: Mapping[str, object], key: Key = ()) -> None:
+    """Rejects a table without a field of a dataclass that has no default."""
+    for of in fields(noun):
+        if of.name not in table and of.default is MISSING and of.default_factory is MISSING:
+            raise RefusedError((*key, of.name), "is missing", "add it")
+
+
+def refused_fields(error: FieldError, key: Key) -> RefusedError:
+    """The rejection of values in the table of this path: the key of one value, or the table of several."""
+    concerned = tuple((*key, *name.split(".")) for name in error.fields)
+    return RefusedError(concerned[0] if len(concerned) == 1 else key, error.what, others=concerned)
+
+
+def _made(noun: type[T], values: Mapping[str, object], key: Key) -> T:
     try:
-        return cast("T", _adapter(cast("Hashable", noun)).validate_json(text)[0])
-    except ValidationError as error:
-        raise first_refusal(error.errors(), data, places) from error
+        return noun(**values)
+    except FieldError as e:
+        raise refused_fields(e, key) from e
+    except ValueError as e:
+        raise RefusedError(key, str(e)) from e
 
 
-def _refuse_unknown(key: Key, table: Mapping[str, object], tables: Tables) -> None:
-    """Rejects unknown keys, the most frequent mistake, without importing pydantic."""
-    known = field_names(tables[key])
-    for name in table:
-        if name not in known:
-            raise UnknownKeyError((*key, name), known, tables)
-    for name, value in table.items():
-        if (*key, name) in tables and isinstance(value, dict):
-            _refuse_unknown((*key, name), value, tables)
-
-
-@cache
-def as_written(noun: type, own: type | None) -> type:
-    """The dataclass of a table in a file: the shared fields, and the system's own fields in place of ``system``.
-
-    The merged dataclass rejects what one of the two rejects. :func:`of_written` converts it to the model's dataclass.
-    """
-
-    def check(self: Any) -> None:
-        of_written(self, noun, own)
-
-    specs = [spec for kind in (noun, own) if kind for spec in specs_of(kind) if not (kind is noun and spec[0] == OWN)]
-    return make_dataclass(noun.__name__, specs, namespace={"__post_init__": check}, frozen=True, kw_only=True)
-
-
-def of_written(written: Any, noun: type[T], own: type | None) -> T:
-    """The model's dataclass, with all of the system's own fields in ``system``."""
-    shared = {name: getattr(written, name) for name in field_names(noun) if name != OWN}
-    its = own(**{name: getattr(written, name) for name in field_names(own)}) if own else None
-    return noun(**shared, **{OWN: {name: getattr(its, name) for name in field_names(own)}})
-
-
-def specs_of(noun: type) -> list[tuple[str, Any, Any]]:
-    """The fields of a dataclass, in the form for ``make_dataclass``."""
-    hints = get_type_hints(noun)
-    return [(f.name, hints[f.name], _default(f)) for f in fields(noun)]
-
-
-def _default(of: Field[Any]) -> Any:
-    if of.default is not MISSING:
-        return field(default=of.default, metadata=of.metadata)
-    factory = of.default_factory
-    return field(default_factory=factory) if factory is not MISSING else field(metadata=of.metadata)
-
-
-def check_value(noun: type, others: Mapping[str, object], name: str, value: object) -> None:
-    """Rejects a value that a field of the dataclass cannot have together with the other fields.
-
-    Raises:
-        RefusedError: the value is invalid; the error has the empty key.
-    """
+def _converted(hint: Any, value: object, key: Key, *, hidden: bool) -> object:
+    """A TOML value as a value of this type; ``hidden``: errors do not show it."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if hint in (object, Any):
+        return value
+    if is_dataclass(hint):
+        return value if isinstance(value, cast("type", hint)) else build(cast("type", hint), value, key)
+    if origin is tuple and parts[1:] == (...,):
+        if not isinstance(value, list | tuple):
+            raise _refused("a list", value, key, hidden, "write [ ] around the value")
+        return tuple(_converted(parts[0], each, (*key, n), hidden=hidden) for n, each in enumerate(value))
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        if not isinstance(value, Mapping):
+            raise _refused("a table", value, key, hidden, 'write { name = "value" }')
+        return {name: _converted(parts[1], each, (*key, name), hidden=hidden) for name, each in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        raise _refused("a finite number", value, key, hidden)
     try:
-        build(noun, {**others, name: value})
-    except RefusedError as e:
-        raise RefusedError((), e.what) from e
+        return msgspec.convert(value, hint, strict=True)
+    except msgspec.ValidationError as e:
+        in_quotes = hint is str and not isinstance(value, dict | list)
+        raise _refused(_wanted(hint), value, key, hidden, _IN_QUOTES if in_quotes else "") from e
+
+
+def _refused(wanted: str, value: object, key: Key, hidden: bool, remedy: str = "") -> RefusedError:
+    return RefusedError(key, f"must be {wanted}" + ("" if hidden else f", not {shown(value)}"), remedy)
+
+
+def _wanted(hint: Any) -> str:
+    """The values of a type, as text."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        *first, last = map(repr, parts)
+        return " or ".join(filter(None, (", ".join(first), last)))
+    if origin in (Union, UnionType):
+        return " or ".join(_wanted(part) for part in parts if part is not NoneType)
+    return _WANTED.get(hint, "a list" if origin is tuple else "a table" if origin is dict else "another value")

@@ -11,17 +11,18 @@ from pathlib import Path
 from typing import Final
 
 from hydra.client.regular_file import opened
-from hydra.errors import RefusedError
+from hydra.errors import Key, RefusedError
 from hydra.model import EVENT_KINDS, IMPAIRMENTS, MAX_IMPAIRMENTS, MAX_POINTS, Scenario
+from hydra.model.base import MOST_RATE
 from hydra.sweep import kind_of
 from hydra.system import SystemSpec
 
-MOST_CONNECTS: Final = 1e6
-"""The highest connect rate, clients a second."""
 _BINS: Final = MAX_POINTS // 2
 """The maximum number of bins of recorded times; each bin becomes two points."""
 
 
+_CLIENT: Final[Key] = ("client",)
+_READ: Final[Key] = ("settings", "read")
 _LINE: Final = 1000
 """More characters than a line of two numbers has."""
 
@@ -80,7 +81,7 @@ def recorded(path: Path, duration_s: float) -> tuple[tuple[float, float], ...]:
             raise RefusedError(
                 key, f"{path} has {len(points)} lines, above the limit of {MAX_POINTS}", "use fewer lines"
             )
-        if any(not 0 <= rate <= 1e9 for _, rate in points) or not any(rate for _, rate in points):
+        if any(not 0 <= rate <= MOST_RATE for _, rate in points) or not any(rate for _, rate in points):
             raise RefusedError(key, f"{path} has a rate below 0 or above 1e9, or none above 0", "rates are messages/s")
         return points
     # The times are counted in bins of at least 1 s, at most as many as a load may have.
@@ -120,19 +121,15 @@ def check_connections(spec: SystemSpec, scenario: Scenario) -> None:
     rates = scenario.values_of("connect_rate")
     if rates == (None,):
         if scenario.table == "connections":
-            raise RefusedError(("settings", "connect_rate"), "is missing", "give --connect-rate")
+            raise RefusedError(("settings", "connect_rate"), "is missing", "give --connect-rate", [("table",)])
         return
     place = scenario.sweep.key_of("connect_rate")
-    if any(not (rate is None or rate == "max" or _is_rate(rate)) for rate in rates):
-        raise RefusedError(place, "must be clients a second above 0, or 'max'", 'write a number, or "max"')
     if scenario.client in spec.tools:
-        raise RefusedError(place, f"client {scenario.client} does not report how it connects", "use another client")
+        raise RefusedError(
+            place, f"client {scenario.client} does not report how it connects", "use another client", [_CLIENT]
+        )
     if any(value == "stored" for value in scenario.values_of("read")):
-        raise RefusedError(place, "is of subscribers that connect before the step", "use read = 'live'")
-
-
-def _is_rate(rate: object) -> bool:
-    return isinstance(rate, int | float) and not isinstance(rate, bool) and 0 < rate <= MOST_CONNECTS
+        raise RefusedError(place, "is of subscribers that connect before the step", "use read = 'live'", [_READ])
 
 
 def check_workload(spec: SystemSpec, scenario: Scenario) -> None:
@@ -145,28 +142,29 @@ def check_workload(spec: SystemSpec, scenario: Scenario) -> None:
         return
     place = _place(scenario)
     if scenario.client in spec.tools:
-        raise RefusedError(place, f"client {scenario.client} does not report each second", "use another")
+        raise RefusedError(place, f"client {scenario.client} does not report each second", "use another", [_CLIENT])
     if scenario.sweep.decided:
         what = "is of steps at a given rate, and this scenario searches"
         raise RefusedError(place, what, f"remove [sweep.{kind_of(scenario).key}]")
     if any(value == "stored" for value in scenario.values_of("read")):
-        raise RefusedError(place, "is of messages in flight, and read is 'stored'", "use read = 'live'")
+        raise RefusedError(place, "is of messages in flight, and read is 'stored'", "use read = 'live'", [_READ])
     if scenario.settings.messages is not None:
         raise RefusedError(
-            ("settings", "messages"), "the step would end before the load does", "leave out settings.messages"
+            ("settings", "messages"), "the step would end before the load does", "leave out settings.messages", [place]
         )
     rates = scenario.values_of("rate")
     shaped = scenario.load.shape not in ("constant", "recorded") or any(e.kind == "burst" for e in scenario.events)
     if shaped and "max" in rates:
-        raise RefusedError(("settings", "rate"), "a load cannot have parts of the rate 'max'", "set a number")
+        raise RefusedError(("settings", "rate"), "a load cannot have parts of the rate 'max'", "set a number", [place])
     if (shaped or scenario.load.shape == "recorded") and scenario.native.pacing == "bursty":
-        raise RefusedError(("native", "pacing"), "is of a rate that does not change", "use 'smooth'")
+        raise RefusedError(("native", "pacing"), "is of a rate that does not change", "use 'smooth'", [place])
     _check_events(spec, scenario)
     if scenario.slo.objectives() and "max" in rates and scenario.load.shape != "recorded":
         raise RefusedError(
             ("settings", "rate"),
             "with rate 'max' messages have no due times from which latency could be counted",
             "give --rate",
+            [("slo",)],
         )
 
 

@@ -8,54 +8,29 @@ from types import NoneType
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from hydra.amounts import AMOUNTS, BYTES, UNITS, amount, duration, unit_of, whole_number
-from hydra.config.toml import Toml
-from hydra.config.validation import Tables
-from hydra.errors import Key
 from hydra.model import Rate, setting_of
 
 _NUMBERS: Final = {int, float, *get_args(Rate)}
 
 
-def with_numbers(data: Toml, tables: Tables) -> None:
-    """Replaces texts that are numbers with a unit, in place; what is no number stays, and is rejected later.
+def with_numbers(table: Mapping[str, object], noun: type) -> dict[str, object]:
+    """A table whose texts that are numbers with a unit are numbers; what is no number stays, and is rejected later.
 
     Args:
-        data: the content of the file.
-        tables: the dataclass of each table of the file.
+        table: the values of the table by key.
+        noun: the dataclass with its fields.
     """
-    for key, noun in tables.items():
-        _replace(data, key, noun)
-    # The rows of a sweep have values of settings.
-    for key in (("sweep", "vary"), *((("sweep", "points", n)) for n in range(_points(data)))):
-        _replace(data, key, tables[("settings",)])
-
-
-def _points(data: Toml) -> int:
-    sweep = data.get("sweep")
-    points = sweep.get("points") if isinstance(sweep, dict) else None
-    return len(points) if isinstance(points, list) else 0
-
-
-def _replace(data: Any, key: Key, noun: type) -> None:
-    """Replaces the texts of one table; copies it with its parents, which may belong to another scenario."""
     hints = get_type_hints(noun)
-    place: Any = data
-    for part in key:
-        inner = place.get(part) if isinstance(place, dict) else place[int(part)]
-        if not isinstance(inner, dict | list):
-            return
-        place[part] = inner.copy()
-        place = place[part]
-    if not isinstance(place, dict):
-        return
+    found = dict(table)
     for each in fields(noun):
-        value = place.get(each.name)
+        value = found.get(each.name)
         if isinstance(value, str):
-            place[each.name] = number_in(each, hints[each.name], value)
+            found[each.name] = number_in(each, hints[each.name], value)
         elif isinstance(value, list):
-            place[each.name] = [
+            found[each.name] = [
                 number_in(each, hints[each.name], one) if isinstance(one, str) else one for one in value
             ]
+    return found
 
 
 def is_of_bytes(of: Field[Any]) -> bool:

@@ -190,7 +190,6 @@ class EngineSpec:
         settings: a frozen dataclass of texts, numbers, booleans, and mappings and tuples of these; every field has a
             default, and ``__post_init__`` raises ValueError for a wrong value with a text that begins with the field's
             name. Hydra never shows the value of a field with ``repr=False``.
-        bounds: the smallest and the largest value of the numbers, by field.
         arrays: the fields of the settings that are arrays of tables at the top of the cluster file (``[[hosts]]``).
         environment: the names of environment variables that can replace texts of the table, by field.
         shorthand: a click option whose value VALUE stands for ``--master NAME://VALUE``; None if the engine has none.
@@ -221,7 +220,6 @@ class EngineSpec:
     agents: Callable[[str, Sequence[Agent], Any], list[Agent]]
     handles: Callable[[str], bool] = lambda _: False
     settings: type = NoSettings
-    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     arrays: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     shorthand: click.Option | None = None

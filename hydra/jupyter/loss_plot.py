@@ -175,7 +175,7 @@ def _answers(run: RunData, target: float, lines: Sequence[SearchSteps], figure: 
     for row in run.rows:
         for found in kind_of(run.scenario).found(row):
             its = [each for each in lines if each.clients == row.get(CLIENTS)]
-            own = [each for each in its if found.settings.items() <= each.settings.system.items()] or its
+            own = [each for each in its if found.settings.items() <= each.settings.system.values().items()] or its
             if own:
                 _diamond(figure, found, target, own[0])
                 some = True

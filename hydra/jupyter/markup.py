@@ -18,7 +18,7 @@ from hydra.jupyter.run_data import RunData
 from hydra.jupyter.step_details import details
 from hydra.measure.column import Column
 from hydra.measure.column_names import CLIENTS, POINT
-from hydra.model import SHARED, Settings, StepPlan, value_of
+from hydra.model import Settings, StepPlan, names_of, value_of
 from hydra.report.interval_display import efforts, legend, whole_rate
 from hydra.report.latency_bound import beside, bounded_text
 from hydra.report.marks import NOTED, marks_line
@@ -162,7 +162,7 @@ def _settings(run: RunData) -> dict[str, object]:
     """All settings except those that the run varies."""
     settings = run.scenario.settings
     varied = (*run.scenario.sweep.varied, *run.scenario.sweep.decided, *_idle(settings))
-    shown: dict[str, object] = {name: value_of(settings, name) for name in (*SHARED, *settings.system)}
+    shown: dict[str, object] = {name: value_of(settings, name) for name in names_of(settings)}
     return {name: value for name, value in shown.items() if value is not None and name not in varied}
 
 

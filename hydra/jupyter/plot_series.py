@@ -13,7 +13,7 @@ from hydra.events.value_formatting import counted
 from hydra.jupyter.drawing import Marked
 from hydra.jupyter.run_data import RunData
 from hydra.measure.column_names import CLIENTS
-from hydra.model import SHARED, Figure, Settings, StepResult, number, value_of
+from hydra.model import Figure, Settings, StepResult, names_of, number, value_of
 from hydra.report.tables import headings, name_of
 from hydra.sweep.kind import kind_of, rate_of
 
@@ -132,7 +132,7 @@ def tried(run: RunData) -> list[SearchSteps]:
         if r.status == "ok" and r.plan.cohort.kind == "none":
             key = (r.plan.clients, replace(r.plan.settings, rate="max"))
             found.setdefault(key, []).append(r)
-    names = dict.fromkeys(name for _, settings in found for name in (*SHARED, *settings.system))
+    names = dict.fromkeys(name for _, settings in found for name in names_of(settings))
     varied = [name for name in names if len({value_of(settings, name) for _, settings in found}) > 1]
     order = sorted(found, key=lambda key: (key[0], [_rank(value_of(key[1], name)) for name in varied]))
     return [

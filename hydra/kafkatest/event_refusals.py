@@ -21,7 +21,7 @@ def why_no_move(scenario: Scenario) -> str:
     if spec_of(scenario).bootstrap:
         return "Hydra moves no partitions on your own brokers; leave out --servers"
     usual = spec_of(scenario).replication_factor
-    replicas = max(int(str(value or usual)) for value in scenario.values_of("replication_factor"))
+    replicas = max(scenario.whole_values("replication_factor", usual))
     if scenario.server.count <= replicas:
         return (
             f"the event needs more brokers than replicas ({replicas}), "

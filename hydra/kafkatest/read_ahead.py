@@ -9,7 +9,7 @@ from hydra.kafkatest.footprints import BROKER
 from hydra.kafkatest.properties import confluent_config
 from hydra.kafkatest.property_table import PROPERTIES
 from hydra.kafkatest.settings import TABLE, spec_of
-from hydra.model import Figure, Scenario
+from hydra.model import Scenario
 from hydra.system import ReadAhead
 
 READ_AHEAD: Final = f"{TABLE}.read_ahead"
@@ -31,17 +31,17 @@ def read_ahead_of(scenario: Scenario) -> ReadAhead:
     spec = spec_of(scenario)
     given = confluent_config(spec.properties, "subscriber")
     config = {name: PROPERTIES[name].value for name in (_MESSAGES, _KILOBYTES)} | ahead_config(spec.read_ahead) | given
-    sizes = [size for size in map(_whole, scenario.values_of("message_size")) if size] or [1]
+    sizes = scenario.whole_values("message_size")
     if scenario.settings.message_sizes:
-        sizes = [max(round(scenario.settings.mean_bytes), 1)]
+        sizes = (max(round(scenario.settings.mean_bytes), 1),)
     size = max(sizes)
     topics = max(
         min(some or every, every)
-        for every in map(_whole, scenario.values_of("topics"))
-        for some in map(_whole, scenario.values_of("topics_per_client"))
+        for every in scenario.whole_values("topics")
+        for some in scenario.whole_values("topics_per_client")
     )
-    partitions = max(_whole(value) or spec.partitions for value in scenario.values_of("partitions"))
-    fetch = max(map(_whole, scenario.values_of("max_partition_fetch_bytes")))
+    partitions = max(scenario.whole_values("partitions", spec.partitions))
+    fetch = max(scenario.whole_values("max_partition_fetch_bytes"))
     return ReadAhead(
         messages=min(_given(config, _MESSAGES), _given(config, _KILOBYTES) * 1024 // size),
         places=partitions * max(topics, 1),
@@ -57,7 +57,3 @@ def _given(config: Mapping[str, str], name: str) -> int:
     """The number of a property; its default for a text that librdkafka rejects later."""
     text = str(config[name])
     return int(text) if text.isdecimal() else int(PROPERTIES[name].value)
-
-
-def _whole(value: Figure) -> int:
-    return value if isinstance(value, int) else 0

@@ -65,12 +65,13 @@ def refusals(scenario: Scenario) -> Iterator[Refusal]:
 def _topics(scenario: Scenario) -> Iterator[Refusal]:
     """More partitions in all topics together than one command can name."""
     usual = spec_of(scenario).partitions
-    topics = max(int(str(value)) for value in scenario.values_of("topics"))
-    partitions = max(int(str(value or usual)) for value in scenario.values_of("partitions"))
+    topics = max(scenario.whole_values("topics"))
+    partitions = max(scenario.whole_values("partitions", usual))
     if topics > 1 and topics * partitions > MOST_PARTITIONS:
         together = topics * partitions
         what = f"{topics} topics of {partitions} partitions are {together}, above the limit of {MOST_PARTITIONS}"
-        yield scenario.sweep.key_of("topics"), what, "use fewer topics or partitions"
+        others = [scenario.sweep.key_of("partitions"), (TABLE, "partitions")]
+        yield scenario.sweep.key_of("topics"), what, "use fewer topics or partitions", others
 
 
 def _addresses(scenario: Scenario) -> Iterator[Refusal]:
@@ -97,6 +98,7 @@ def _replicas(scenario: Scenario) -> Iterator[Refusal]:
                 key,
                 f"{replicas} replicas need as many brokers, and server.count is {brokers}",
                 "raise server.count, or name your own cluster with --servers",
+                [("server", "count")],
             )
             return
 
@@ -106,7 +108,8 @@ def _kill(scenario: Scenario) -> Iterator[Refusal]:
         return
     key = scenario.sweep.key_of("kill_broker_at")
     if not spec_of(scenario).bootstrap and scenario.server.count < 2:
-        yield key, f"needs at least 2 brokers, and server.count is {scenario.server.count}", "raise server.count"
+        what = f"needs at least 2 brokers, and server.count is {scenario.server.count}"
+        yield key, what, "raise server.count", [("server", "count")]
 
 
 def _security(scenario: Scenario) -> Iterator[Refusal]:

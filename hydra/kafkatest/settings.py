@@ -9,7 +9,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from hydra.model import AccessSettings, EventSpec, Need, Scenario, Setting, Settings, setting, with_values
+from hydra.model import (
+    AccessSettings,
+    Bounded,
+    EventSpec,
+    Need,
+    Scenario,
+    Setting,
+    Settings,
+    SystemSettings,
+    setting,
+    with_values,
+)
+from hydra.model.base import require
 
 TABLE: Final = "kafka"
 TOOL: Final = "kafka-tool"
@@ -39,12 +51,12 @@ _GROUP: Final = "settings.group"
 
 
 @dataclass(frozen=True, slots=True)
-class KafkaSettings:
+class KafkaSettings(SystemSettings):
     """What can change between two steps.
 
     Attributes:
         msg_batch: messages in a batch of the producer.
-        linger_ms: how long the producer waits until a batch is full, 0 to 900,000 ms.
+        linger_ms: how long the producer waits until a batch is full, in ms.
         batch_bytes: the size of a batch in bytes; unset: it follows from ``msg_batch`` and ``message_size``.
         compression: the codec of the batches; gzip uses level 6.
         acks: which replicas acknowledge a message: none, the leader, or all in sync.
@@ -70,24 +82,27 @@ class KafkaSettings:
         read: ``"live"``: subscribers read while publishers send; ``"stored"``: they begin when everything is sent.
         keep: whether the topic keeps the messages of all steps, to measure throughput with stored data; otherwise it
             keeps those of two steps.
-        kill_broker_at: the fraction of the window (above 0, below 1) after which Hydra kills (SIGKILL) the broker that
-            leads the first partition. The kill needs at least two brokers started by Hydra; the next step gets new
+        kill_broker_at: the fraction of the window after which Hydra kills (SIGKILL) the broker that leads the first
+            partition. The kill needs at least two brokers started by Hydra; the next step gets new
             brokers.
         move_partition_at: the fraction of the window after which Hydra moves the topic's first partition to the next
             brokers in the order of their ids; it needs more brokers than replicas. Clients are not informed.
     """
 
-    msg_batch: int = setting(100, "Messages per batch.", least=1, most=1_000_000, of_publishers=True)
+    msg_batch: int = setting(100, "Messages per batch.", least=1, most=1_000_000, of_publishers=True, compared=True)
     linger_ms: float = setting(
         0.0,
         "Longest wait of the producer for a full batch, such as 5ms.",
         flag=("--linger",),
         unit="ms",
+        least=0,
+        most=900_000,
         of_publishers=True,
+        compared=True,
     )
-    batch_bytes: int | None = setting(None, of_publishers=True)
-    compression: Compression = setting("none", of_publishers=True)
-    acks: Acks = setting("1", of_publishers=True)
+    batch_bytes: int | None = setting(None, least=1, most=2**31 - 1, of_publishers=True)
+    compression: Compression = setting("none", of_publishers=True, compared=True)
+    acks: Acks = setting("1", of_publishers=True, compared=True)
     partitions: int | None = setting(None, least=1, most=MOST_PARTITIONS)
     replication_factor: int | None = setting(None, least=1, most=MOST_REPLICAS)
     idempotence: bool = setting(False, of_publishers=True)
@@ -108,44 +123,26 @@ class KafkaSettings:
     )
     read: Read = "live"
     keep: bool = False
-    kill_broker_at: float | None = setting(None, needs=(_STARTED,))
-    move_partition_at: float | None = setting(None, needs=(_STARTED,))
+    kill_broker_at: float | None = setting(None, above=0, below=1, needs=(_STARTED,))
+    move_partition_at: float | None = setting(None, above=0, below=1, needs=(_STARTED,))
 
     def __post_init__(self) -> None:
-        if self.msg_batch < 1:
-            raise ValueError(f"msg_batch must be at least 1 message, not {self.msg_batch}")
-        if self.msg_batch >= 2**63:
-            raise ValueError(f"msg_batch must be below {2**63} messages, not {self.msg_batch}")
-        if not 0 <= self.linger_ms <= 900_000:
-            raise ValueError(f"linger_ms must be 0 to 900000 ms, not {self.linger_ms:.10g} ms")
-        if self.batch_bytes is not None and not 1 <= self.batch_bytes <= 2**31 - 1:
-            raise ValueError(f"batch_bytes must be 1 to 2147483647, not {self.batch_bytes}")
-        for name in ("kill_broker_at", "move_partition_at"):
-            at = getattr(self, name)
-            if at is not None and not 0 < at < 1:
-                raise ValueError(f"{name} is a part of the window, above 0 and below 1, not {at}")
-        if self.delivery_timeout_ms < self.linger_ms + 1:
-            raise ValueError(
-                f"delivery_timeout_ms must be above linger_ms ({self.linger_ms:g}), not {self.delivery_timeout_ms}"
-            )
+        SystemSettings.__post_init__(self)
+        require(
+            self.delivery_timeout_ms >= self.linger_ms + 1,
+            f"delivery_timeout_ms must be above linger_ms ({self.linger_ms:g}), not {self.delivery_timeout_ms}",
+            *("delivery_timeout_ms", "linger_ms"),
+        )
         if self.idempotence:
-            _require(self.acks == "all", f"acks all, not {self.acks}")
-            _require(self.max_in_flight <= 5, f"max_in_flight of at most 5, not {self.max_in_flight}")
-            _require(self.retries != 0, "retries above 0")
-
-    @classmethod
-    def of(cls, settings: Settings) -> KafkaSettings:
-        """Kafka's settings among the settings of a step."""
-        return cls(**settings.system)  # type: ignore[arg-type]
-
-
-def _require(condition: bool, what: str) -> None:
-    if not condition:
-        raise ValueError(f"idempotence needs {what}")
+            needed = "idempotence needs"
+            require(self.acks == "all", f"{needed} acks all, not {self.acks}", "idempotence", "acks")
+            most = f"{needed} max_in_flight of at most 5, not {self.max_in_flight}"
+            require(self.max_in_flight <= 5, most, "idempotence", "max_in_flight")
+            require(self.retries != 0, f"{needed} retries above 0", "idempotence", "retries")
 
 
 @dataclass(frozen=True, slots=True)
-class KafkaSpec:
+class KafkaSpec(Bounded):
     """The Kafka side of a scenario.
 
     Attributes:
@@ -196,12 +193,6 @@ class KafkaSpec:
     broker: Mapping[str, str] = field(default_factory=dict, metadata=Setting(needs=(_STARTED,)).metadata)
     metrics: tuple[str, ...] = setting((), needs=(_OWN_CLUSTER,))
 
-    def __post_init__(self) -> None:
-        if self.partitions < 1:
-            raise ValueError(f"partitions must be at least 1, not {self.partitions}")
-        if self.replication_factor < 1:
-            raise ValueError(f"replication_factor must be at least 1, not {self.replication_factor}")
-
 
 def spec_of(scenario: Scenario) -> KafkaSpec:
     """The table [kafka] of a scenario."""
@@ -211,7 +202,7 @@ def spec_of(scenario: Scenario) -> KafkaSpec:
 
 def groups_of(scenario: Scenario) -> frozenset[str]:
     """The names of all consumer groups of its steps."""
-    names = (scenario.settings.system.get("group"), *scenario.values_of("group"))
+    names = (KafkaSettings.of(scenario.settings).group, *scenario.values_of("group"))
     return frozenset(str(name) for name in names if name)
 
 

@@ -33,8 +33,6 @@ from hydra.model import (
     ServerSpec,
     Settings,
     SetupPart,
-    number,
-    value_of,
     with_values,
 )
 from hydra.options import setting_flag
@@ -159,7 +157,6 @@ class KafkaSystemSpec(SystemSpec):
     elsewhere = (setting_flag(f"{TABLE}.bootstrap", of=KafkaSpec),)
     presets = PRESETS
     experiments = EXPERIMENTS
-    differs = ("msg_batch", "linger_ms", "acks", "compression")
     cannot = {"--topic": "Hydra measures with a topic of its own, and cannot use an existing one"}
     events = {
         KILL: why_no_kill,
@@ -185,7 +182,7 @@ class KafkaSystemSpec(SystemSpec):
                 f"as well) or 0 (any free ports), not {ports}"
             )
             yield ("server", "demand", "ports"), what, ""
-        if scenario.publishers > 1 and value_of(scenario.settings, "acks") == "0":
+        if scenario.publishers > 1 and KafkaSettings.of(scenario.settings).acks == "0":
             yield (
                 ("settings", "acks"),
                 "with acks 0 and several publishers it is not known whose messages the broker took",
@@ -213,10 +210,8 @@ class KafkaSystemSpec(SystemSpec):
 
     def held_back_s(self, settings: Settings) -> float:
         """The producer's wait for a full batch, and the broker's for the least bytes of a fetch."""
-        producer_ms, broker_ms = (
-            number(value_of(settings, name)) or 0.0 for name in ("linger_ms", "fetch_wait_max_ms")
-        )
-        return (producer_ms + (broker_ms if value_of(settings, "fetch_min_bytes") != 1 else 0.0)) / 1000
+        kafka = KafkaSettings.of(settings)
+        return (kafka.linger_ms + (kafka.fetch_wait_max_ms if kafka.fetch_min_bytes != 1 else 0)) / 1000
 
     def read_ahead(self, scenario: Scenario) -> ReadAhead | None:
         """That of librdkafka; other libraries keep one fetch, which is part of their footprint."""
@@ -259,9 +254,9 @@ class KafkaSystemSpec(SystemSpec):
         """Whether the property of this key is secret."""
         return is_secret(key)
 
-    def burst(self, system: Mapping[str, Figure]) -> int:
+    def burst(self, settings: Settings) -> int:
         """The messages per batch in the producer's configuration."""
-        return KafkaSettings(**system).msg_batch  # type: ignore[arg-type]  # checked when they were read
+        return KafkaSettings.of(settings).msg_batch
 
     def group(self, settings: Settings) -> str:
         """The setting ``group``."""

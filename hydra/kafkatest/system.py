@@ -129,7 +129,7 @@ class KafkaSystem(ServerSystem):
         if at is not None and self._own is not None:
             self._move = Move(at, data.topics, data.names[0], len(self._own.endpoints()))
         return {
-            **{name: value for name, value in settings.system.items() if name != "move_partition_at"},
+            **{name: value for name, value in settings.system.values().items() if name != "move_partition_at"},
             "group": self._group(settings),
             "bootstrap": self._address,
             "topic": self._topic,

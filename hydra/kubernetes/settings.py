@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from hydra.engine.resources import parse_resources
+from hydra.model import Bounded, FieldError, setting
 
 _PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -21,7 +22,7 @@ OWN_IMAGE: Final = "hydra"
 
 
 @dataclass(frozen=True, slots=True)
-class KubernetesSettings:
+class KubernetesSettings(Bounded):
     """The table's keys, never stored with a run. TOML tables and lists have the form of a Pod's YAML.
 
     Attributes:
@@ -53,43 +54,46 @@ class KubernetesSettings:
     artifact: str = ""
     in_cluster: bool = False
     service_account: str = "hydra"
-    controller_cpus: float = 0.5
-    controller_mem: float = 512.0
-    keep_s: int = 3600
+    controller_cpus: float = setting(0.5, least=0.01, most=1000)
+    controller_mem: float = setting(512.0, least=64, most=1e6)
+    keep_s: int = setting(3600, least=0, most=7 * 86_400)
     priority_class: str = ""
     ports: str = "31000-32000"
-    cpu_limit_ratio: float = 0.0
-    memory_limit_ratio: float = 2.0
-    node_lost_s: int = 30
+    cpu_limit_ratio: float = setting(0.0, least=0, most=100)
+    memory_limit_ratio: float = setting(2.0, least=0, most=100)
+    node_lost_s: int = setting(30, least=1, most=3600)
     tolerations: tuple[Mapping[str, object], ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     pod: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        Bounded.__post_init__(self)
         if self.pull_policy not in _PULL_POLICIES:
-            raise ValueError(f"pull_policy must be one of {', '.join(_PULL_POLICIES)}, not {self.pull_policy!r}")
+            raise FieldError(f"must be one of {', '.join(_PULL_POLICIES)}, not {self.pull_policy!r}", "pull_policy")
         if self.namespace and not _LABEL.fullmatch(self.namespace):
-            raise ValueError(f"namespace must be lower-case letters, digits and -, not {self.namespace!r}")
+            raise FieldError(f"must be lower-case letters, digits and -, not {self.namespace!r}", "namespace")
         try:
             parse_resources(f"ports:[{self.ports}]")
         except ValueError:
-            raise ValueError(f"ports must be a range within 1-65535, as in '31000-32000', not {self.ports!r}") from None
+            what = f"must be a range within 1-65535, as in '31000-32000', not {self.ports!r}"
+            raise FieldError(what, "ports") from None
         for name in ("cpu_limit_ratio", "memory_limit_ratio"):
             ratio = getattr(self, name)
             if ratio and ratio < 1:
-                raise ValueError(f"{name} must be 0 for no limit, or 1 or more, not {ratio}")
+                raise FieldError(f"must be 0 for no limit, or 1 or more, not {ratio}", name)
         for key, value in self.labels.items():
             if not _VALUE.fullmatch(value):
-                raise ValueError(f"labels.{key} must be {_VALUES}")
+                raise FieldError(f"must be {_VALUES}", f"labels.{key}")
         for key in _HYDRAS_OWN:
             if key in self.pod:
-                raise ValueError(f"pod.{key} would replace what Hydra writes there")
+                raise FieldError("would replace what Hydra writes there", f"pod.{key}")
         for number, toleration in enumerate(self.tolerations):
             for key, its in toleration.items():
                 # The API would ignore an unknown key.
                 if key not in _TOLERATION:
-                    raise ValueError(f"tolerations.{number}.{key} is no key of a toleration: {', '.join(_TOLERATION)}")
+                    what = f"is no key of a toleration: {', '.join(_TOLERATION)}"
+                    raise FieldError(what, f"tolerations.{number}.{key}")
                 if type(its) is not _TOLERATION[key]:
                     kind = "a whole number" if _TOLERATION[key] is int else "a text in quotes"
-                    raise ValueError(f"tolerations.{number}.{key} must be {kind}, not {its!r}")
+                    raise FieldError(f"must be {kind}, not {its!r}", f"tolerations.{number}.{key}")

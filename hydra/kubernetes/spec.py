@@ -65,14 +65,6 @@ SPEC: Final = EngineSpec(
     end_run=_end_run,
     check=_check,
     settings=KubernetesSettings,
-    bounds={
-        "controller_cpus": (0.01, 1000),
-        "controller_mem": (64, 1e6),
-        "cpu_limit_ratio": (0, 100),
-        "keep_s": (0, 7 * 86_400),
-        "memory_limit_ratio": (0, 100),
-        "node_lost_s": (1, 3600),
-    },
     relocate=_relocate,
     cluster_flags=(
         click.Option(["--namespace"], type=WORD, help="Kubernetes namespace in which the run's Pods are created."),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from hydra.model import Bounded, setting
+from hydra.model.base import require
+
 
 @dataclass(frozen=True, slots=True)
-class MesosSettings:
+class MesosSettings(Bounded):
     """The table's keys, never stored with a run, as they may contain a secret.
 
     Attributes:
@@ -24,19 +27,16 @@ class MesosSettings:
     role: str = "*"
     principal: str = ""
     secret: str = field(default="", repr=False)
-    failover_timeout_s: float = 120.0
+    failover_timeout_s: float = setting(120.0, least=0, most=1e9)
     advertise: str = ""
     artifact: str = ""
 
     def __post_init__(self) -> None:
-        if not self.name or "/" in self.name:
-            raise ValueError(f"name must be a word without a slash, not {self.name!r}")
-        if not self.role:
-            raise ValueError("role must not be empty: * is the default role")
-        if self.failover_timeout_s < 0:
-            raise ValueError(f"failover_timeout_s must be 0 or more, not {self.failover_timeout_s}")
-        if self.secret and not self.principal:
-            raise ValueError("secret needs a principal")
+        Bounded.__post_init__(self)
+        is_word = self.name != "" and "/" not in self.name
+        require(is_word, f"must be a word without a slash, not {self.name!r}", "name")
+        require(self.role != "", "must not be empty: * is the default role", "role")
+        require(not self.secret or self.principal != "", "needs a principal", "secret")
 
     def framework(self, run: str) -> str:
         """The name of a run's framework, by which ``hydra ps`` and ``hydra kill`` find it."""

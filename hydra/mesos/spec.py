@@ -56,7 +56,6 @@ SPEC: Final = EngineSpec(
     open=_opened,
     agents=_agents,
     settings=MesosSettings,
-    bounds={"failover_timeout_s": (0, 1e9)},
     environment={"principal": "HYDRA_MESOS_PRINCIPAL", "secret": "HYDRA_MESOS_SECRET"},
     flags=agents_flags,
     secrets=lambda settings: (settings.secret,),

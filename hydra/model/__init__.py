@@ -10,6 +10,7 @@ from hydra.model.base import (
     LATENCY_DIGITS,
     LATENCY_HIGHEST_US,
     LATENCY_LOWEST_US,
+    FieldError,
     Figure,
     GroupRole,
     Need,
@@ -21,6 +22,7 @@ from hydra.model.base import (
     setting,
     setting_of,
 )
+from hydra.model.bounds import Bounded, out_of_bounds
 from hydra.model.cluster import (
     Agent,
     ClusterSpec,
@@ -86,7 +88,17 @@ from hydra.model.run_setup import (
     merged,
 )
 from hydra.model.scenario import APART, NativeSpec, RoleSpec, Scenario, ServerSpec, TableKind
-from hydra.model.settings import PUBLISHERS, SHARED, Payload, Settings, SharedSettings, shared_of, value_of, with_values
+from hydra.model.settings import (
+    PUBLISHERS,
+    SHARED,
+    Payload,
+    Settings,
+    SharedSettings,
+    names_of,
+    shared_of,
+    value_of,
+    with_values,
+)
 from hydra.model.step import (
     SKIPPED_BY,
     USER,
@@ -99,3 +111,4 @@ from hydra.model.step import (
     StepStatus,
 )
 from hydra.model.sweep import SweepSpec
+from hydra.model.system_part import NoOptions, NoSettings, SystemOptions, SystemPart, SystemSettings

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from hydra.model.base import Need, setting
+from hydra.model.base import Need, Setting, setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,11 @@ class AccessSettings:
 
     def password(self) -> Any:
         """``password``: the password, which has no flag."""
-        return setting("", needs=self._beside("username"))
+        return self.secret("username")
+
+    def secret(self, beside: str = "") -> Any:
+        """A secret text, which has no flag and is never shown; ``beside`` as for :meth:`file`."""
+        return field(default="", repr=False, metadata=Setting(needs=self._beside(beside)).metadata)
 
     def password_file(self) -> Any:
         """``password_file``: a file whose first line is the password."""

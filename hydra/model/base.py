@@ -12,6 +12,8 @@ HEADER_BYTES: Final = 24
 
 DAY_S: Final = 86_400
 MOST_RATE: Final = 1e9
+MOST_CLIENTS: Final = 1_000_000
+MOST_PUBLISHERS: Final = 10_000
 LEAST_RATE: Final = 1e-6
 """In messages/s; clients represent a rate as a fraction with a denominator of at most 10⁶, and count in ns."""
 INT32: Final = 2**31 - 1
@@ -65,28 +67,42 @@ class Setting:
     Attributes:
         help: one sentence; "": the key has no flag.
         flag: the name of the flag, and aliases; (): the name of the field.
-        least, most: bounds that are checked when a file or a flag is read; for a list, they apply to each element. The
-            dataclass itself rejects only impossible values, as a client does in a command.
+        least, most: the bounds of the number, which its dataclass checks (:class:`hydra.model.bounds.Bounded`), and
+            with it files, flags and clients; for a list, they apply to each element.
+        above, below: bounds that the number itself must not have.
         unit: the notation of the flag: ``s`` and ``ms`` are times, also with other units; ``%`` is a percentage;
             ``fraction`` is a fraction written in percent; ``path`` is a file of the user; "": the type decides.
         metavar: the text for the value in the flag's help; "": the name of the type.
         needs: what the setting needs to have an effect; a value that the user gives and no row uses is rejected.
         of_publishers: whether only publishers obey the setting, so a comparison of its values compares publishers.
+        compared: whether a comparison with a published table shows the setting of a system if it differs.
     """
 
     help: str = ""
     flag: Sequence[str] = ()
     least: float = -inf
     most: float = inf
+    above: float = -inf
+    below: float = inf
     unit: Literal["", "s", "ms", "%", "fraction", "path"] = ""
     metavar: str = ""
     needs: Sequence[Need] = ()
     of_publishers: bool = False
+    compared: bool = False
 
     @property
     def metadata(self) -> dict[str, Setting]:
         """The metadata for a field with this setting."""
         return {_SETTING: self}
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether there are numbers out of its bounds."""
+        return (self.least, self.most, self.above, self.below) != (-inf, inf, -inf, inf)
+
+    def allows(self, number: float) -> bool:
+        """Whether a number is within the bounds."""
+        return self.least <= number <= self.most and self.above < number < self.below
 
 
 def setting(default: Any, help: str = "", **more: Any) -> Any:  # noqa: A002  # click's word
@@ -113,11 +129,24 @@ def number(figure: Figure) -> float | None:
     return float(figure) if isinstance(figure, int | float) and not isinstance(figure, bool) else None
 
 
-def require(condition: bool, message: str) -> None:
-    """Checks a condition.
+class FieldError(ValueError):
+    """Values that a model class cannot have.
+
+    Args:
+        what: what is wrong; of one field, without its name.
+        fields: the fields whose values are wrong, alone or together.
+    """
+
+    def __init__(self, what: str, *fields: str) -> None:
+        super().__init__(f"{fields[0]} {what}" if len(fields) == 1 else what)
+        self.what, self.fields = what, fields
+
+
+def require(condition: bool, what: str, *fields: str) -> None:
+    """Checks a condition; the further arguments are those of :class:`FieldError`.
 
     Raises:
-        ValueError: the condition does not hold; the text is ``message``.
+        FieldError: the condition does not hold.
     """
     if not condition:
-        raise ValueError(message)
+        raise FieldError(what, *fields)

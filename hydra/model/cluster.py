@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hydra.model.base import require, setting
+from hydra.model.bounds import Bounded
 
 Operator = Literal["UNIQUE", "CLUSTER", "GROUP_BY", "LIKE", "UNLIKE", "MAX_PER"]
 
@@ -45,7 +46,7 @@ class Agent:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(Bounded):
     """What a group needs: ``base`` once and ``per_client`` for each client; ``ports`` is a number of ports."""
 
     base_cpus: float = setting(0.0, least=0, most=1e6)
@@ -103,7 +104,7 @@ class GroupEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterSpec:
+class ClusterSpec(Bounded):
     """The cluster that ``conf/hydra.toml`` declares.
 
     ``agents`` are those of the local engine; with other engines there may be none. ``max_group`` is the maximum number
@@ -117,11 +118,9 @@ class ClusterSpec:
     respawns: int = setting(3, least=0, most=1_000_000)
 
     def __post_init__(self) -> None:
+        Bounded.__post_init__(self)
         ids = [a.id for a in self.agents]
         require(len(set(ids)) == len(ids), f"two agents have the same id: {sorted(ids)}")
-        require(self.max_group >= 1, f"max_group must be at least 1, not {self.max_group}")
-        require(self.fork_window >= 1, f"fork_window must be at least 1, not {self.fork_window}")
-        require(self.respawns >= 0, f"respawns must be 0 or more, not {self.respawns}")
 
     def most_in_group(self, packed: int) -> int:
         """The maximum number of subscribers of a group, with ``packed`` per process; a process is never split."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from typing import Any, Final, Literal
 
-from hydra.model.base import Need, require, setting
+from hydra.model.base import DAY_S, Need, Setting, require, setting
+from hydra.model.bounds import Bounded
 
 Points = Sequence[tuple[float, float]]
 """Ascending times (s since the start) with the rate (messages/s) at each; two points with one time are a jump."""
@@ -48,7 +49,7 @@ def _shape(*shapes: LoadShape) -> Need:
 
 
 @dataclass(frozen=True, slots=True)
-class LoadSpec:
+class LoadSpec(Bounded):
     """How the rate of each publisher changes during a step; all parts are parts of ``settings.rate``.
 
     ``constant``: the rate does not change. ``ramp``: it changes linearly from the part ``low`` to the part ``high``.
@@ -60,30 +61,28 @@ class LoadSpec:
     shape: LoadShape = setting(
         "constant", "Shape of the rate over time; the table [load] of a scenario has the details.", flag=("--load",)
     )
-    low: float = setting(0.1, needs=(_shape("ramp", "daily"),))
-    high: float = setting(1.0, needs=(_shape("ramp", "daily"),))
-    parts: tuple[float, ...] = setting((0.25, 0.5, 0.75, 1.0), needs=(_shape("steps"),))
-    period_s: float = setting(86_400.0, needs=(_shape("daily"),))
+    low: float = setting(0.1, least=0, most=1, needs=(_shape("ramp", "daily"),))
+    high: float = setting(1.0, above=0, most=1, needs=(_shape("ramp", "daily"),))
+    parts: tuple[float, ...] = setting((0.25, 0.5, 0.75, 1.0), least=0, most=1, needs=(_shape("steps"),))
+    period_s: float = setting(86_400.0, above=0, needs=(_shape("daily"),))
     file: str = setting("", unit="path", needs=(_shape("recorded"),))
     points: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self) -> None:
-        require(0 <= self.low <= 1, f"low is a part of the rate, 0 to 1, not {self.low:g}")
-        require(0 < self.high <= 1, f"high is a part of the rate, above 0 and at most 1, not {self.high:g}")
-        require(self.shape != "daily" or self.low <= self.high, "low must not be above high")
-        require(0 < len(self.parts) <= MAX_POINTS // 2, f"parts must have 1 to {MAX_POINTS // 2} shares of the rate")
-        require(all(0 <= part <= 1 for part in self.parts), f"each of parts is 0 to 1, not {list(self.parts)}")
-        require(any(self.parts), "one of parts must be above 0")
-        require(self.period_s > 0, f"period_s must be above 0, not {self.period_s:g}")
+        Bounded.__post_init__(self)
+        require(self.shape != "daily" or self.low <= self.high, "low must not be above high", "low", "high", "shape")
+        require(0 < len(self.parts) <= MAX_POINTS // 2, f"must have 1 to {MAX_POINTS // 2} shares of the rate", "parts")
+        require(any(self.parts), "must have one above 0", "parts")
         require(
             self.shape != "recorded" or bool(self.file or self.points),
             "shape 'recorded' needs a CSV of times or rates: add --set load.file=FILE",
+            *("shape", "file"),
         )
         check_points(self.points)
 
 
 @dataclass(frozen=True, slots=True)
-class EventSpec:
+class EventSpec(Bounded):
     """An event during a step.
 
     ``at_s`` is its begin in seconds since the start of the step, ``for_s`` its duration in seconds. ``burst``
@@ -93,28 +92,21 @@ class EventSpec:
     system (``SystemSpec.events``), and have no duration.
     """
 
-    at_s: float
+    at_s: float = field(metadata=Setting(least=0, most=DAY_S).metadata)
     kind: str
-    for_s: float = 10.0
-    factor: float = 5.0
-    fraction: float = 0.1
-    rate: float | None = None
-
-    def __post_init__(self) -> None:
-        require(0 <= self.at_s <= 86_400, f"at_s must be 0 to 86400, not {self.at_s:g}")
-        require(0 < self.for_s <= 86_400, f"for_s must be above 0 and at most 86400, not {self.for_s:g}")
-        require(0 < self.factor <= 1000, f"factor must be above 0 and at most 1000, not {self.factor:g}")
-        require(0 < self.fraction < 1, f"fraction must lie between 0 and 1, not {self.fraction:g}")
-        require(self.rate is None or self.rate > 0, f"rate must be above 0 messages/s, not {self.rate}")
+    for_s: float = setting(10.0, above=0, most=DAY_S)
+    factor: float = setting(5.0, above=0, most=1000)
+    fraction: float = setting(0.1, above=0, below=1)
+    rate: float | None = setting(None, above=0)
 
 
 def _latency(flag: str, what: str) -> Any:
     """The field of a latency objective."""
-    return setting(None, f"Limit for the {what} latency, such as 20ms.", flag=(flag,), unit="ms")
+    return setting(None, f"Limit for the {what} latency, such as 20ms.", flag=(flag,), unit="ms", least=1e-3, most=1e9)
 
 
 @dataclass(frozen=True, slots=True)
-class SloSpec:
+class SloSpec(Bounded):
     """The objectives of a step: latency from the due time, loss, and the recovery time after each event.
 
     None is no objective. ``loss_pct`` is a percentage of the messages that every subscriber should receive. ``stall_s``
@@ -127,24 +119,30 @@ class SloSpec:
     p999_ms: float | None = _latency("--p999", "99.9th percentile of the")
     max_ms: float | None = _latency("--max", "highest")
     loss_pct: float | None = setting(
-        None, "Limit for lost messages, in percent of the expected ones.", flag=("--loss",), unit="%", metavar="PERCENT"
+        None,
+        "Limit for lost messages, in percent of the expected ones.",
+        flag=("--loss",),
+        unit="%",
+        metavar="PERCENT",
+        least=0,
+        below=100,
     )
     recovery_s: float | None = setting(
-        None, "Time after each event within which all other objectives must hold again.", flag=("--recovery",), unit="s"
+        None,
+        "Time after each event within which all other objectives must hold again.",
+        flag=("--recovery",),
+        unit="s",
+        least=1e-3,
+        most=1e9,
     )
     stall_s: float = setting(
         1.0,
         "Longest stall to allow for although none was seen; a shorter step can rule out a shorter one.",
         flag=("--stall",),
         unit="s",
+        least=1e-6,
+        most=3600,
     )
-
-    def __post_init__(self) -> None:
-        for name, value in self.objectives().items():
-            least = 0 if name == "loss_pct" else 1e-3
-            require(least <= value <= 1e9, f"{name} must be {least:g} or more, not {value:g}")
-        require(self.loss_pct is None or self.loss_pct < 100, f"loss_pct is 0 to below 100, not {self.loss_pct}")
-        require(1e-6 <= self.stall_s <= 3600, f"stall_s is 1e-06 to 3600, not {self.stall_s:g}")
 
     def objectives(self) -> Mapping[str, float]:
         """The objectives of ``hydra slo`` that are set, such as the highest p99 latency, by name."""

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from hydra.model.base import DAY_S, Figure, Need, Setting, require, setting
+from hydra.model.base import DAY_S, MOST_PUBLISHERS, Figure, Need, Setting, require, setting
+from hydra.model.bounds import Bounded
 from hydra.model.cluster import Constraint, Demand
 from hydra.model.cpu_lists import parse_cpus
 from hydra.model.load import EventSpec, LoadSpec, SloSpec
 from hydra.model.settings import Settings, value_of
 from hydra.model.sweep import SweepSpec
+from hydra.model.system_part import NoOptions, SystemOptions
 
 TableKind = Literal["rates", "rate", "fixed", "batch", "connections"]
 
@@ -37,11 +39,11 @@ class RoleSpec:
         try:
             parse_cpus("" if self.pin == APART else self.pin)
         except ValueError:
-            require(False, f'pin must be a list of CPUs, such as "0-3,8", or "apart", not {self.pin!r}')
+            require(False, f'must be a list of CPUs, such as "0-3,8", or "apart", not {self.pin!r}', "pin")
 
 
 @dataclass(frozen=True, slots=True)
-class ServerSpec(RoleSpec):
+class ServerSpec(RoleSpec, Bounded):
     """The servers that Hydra starts if the user names none: where each may run, what it needs, and how many there are.
 
     On agents each server is a group, and all together are one cluster. The system has the default demand of a server
@@ -52,15 +54,14 @@ class ServerSpec(RoleSpec):
 
     def __post_init__(self) -> None:
         RoleSpec.__post_init__(self)
-        require(self.count >= 1, f"count must be at least 1, not {self.count}")
+        Bounded.__post_init__(self)
 
 
 @dataclass(frozen=True, slots=True)
-class NativeSpec:
+class NativeSpec(Bounded):
     """Options that only native clients support; other implementations accept the defaults only.
 
-    ``system`` has all options of one system's clients by name; they are the fields of ``SystemSpec.native``, which
-    checks them.
+    ``system`` has all options of one system's clients: an object of ``SystemSpec.native``.
 
     Attributes:
         clients_per_process: the number of subscribers in one process, each with its own connection, id and ledger.
@@ -73,14 +74,11 @@ class NativeSpec:
         "`smooth` spaces messages evenly; `bursty` sends all messages of a second at its start.",
         needs=(Need("settings.rate", other_than=("max",)),),
     )
-    system: Mapping[str, Figure] = field(default_factory=dict, hash=False)
-
-    def __post_init__(self) -> None:
-        require(self.clients_per_process >= 1, f"clients_per_process is at least 1, not {self.clients_per_process}")
+    system: SystemOptions = field(default_factory=NoOptions)
 
 
 @dataclass(frozen=True, slots=True)
-class Scenario:
+class Scenario(Bounded):
     """A scenario: what to deploy, what to vary, for how long, and which table results.
 
     ``tables`` are the further tables of its system (``SystemSpec.tables``), as dataclasses. If the sweep lists points,
@@ -121,7 +119,7 @@ class Scenario:
     sweep: SweepSpec
     settings: Settings = Settings()
     publishers: int = setting(
-        1, "Number of publishers, each of which sends at the rate.", metavar="N", least=1, most=10_000
+        1, "Number of publishers, each of which sends at the rate.", metavar="N", least=1, most=MOST_PUBLISHERS
     )
     publisher: RoleSpec = RoleSpec()
     subscriber: RoleSpec = RoleSpec()
@@ -130,9 +128,9 @@ class Scenario:
     tables: Mapping[str, Any] = field(default_factory=dict, hash=False)
     warmup_s: float = setting(1.0, least=0, most=3600)
     warmup_max_s: float = setting(0.0, least=0, most=3600)
-    drain_max_s: float | None = setting(None, least=0, most=DAY_S)
-    ready_timeout_s: float = setting(120.0, least=0, most=DAY_S)
-    publisher_memory_mb: float = setting(2048.0, least=0, most=1e9)
+    drain_max_s: float | None = setting(None, above=0, most=DAY_S)
+    ready_timeout_s: float = setting(120.0, above=0, most=DAY_S)
+    publisher_memory_mb: float = setting(2048.0, above=0, most=1e9)
     load: LoadSpec = field(default_factory=LoadSpec)
     events: tuple[EventSpec, ...] = ()
     slo: SloSpec = field(default_factory=SloSpec)
@@ -144,17 +142,13 @@ class Scenario:
         False, "Measure the published sweep: its subscriber counts, step lengths, searches and table headings."
     )
 
-    def __post_init__(self) -> None:
-        require(self.publishers >= 1, f"publishers must be at least 1, not {self.publishers}")
-        require(self.warmup_s >= 0, f"warmup_s must be 0 or more, not {self.warmup_s}")
-        require(self.warmup_max_s >= 0, f"warmup_max_s must be 0 or more, not {self.warmup_max_s}")
-        require(self.drain_max_s is None or self.drain_max_s > 0, "drain_max_s must be above 0")
-        require(self.publisher_memory_mb > 0, "publisher_memory_mb must be above 0")
-        require(self.ready_timeout_s > 0, f"ready_timeout_s must be above 0, not {self.ready_timeout_s}")
-
     def values_of(self, name: str) -> tuple[Figure, ...]:
         """Every value that a setting, shared or of the system, has in some row."""
         return self.sweep.values_of(name, value_of(self.settings, name))
+
+    def whole_values(self, name: str, unset: int = 0) -> tuple[int, ...]:
+        """Every value that a setting, a whole number, has in some row; ``unset`` if a row leaves it unset."""
+        return tuple(value if isinstance(value, int) else unset for value in self.values_of(name))
 
     @property
     def largest_bytes(self) -> int:

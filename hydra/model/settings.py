@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal
 
 from hydra.model.base import HEADER_BYTES, LEAST_RATE, MOST_RATE, Figure, Need, Rate, require, setting
-from hydra.model.size_ranges import size_ranges
+from hydra.model.bounds import Bounded
+from hydra.model.size_ranges import MOST_BYTES, size_ranges
+from hydra.model.system_part import NoSettings, SystemSettings
 
 Payload = Literal["zeros", "random", "json", "lines"]
 """The content after a message's header: zeros, bytes that do not compress, JSON records, or lines of a file."""
@@ -22,7 +24,7 @@ _DRAWN: Final = replace(_TOPICS, other=replace(_KEYS, other=Need("settings.messa
 
 
 @dataclass(frozen=True, slots=True)
-class SharedSettings:
+class SharedSettings(Bounded):
     """The settings that every system has and that every client gets.
 
     Attributes:
@@ -31,11 +33,11 @@ class SharedSettings:
             system has another default.
         messages: the most messages that each publisher sends; the step ends when all are sent and acknowledged, or
             after ``duration_s``.
-        message_size: bytes of a message, its header of 24 bytes included, at most 64 MiB.
+        message_size: bytes of a message, its header of 24 bytes included.
         message_size_min: if set, the size of each message is drawn evenly between this and ``message_size``, in bytes.
         payload: the bytes after the header: ``"zeros"``; ``"random"``, which does not compress; ``"json"``, records of
             events; or ``"lines"`` of a file.
-        payload_ratio: how many times smaller a compressed batch of messages is, 1 to 1000.
+        payload_ratio: how many times smaller a compressed batch of messages is.
         payload_file: the file of lines, on the host of every publisher; a relative path starts at the folder in which
             Hydra runs.
         payload_seed: the seed of bytes, sizes, topics and keys; the same seed gives the same ones.
@@ -56,7 +58,11 @@ class SharedSettings:
     )
     messages: int | None = setting(None, least=1, most=1e15)
     message_size: int = setting(
-        HEADER_BYTES, f"Bytes of a message, including its header of {HEADER_BYTES} bytes.", metavar="BYTES"
+        HEADER_BYTES,
+        f"Bytes of a message, including its header of {HEADER_BYTES} bytes.",
+        metavar="BYTES",
+        least=1,
+        most=MOST_BYTES,
     )
     message_size_min: int | None = None
     payload: Payload = setting(
@@ -66,53 +72,40 @@ class SharedSettings:
         4.0,
         "Ratio of a batch's size to its compressed size.",
         metavar="RATIO",
+        least=1,
+        most=1000,
         needs=(Need("settings.payload", ("json",)),),
     )
     payload_file: str = setting(
         "", "File on each publisher's host; each line is a payload.", needs=(Need("settings.payload", ("lines",)),)
     )
     payload_seed: int = setting(
-        1, needs=(Need("settings.payload", ("random", "json"), Need("settings.message_size_min", other=_DRAWN)),)
+        1,
+        least=0,
+        most=2**63 - 1,
+        needs=(Need("settings.payload", ("random", "json"), Need("settings.message_size_min", other=_DRAWN)),),
     )
     receive_rate: float | None = setting(None, least=LEAST_RATE, most=MOST_RATE)
     reconnect_rate: float | None = setting(None, least=0.001, most=100)
 
     def __post_init__(self) -> None:
-        require(self.rate == "max" or self.rate > 0, f"rate must be above 0 or 'max', not {self.rate!r}")
-        require(self.burst is None or self.burst >= 1, f"burst must be at least 1 message, not {self.burst}")
-        require(
-            1 <= self.message_size <= 64 * 1024 * 1024,
-            f"message_size must be {HEADER_BYTES} (the header) to 67108864 bytes, not {self.message_size}",
-        )
+        Bounded.__post_init__(self)
         require(
             self.message_size_min is None or HEADER_BYTES <= self.message_size_min <= self.message_size,
             f"message_size_min must be {HEADER_BYTES} (the header) to message_size, {self.message_size}, "
             f"not {self.message_size_min}",
-        )
-        require(
-            1 <= self.payload_ratio <= 1000,
-            f"payload_ratio must be 1 (does not compress) to 1000, not {self.payload_ratio:g}",
-        )
-        require(
-            0 <= self.payload_seed < 2**63,
-            f"payload_seed must be a whole number of 0 to 9223372036854775807, not {self.payload_seed}",
+            *("message_size_min", "message_size"),
         )
         require(
             self.payload not in ("json", "lines") or self.message_size > HEADER_BYTES,
             f"payload {self.payload!r} has no room in messages of {HEADER_BYTES} bytes, which are the header; "
             "set message_size",
+            *("payload", "message_size"),
         )
         require(
             self.payload != "lines" or self.payload_file != "",
             "payload 'lines' needs payload_file, a file of lines on the publishers' hosts",
-        )
-        require(
-            self.receive_rate is None or self.receive_rate > 0,
-            f"receive_rate must be above 0 messages/s, not {self.receive_rate}",
-        )
-        require(
-            self.reconnect_rate is None or 0 < self.reconnect_rate <= 100,
-            f"reconnect_rate must be above 0 and at most 100 a second, not {self.reconnect_rate}",
+            *("payload", "payload_file"),
         )
 
 
@@ -120,8 +113,8 @@ class SharedSettings:
 class Settings(SharedSettings):
     """All settings of a step.
 
-    ``system`` has all of the system's own settings by name; they are the fields of ``SystemSpec.settings``, which
-    checks them. Clients get topics, keys and sizes in another form (:class:`hydra.wire.messages.Traffic`).
+    ``system`` has all of the system's own settings: an object of ``SystemSpec.settings``. Clients get topics, keys and
+    sizes in another form (:class:`hydra.wire.messages.Traffic`).
 
     Attributes:
         topics: the number of topics of every publisher's messages (docs/topics.md has what a topic is on each system).
@@ -172,34 +165,22 @@ class Settings(SharedSettings):
         most=1e6,
     )
     connect_within_s: float = setting(10.0, least=0.1, most=3600, needs=(Need("settings.connect_rate"),))
-    system: Mapping[str, Figure] = field(default_factory=dict, hash=False)
+    system: SystemSettings = field(default_factory=NoSettings)
 
     def __post_init__(self) -> None:
-        SharedSettings.__post_init__(self)  # with slots, super() does not find it
-        require(
-            self.connect_rate is None or self.connect_rate == "max" or self.connect_rate > 0,
-            f"connect_rate must be above 0 clients a second or 'max', not {self.connect_rate!r}",
-        )
-        require(self.connect_within_s > 0, f"connect_within_s must be above 0, not {self.connect_within_s:g}")
-        require(1 <= self.topics <= MOST_TOPICS, f"topics must be 1 to {MOST_TOPICS}, not {self.topics}")
-        require(0 <= self.keys <= MOST_KEYS, f"keys must be 0 (none) to {MOST_KEYS}, not {self.keys}")
-        for name in ("topic_skew", "key_skew"):
-            skew = getattr(self, name)
-            require(0 <= skew <= 10, f"{name} must be 0 (even) to 10, not {skew:g}")
-        require(
-            0 <= self.topics_per_client <= MOST_TOPICS,
-            f"topics_per_client must be 0 (all) to {MOST_TOPICS}, not {self.topics_per_client}",
-        )
+        SharedSettings.__post_init__(self)
         if not self.message_sizes:
             return
         size_ranges(self.message_sizes)
         require(
             self.message_size == HEADER_BYTES and self.message_size_min is None,
             "message_sizes stands in place of message_size and message_size_min: remove these",
+            *("message_sizes", "message_size", "message_size_min"),
         )
         require(
             self.payload in ("zeros", "random"),
             f"message_sizes needs payload 'zeros' or 'random', not {self.payload!r}, whose content would be cut",
+            *("message_sizes", "payload"),
         )
 
     @property
@@ -223,23 +204,27 @@ class Settings(SharedSettings):
 
 SHARED: Final = tuple(f.name for f in fields(Settings) if f.name != "system")
 """The names of the settings that every system has."""
-_TO_CLIENTS: Final = tuple(f.name for f in fields(SharedSettings))
+
+
+def names_of(settings: Settings) -> tuple[str, ...]:
+    """The names of all settings: those of every system, and the system's own."""
+    return (*SHARED, *settings.system.values())
 
 
 def with_values(settings: Settings, values: Mapping[str, object]) -> Settings:
     """The settings with some of them, shared or of the system, replaced by name; the number of publishers is none.
 
     Raises:
-        ValueError: a shared setting is invalid. The system's own settings are not checked here.
+        ValueError: a setting cannot have its value.
     """
     shared: dict[str, Any] = {name: value for name, value in values.items() if name in SHARED}
     own: dict[str, Any] = {name: value for name, value in values.items() if name not in (*SHARED, PUBLISHERS)}
-    return replace(settings, **shared, system={**settings.system, **own})
+    return replace(settings, **shared, system=replace(settings.system, **own))
 
 
 def value_of(settings: Settings, name: str) -> Figure:
     """The value of a setting, shared or of the system; None if the system has no setting of this name."""
-    value: Figure = getattr(settings, name) if name in SHARED else settings.system.get(name)
+    value: Figure = getattr(settings, name) if name in SHARED else settings.system.values().get(name)
     return value
 
 

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from hydra.model.base import DAY_S, Figure, Setting, require, setting
+from hydra.model.base import DAY_S, MOST_CLIENTS, Figure, Setting, require, setting
+from hydra.model.bounds import Bounded
 
 DEFAULT_LOSS_TARGET: Final = 0.005
 """The loss (a fraction) within which a step passes where no target was given: the published one."""
 
 
 @dataclass(frozen=True, slots=True)
-class SweepSpec:
+class SweepSpec(Bounded):
     """The common part of all kinds of sweeps: subscriber counts, one after another.
 
     Each kind has a file in ``hydra/sweep``; ``hydra/sweep/kind.py`` has the interface for results and tables.
@@ -40,7 +41,7 @@ class SweepSpec:
         ).metadata
     )
     clients: tuple[int, ...] = setting(
-        (), "Subscriber counts.", flag=("--subscribers", "--clients"), least=1, most=1_000_000
+        (), "Subscriber counts.", flag=("--subscribers", "--clients"), least=1, most=MOST_CLIENTS
     )
     repeat: int = setting(
         1,
@@ -53,10 +54,8 @@ class SweepSpec:
     seconds: bool = False
 
     def __post_init__(self) -> None:
-        require(self.repeat >= 1, f"repeat must be at least 1, not {self.repeat}")
-        require(all(c >= 1 for c in self.clients), f"every count must be at least 1, not {list(self.clients)}")
+        Bounded.__post_init__(self)
         require(len(set(self.clients)) == len(self.clients), f"a subscriber count stands twice in {list(self.clients)}")
-        require(0 < self.duration_s <= 86_400, f"duration_s must be above 0 and at most 86400, not {self.duration_s}")
 
     @property
     def rows(self) -> int:

@@ -30,7 +30,7 @@ def examine(access: MqttAccess, scenario: Scenario, protocol: Protocol) -> None:
     """
     topic = f"{_PREFIX}/check-{secrets.token_hex(8)}/1"
     seen: list[str] = []
-    qos = max(int(str(value)) for value in scenario.values_of("qos"))
+    qos = max(scenario.whole_values("qos"))
     with contextlib.closing(
         MqttConnection.of_controller(access, protocol, on_message=lambda message: seen.append(message.topic))
     ) as connection:
@@ -84,7 +84,7 @@ def require_limits(server: str, limits: Mapping[str, int], scenario: Scenario, t
             f"and {server} accepts {most} bytes",
             "lower --message-size, or raise the server's largest packet",
         )
-    qos = max(int(str(value)) for value in scenario.values_of("qos"))
+    qos = max(scenario.whole_values("qos"))
     if qos > limits.get("MaximumQoS", 2):
         raise UsageError(f"{server} accepts at most QoS {limits['MaximumQoS']}, and not {qos}", "lower --qos")
     if True in scenario.values_of("retain") and limits.get("RetainAvailable") == 0:

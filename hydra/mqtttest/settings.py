@@ -9,7 +9,8 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta
 
 from hydra.client.tls import ClientTls
-from hydra.model import AccessSettings, Need, Scenario, Settings, setting
+from hydra.model import AccessSettings, Bounded, Need, Scenario, SystemSettings, setting
+from hydra.model.base import require
 
 TABLE: Final = "mqtt"
 Protocol = Literal["3.1.1", "5"]
@@ -20,7 +21,7 @@ _LEAST_KEEPALIVE_S: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class MqttSettings:
+class MqttSettings(SystemSettings):
     """The settings that can change between two steps.
 
     Attributes:
@@ -33,37 +34,39 @@ class MqttSettings:
         protocol: the version of MQTT.
     """
 
-    qos: Literal[0, 1, 2] = setting(0, "Delivery of each message: 0 at most once, 1 at least once, 2 exactly once.")
-    retain: bool = setting(False, "Make the server keep each publisher's last message.")
-    shared: bool = setting(False, "Make all subscribers share one subscription: each message goes to one subscriber.")
+    qos: Literal[0, 1, 2] = setting(
+        0, "Delivery of each message: 0 at most once, 1 at least once, 2 exactly once.", compared=True
+    )
+    retain: bool = setting(False, "Make the server keep each publisher's last message.", compared=True)
+    shared: bool = setting(
+        False, "Make all subscribers share one subscription: each message goes to one subscriber.", compared=True
+    )
     max_inflight: int = setting(
         20,
         "Highest number of messages that wait for an acknowledgement.",
         least=1,
         most=MOST_IN_FLIGHT,
         needs=(Need("settings.qos", (1, 2)),),
+        compared=True,
     )
-    keepalive: int = setting(60, least=0, most=65_535)
-    clean_session: bool = True
-    protocol: Protocol = setting("3.1.1", "Version of the MQTT protocol.")
+    keepalive: int = setting(60, least=0, most=MOST_IN_FLIGHT)
+    clean_session: bool = setting(True, compared=True)
+    protocol: Protocol = setting("3.1.1", "Version of the MQTT protocol.", compared=True)
 
     def __post_init__(self) -> None:
-        if not 1 <= self.max_inflight <= MOST_IN_FLIGHT:
-            raise ValueError(f"max_inflight must be 1 to {MOST_IN_FLIGHT} messages, not {self.max_inflight}")
-        if self.keepalive != 0 and not _LEAST_KEEPALIVE_S <= self.keepalive <= MOST_IN_FLIGHT:
-            raise ValueError(f"keepalive must be 0 (no pings) or 5 to 65535 seconds, not {self.keepalive}")
-
-    @classmethod
-    def of(cls, settings: Settings) -> MqttSettings:
-        """The system's own part of a step's settings."""
-        return cls(**settings.system)  # type: ignore[arg-type]
+        SystemSettings.__post_init__(self)
+        require(
+            not 0 < self.keepalive < _LEAST_KEEPALIVE_S,
+            f"must be 0 (no pings), or {_LEAST_KEEPALIVE_S} seconds or more, not {self.keepalive}",
+            "keepalive",
+        )
 
 
 _ACCESS: Final = AccessSettings(TABLE, "broker")
 
 
 @dataclass(frozen=True, slots=True)
-class MqttSpec:
+class MqttSpec(Bounded):
     """The table [mqtt] of a scenario.
 
     Attributes:
@@ -95,10 +98,6 @@ class MqttSpec:
     password_file: str = _ACCESS.password_file()
     max_queued_messages: int = setting(1000, least=0, most=2**31 - 1, needs=(_ACCESS.own,))
 
-    def __post_init__(self) -> None:
-        if self.max_queued_messages < 0:
-            raise ValueError(f"max_queued_messages must be 0 (no limit) or more, not {self.max_queued_messages}")
-
 
 def spec_of(scenario: Scenario) -> MqttSpec:
     """The table [mqtt] of a scenario."""
@@ -108,8 +107,7 @@ def spec_of(scenario: Scenario) -> MqttSpec:
 
 def most_in_flight(scenario: Scenario) -> int:
     """The largest ``max_inflight`` of a scenario's steps, which its server has to allow."""
-    varied = [value for value in scenario.values_of("max_inflight") if value is not None]
-    return max([MqttSettings.of(scenario.settings).max_inflight, *(int(str(value)) for value in varied)])
+    return max(MqttSettings.of(scenario.settings).max_inflight, *scenario.whole_values("max_inflight"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

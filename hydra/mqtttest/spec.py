@@ -73,7 +73,6 @@ class MqttSystemSpec(SystemSpec):
         ),
     )
     events = {RESTART: lambda scenario: why_no_restart(scenario, spec_of(scenario).broker)}
-    differs = ("qos", "retain", "shared", "max_inflight", "clean_session", "protocol")
     cannot = {"--topic": "Hydra measures with topics of its own, and cannot use an existing one"}
 
     def make(self, scenario: Scenario, deploy: bool, is_local: bool) -> System:

@@ -174,12 +174,11 @@ class MqttSystem(ServerSystem):
         """All settings of MQTT, the server's address, and the prefix of the topics."""
         self._retained = self._retained or MqttSettings.of(settings).retain
         access = {name: value for name, value in msgspec.to_builtins(self._access).items() if value}
-        return {**settings.system, **access, "topic": self._run}
+        return {**settings.system.values(), **access, "topic": self._run}
 
     def proof(self, settings: Settings) -> Hashable:
         """The address, and all settings that make a subscriber connect again."""
-        own = {name: value for name, value in settings.system.items() if name != "retain"}
-        return (self._address, tuple(sorted(own.items())))
+        return self._address, replace(MqttSettings.of(settings), retain=False)
 
     def connections(self) -> int:
         """That of the monitor."""

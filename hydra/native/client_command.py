@@ -5,22 +5,26 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 from hydra.errors import MissingDependencyError
-from hydra.model import NativeSpec, Role
+from hydra.model import Figure, NativeSpec, Role
 from hydra.native.build import BuildError, compile_once, find, has_sources, missing
 from hydra.wire.protocol_constants import kind_of
 
 
-def command(system: str, role: Role, spec: NativeSpec, *, tls: bool = False) -> tuple[str, ...]:
+def command(
+    system: str, role: Role, spec: NativeSpec, options: Mapping[str, Figure] | None = None, *, tls: bool = False
+) -> tuple[str, ...]:
     """The command line of a group, to which the group's own flags are appended.
 
     Args:
         system: the name of the system.
         role: the role of the clients.
-        spec: the options of native clients.
+        spec: the options of native clients of every system.
+        options: the system's own options by name; None: there are none.
         tls: whether the clients use TLS.
 
     Raises:
@@ -40,7 +44,7 @@ def command(system: str, role: Role, spec: NativeSpec, *, tls: bool = False) -> 
     flags = ["--pacing", spec.pacing]
     if role == "subscriber":
         flags += ["--clients-per-process", str(spec.clients_per_process)]
-    for name, value in spec.system.items():
+    for name, value in (options or {}).items():
         flag = f"--{name.replace('_', '-')}"
         if isinstance(value, bool):
             flags += [flag] if value else []

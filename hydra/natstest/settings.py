@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
 from hydra.client.tls import ClientTls
-from hydra.model import AccessSettings, Need, Scenario, Settings, setting, setting_of
+from hydra.model import AccessSettings, Bounded, Need, Scenario, SystemSettings, setting
 
 TABLE: Final = "nats"
 Mode = Literal["core", "jetstream"]
@@ -28,7 +28,7 @@ def _limit(default: int, *needs: Need) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class NatsSettings:
+class NatsSettings(SystemSettings):
     """The settings that can change between two steps.
 
     Attributes:
@@ -45,38 +45,34 @@ class NatsSettings:
         fetch_batch: messages in one pull request.
     """
 
-    mode: Mode = setting("core", "core: deliver to connected subscribers; jetstream: keep messages in a stream.")
+    mode: Mode = setting(
+        "core", "core: deliver to connected subscribers; jetstream: keep messages in a stream.", compared=True
+    )
     pending_messages: int = _limit(65_536)
     pending_bytes: int = _limit(64 * 1024 * 1024)
-    storage: Storage = setting("memory", "Storage of the stream.", needs=(_JETSTREAM,))
+    storage: Storage = setting("memory", "Storage of the stream.", needs=(_JETSTREAM,), compared=True)
     consumer: Consumer = setting(
-        "push", "Whether the server pushes messages to subscribers, or subscribers pull them.", needs=(_JETSTREAM,)
+        "push",
+        "Whether the server pushes messages to subscribers, or subscribers pull them.",
+        needs=(_JETSTREAM,),
+        compared=True,
     )
     publish_acks: bool = setting(
         True, "Whether the stream acknowledges messages to publishers.", needs=(_JETSTREAM,), of_publishers=True
     )
     publish_window: int = _limit(4000, _JETSTREAM, Need("settings.publish_acks", (True,)))
-    ack_policy: AckPolicy = setting("explicit", "Whether subscribers acknowledge messages.", needs=(_JETSTREAM,))
+    ack_policy: AckPolicy = setting(
+        "explicit", "Whether subscribers acknowledge messages.", needs=(_JETSTREAM,), compared=True
+    )
     max_ack_pending: int = _limit(1000, _JETSTREAM, Need("settings.ack_policy", ("explicit",)))
     fetch_batch: int = _limit(100, _JETSTREAM, Need("settings.consumer", ("pull",)))
-
-    def __post_init__(self) -> None:
-        for each in fields(self):
-            about, value = setting_of(each), getattr(self, each.name)
-            if about.most == LARGEST and not about.least <= value <= about.most:
-                raise ValueError(f"{each.name} must be 1 to {LARGEST}, not {value}")
-
-    @classmethod
-    def of(cls, settings: Settings) -> NatsSettings:
-        """The system's own part of a step's settings."""
-        return cls(**settings.system)  # type: ignore[arg-type]
 
 
 _ACCESS: Final = AccessSettings(TABLE, "servers")
 
 
 @dataclass(frozen=True, slots=True)
-class NatsSpec:
+class NatsSpec(Bounded):
     """The table [nats] of a scenario.
 
     Attributes:
@@ -107,14 +103,10 @@ class NatsSpec:
     username: str = _ACCESS.username()
     password: str = _ACCESS.password()
     password_file: str = _ACCESS.password_file()
-    token: str = setting("", needs=(_ACCESS.theirs,))
+    token: str = _ACCESS.secret()
     token_file: str = _ACCESS.file("File whose first line is the token.")
     nkey_file: str = _ACCESS.file("File with the seed of an NKEY.")
     creds_file: str = _ACCESS.file("NATS credentials file.")
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.replicas <= 5:
-            raise ValueError(f"replicas must be 1 to 5, not {self.replicas}")
 
 
 def spec_of(scenario: Scenario) -> NatsSpec:

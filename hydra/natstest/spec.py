@@ -94,7 +94,6 @@ class NatsSystemSpec(SystemSpec):
         ),
     )
     events = {RESTART: _why_no_restart}
-    differs = ("mode", "storage", "consumer", "ack_policy")
     cannot = {
         "--subject": "Hydra measures with a subject of its own, and cannot use an existing one",
         "--stream": "Hydra measures with a stream of its own, and cannot use an existing one",

@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Hashable, Sequence
-from dataclasses import astuple, replace
+from dataclasses import replace
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
@@ -176,7 +176,7 @@ class NatsSystem(ServerSystem):
                 stream, subject = f"{stream}-topics", f"{subject}-topics"
             first = self._first(stream, f"{subject}.*" if settings.topics > 1 else subject, own.storage)
         self._stream = stream
-        step = {name: value for name, value in settings.system.items() if name not in _OF_STREAMS}
+        step = {name: value for name, value in own.values().items() if name not in _OF_STREAMS}
         where = {"servers": self._access.servers, "subject": subject, "stream": stream, "first": first}
         access = {"login": self._access.login, "tls": self._access.tls}
         return {**step, **where, **{name: msgspec.to_builtins(each) for name, each in access.items() if each}}
@@ -210,7 +210,7 @@ class NatsSystem(ServerSystem):
     def proof(self, settings: Settings) -> Hashable:
         """The servers, and all settings except a publisher's: if one changes, a subscriber subscribes again."""
         own = NatsSettings.of(settings)
-        return (self._address, astuple(replace(own, publish_acks=True, publish_window=1)))
+        return self._address, replace(own, publish_acks=True, publish_window=1)
 
     def log_end(self, settings: Settings) -> int | None:
         """The number of messages that were ever put into the stream; None without a stream."""
@@ -296,9 +296,7 @@ class NatsSystem(ServerSystem):
 
     def _check_filters(self, version: str) -> None:
         """Raises UsageError if subscribers have more topics of a stream than one consumer of these servers can have."""
-        topics, some = (
-            max(int(str(value)) for value in self._scenario.values_of(name)) for name in ("topics", "topics_per_client")
-        )
+        topics, some = (max(self._scenario.whole_values(name)) for name in ("topics", "topics_per_client"))
         numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
         if 1 < some < topics and self._needs_streams() and numbers < _SEVERAL_FILTERS:
             raise UsageError(

@@ -112,10 +112,11 @@ class DerivedOption(click.Option):
         value = super().type_cast_value(ctx, value)
         if value is None:
             return None
-        from hydra.config.fields import field_of, out_of_bounds, shared_table
+        from hydra.config.fields import field_of, shared_table
+        from hydra.model import out_of_bounds
 
         of = field_of(self.key, shared_table(self.key.rpartition(".")[0]))
-        for _, what in out_of_bounds(tuple(value) if isinstance(value, list) else value, self.key, of=of):
+        if of is not None and (what := out_of_bounds(of, value)):
             raise click.BadParameter(what, ctx, self)
         return value
 

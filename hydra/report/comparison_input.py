@@ -21,7 +21,6 @@ from hydra.measure.column_names import AVG_RX, AVG_TX, CLIENTS, POINT, PUBLISHER
 from hydra.measure.event_recovery import latency_of_span
 from hydra.measure.machine_facts import compared_facts
 from hydra.model import (
-    SHARED,
     SKIPPED_BY,
     USER,
     Figure,
@@ -29,6 +28,7 @@ from hydra.model import (
     StepResult,
     TimeSeriesFacts,
     TimeSeriesInterval,
+    names_of,
     setting_of,
     value_of,
     with_values,
@@ -134,7 +134,7 @@ def _names(runs: Sequence[Path]) -> list[str]:
 
 def _guarantees(resolved: ResolvedScenario) -> str:
     """What the system acknowledges and keeps, with each combination of settings that its rows have."""
-    scenario = resolved.with_tables().scenario
+    scenario = resolved.scenario
     varied = [[(name, value) for value in scenario.values_of(name)] for name in scenario.sweep.crossed]
     of_rows = (with_values(scenario.settings, dict(values)) for values in product(*varied))
     texts = {resolved.system.guarantees(scenario, settings) for settings in of_rows}
@@ -188,8 +188,7 @@ def _played(run: Path, resolved: ResolvedScenario, results: list[StepResult]) ->
 def _row(
     scenario: Scenario, row: Row, rows: Sequence[Row], repeats: Sequence[Row], slices: SlicesOfRows
 ) -> ComparedRow:
-    names = dict.fromkeys((*SHARED, *scenario.settings.system))
-    settings: dict[str, Figure] = {name: value_of(scenario.settings, name) for name in names}
+    settings = {name: value_of(scenario.settings, name) for name in names_of(scenario.settings)}
     for name in scenario.sweep.decided:
         del settings[name]
     settings |= {name: row.get(name) for name in scenario.sweep.varied}

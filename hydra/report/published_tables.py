@@ -6,13 +6,13 @@ Pure, except :func:`published_for`, which reads the published table from ``conf/
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final, Literal
 
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import resolve
 from hydra.events import value_formatting
-from hydra.model import Figure, Scenario, number, value_of
+from hydra.model import Figure, Scenario, number, setting_of, value_of
 from hydra.report.marks import mark_of_row
 from hydra.report.reference_files import parsed, text_of
 from hydra.sweep import Row, kind_of
@@ -129,7 +129,8 @@ def differences(scenario: Scenario, of: ResolvedScenario) -> list[str]:
     same_system = scenario.system == other.system
     if not same_system:
         del pairs["client"]
-    names = (*_OF_EVERY_SYSTEM, *(of.system.differs if same_system else ()))
+    own = [each.name for each in fields(of.system.settings) if setting_of(each).compared] if same_system else []
+    names = (*_OF_EVERY_SYSTEM, *own)
     for name in names:
         if name not in (*scenario.sweep.varied, *other.sweep.varied):
             pairs[name] = (value_of(scenario.settings, name), value_of(other.settings, name))

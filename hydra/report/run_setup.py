@@ -114,7 +114,7 @@ def stored_setup(store: RunStore, results: Sequence[StepResult]) -> RunSetup:
             msgspec.convert(metadata.get(SERVERS_KEY, []), tuple[ServerFacts, ...]),
             () if measured is None else _hosts(store, measured),
         )
-        return setup_of(stored_scenario(metadata["scenario"]).with_tables(), facts)
+        return setup_of(stored_scenario(metadata["scenario"]), facts)
 
 
 def _hosts(store: RunStore, epoch: int) -> tuple[HostSetup, ...]:

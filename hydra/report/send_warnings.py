@@ -11,7 +11,7 @@ from hydra.events.warnings import HydraWarning
 from hydra.measure import column_names
 from hydra.measure.acceptance import STALLED_S
 from hydra.measure.column import REPEATS
-from hydra.model import SHARED, Figure, value_of
+from hydra.model import Figure, value_of
 from hydra.model import number as number_of
 from hydra.model.acceptance import QUOTA
 from hydra.report.remedies import OF_REFUSAL, RowLimit, against
@@ -104,8 +104,7 @@ def _setting(about: RowContext, name: str) -> Figure:
     """A setting of the row; None if its system has none of this name."""
     if name in about.row:
         return about.row[name]
-    settings = about.scenario.settings
-    return value_of(settings, name) if name in (*SHARED, *settings.system) else None
+    return value_of(about.scenario.settings, name)
 
 
 class StoppedEarly(RowWarning):

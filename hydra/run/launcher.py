@@ -160,20 +160,20 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor,
             stack.enter_context(locked(request.out))
             if request.turn is None and (left := resume_summary(resolved, request.out)) is None:
                 return _complete(resolved, request, observer, redactor)
-        pinned = resolved
         pins: Mapping[GroupRole, tuple[int, ...]] = {}
         limited: ReadAheadLimited | None = None
         if request.engine.spec.is_local:
-            pinned, pins = pinned_scenario(resolved, machines.own)
+            apart = is_apart(resolved)
+            resolved, limit = _within_memory(resolved, request)
+            resolved, pins = pinned_scenario(resolved, machines.own)
             # The command itself disturbs the subscribers at most, whose threads are the most.
-            stack.enter_context(running_on(pins["subscriber"] if is_apart(resolved) and "subscriber" in pins else ()))
-            resolved, pinned, limit = _within_memory(resolved, pinned, request)
+            stack.enter_context(running_on(pins["subscriber"] if apart and "subscriber" in pins else ()))
             if limit is not None:
                 limited = ReadAheadLimited(**asdict(limit))
                 observer.show(limited)
                 # The rest of the run has the same limit, if it is resumed.
                 request = replace(request, overrides={**request.overrides, **limit.override})
-        system = system_for(pinned, is_local=request.engine.spec.is_local)
+        system = system_for(resolved, is_local=request.engine.spec.is_local)
         system.check()
 
         def tell(text: str) -> None:
@@ -185,10 +185,9 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor,
         if machine is not None:
             _check_payload_files(resolved.scenario)
         agents = its_engine.agents()
-        # The run's directory keeps the scenario as the user named it, so it can be resumed.
-        placed, left_out = without_unknown(pinned, agents)
+        resolved, left_out = without_unknown(resolved, agents)
         with _holders_named(request):
-            check_placement(placed, request.cluster, agents, machine)
+            check_placement(resolved, request.cluster, agents, machine)
         if request.turn is not None and request.resume:
             left_out = None  # the first turn has shown and stored it
         if left_out is not None:
@@ -196,11 +195,11 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor,
         if request.turn is None and request.resume and left:
             observer.show(left)
         elif request.turn is None:
-            began = _began(placed, request, agents, machine)
+            began = _began(resolved, request, agents, machine)
             observer.show(began)
             if request.remark:
                 request.say(request.remark)
-            if machine is not None and (slowed := _slowed(placed, request, machine)):
+            if machine is not None and (slowed := _slowed(resolved, request, machine)):
                 observer.show(slowed)
             request.confirm(began.expected_s)
         on_cluster = _on_cluster(request)
@@ -216,7 +215,15 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor,
                 within = "" if request.whole is None else f"{request.whole.name}/"
                 request.exports.begin(within + request.out.name, resolved.system.name)
                 context = RunContext(
-                    placed, request.cluster, its_engine, system, store, observer, request.exports, machines, on_cluster
+                    resolved,
+                    request.cluster,
+                    its_engine,
+                    system,
+                    store,
+                    observer,
+                    request.exports,
+                    machines,
+                    on_cluster,
                 )
                 end = run(context, request.turn)
         except KeyboardInterrupt:
@@ -243,21 +250,17 @@ def require_open_files() -> None:
         raise UsageError(f"ulimit -n is {files} (open files), and the command itself needs {_LEAST_FILES}", "raise it")
 
 
-def _within_memory(
-    resolved: ResolvedScenario, pinned: ResolvedScenario, request: RunRequest
-) -> tuple[ResolvedScenario, ResolvedScenario, AheadLimit | None]:
-    """Both scenarios with the limit of the read-ahead that this machine needs, and the limit of a run that begins.
+def _within_memory(resolved: ResolvedScenario, request: RunRequest) -> tuple[ResolvedScenario, AheadLimit | None]:
+    """The scenario with the limit of the read-ahead that this machine needs, and the limit of a run that begins.
 
     A resumed run keeps the limit of its first rows.
     """
     if request.resume:
         with RunStore.open(request.out) as store:
             overrides = store.meta("overrides", {})
-        return kept_limit(resolved, overrides), kept_limit(pinned, overrides), None
-    limit = ahead_limit(pinned, request.cluster, read_limits(request.out))
-    if limit is None:
-        return resolved, pinned, None
-    return limit.set(resolved), limit.set(pinned), limit
+        return kept_limit(resolved, overrides), None
+    limit = ahead_limit(resolved, request.cluster, read_limits(request.out))
+    return (resolved, None) if limit is None else (limit.set(resolved), limit)
 
 
 def _slowed(resolved: ResolvedScenario, request: RunRequest, machine: MachineLimits) -> SlowedByMachine | None:
@@ -371,7 +374,7 @@ def _store(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor) 
     if not request.resume:
         facts = metadata(
             request.out.name,
-            resolved.scenario,
+            resolved.as_named,
             request.cluster,
             request.engine.master,
             request.command_line,

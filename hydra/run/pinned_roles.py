@@ -42,7 +42,7 @@ def pinned_scenario(
     if not any(role_pin.pin for role_pin in roles.values()):
         return resolved, {}
     cpus = cpus_of_roles(roles, machine)
-    return replace(resolved, scenario=_with_pins(resolved.scenario, cpus)), cpus
+    return resolved.adapted(_with_pins(resolved.scenario, cpus)), cpus
 
 
 def _with_pins(scenario: Scenario, cpus: Mapping[GroupRole, tuple[int, ...]]) -> Scenario:

@@ -63,7 +63,7 @@ def without_unknown(
         kept[role] = replace(spec, constraints=tuple(c for c in spec.constraints if c.field in known))
     if not unknown:
         return resolved, None
-    return replace(resolved, scenario=replace(resolved.scenario, **kept)), ConstraintsLeftOut(tuple(unknown))
+    return resolved.adapted(replace(resolved.scenario, **kept)), ConstraintsLeftOut(tuple(unknown))
 
 
 def roles_on(agent: Agent, resolved: ResolvedScenario) -> list[str]:

@@ -20,7 +20,7 @@ from hydra.engine.interface import Relocation, Shipment
 from hydra.model import ClusterSpec
 from hydra.options.engine_choice import SelectedEngine
 from hydra.store.redaction import Redactor
-from hydra.store.stored_scenario import as_stored, from_stored
+from hydra.store.stored_scenario import as_stored, stored_scenario
 from hydra.system import ExperimentOptions
 
 _ODD: Final = re.compile(r"[^\w.-]")
@@ -131,7 +131,7 @@ def received(order: bytes) -> tuple[ResolvedCommand, SelectedEngine, ClusterSpec
     spec = engines()[order_["engine"]]
     scenarios = {
         name: replace(
-            ResolvedScenario.of(from_stored(each)).with_tables(),
+            stored_scenario(each),
             default_constraints=frozenset(order_["default_constraints"][name]),
         )
         for name, each in order_["scenarios"].items()

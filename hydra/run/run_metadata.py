@@ -8,7 +8,7 @@ import resource
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
@@ -23,14 +23,14 @@ from hydra.errors import ConfigError, RunDirectoryError
 from hydra.model import ClusterSpec, Scenario
 from hydra.store.database import RunStore
 from hydra.store.redaction import HIDDEN, Redactor
-from hydra.store.stored_scenario import as_stored, from_stored
-from hydra.system import SystemSpec
+from hydra.store.stored_scenario import as_stored, stored_scenario
 
 
-def redacted(scenario: Scenario, redactor: Redactor) -> Scenario:
-    """The scenario for storage: without secrets in texts of users, and with its tables as JSON."""
-    tables = {name: redactor.value(asdict(table), name) for name, table in scenario.tables.items()}
-    return replace(scenario, description=redactor.text(scenario.description), tables=tables)
+def redacted(scenario: Scenario, redactor: Redactor) -> dict[str, Any]:
+    """The stored form of a scenario, without secrets in texts of users."""
+    stored = as_stored(scenario)
+    tables = {name: redactor.value(table, name) for name, table in stored["tables"].items()}
+    return {**stored, "description": redactor.text(scenario.description), "tables": tables}
 
 
 def asked(command_line: Sequence[str], overrides: Mapping[str, object], redactor: Redactor) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def metadata(
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return {
         "name": redactor.text(name),
-        "scenario": as_stored(redacted(scenario, redactor)),
+        "scenario": redacted(scenario, redactor),
         "cluster": cluster,
         "master": redactor.text(master),
         **asked(command_line, overrides, redactor),
@@ -118,14 +118,15 @@ def continued(
     """
     with RunStore.open(directory) as store, store.reading():
         results = store.results()
-        stored, first = from_stored(store.meta("scenario")), dict(store.meta("overrides"))
+        stored, first = stored_scenario(store.meta("scenario")).scenario, dict(store.meta("overrides"))
         command = str(store.meta("command_line", ""))
     _refuse_other_command(directory, load, stored, command, renamed="name" in {**first, **given})
     resolved = load({**first, **given})
     scenario, system = resolved.scenario, resolved.system
-    refuse_hidden(as_written(scenario, system))
+    refuse_hidden(as_written(as_stored(scenario), system.burst(scenario.settings)))
     shown = redacted(scenario, Redactor.of_runs([resolved, *others]))
-    difference = next(differences(as_written(stored, system), as_written(shown, system)), None)
+    known = as_written(as_stored(stored), system.burst(stored.settings))
+    difference = next(differences(known, as_written(shown, system.burst(scenario.settings))), None)
     if difference is not None:
         raise RunDirectoryError(
             f"{directory} is a run of another scenario: {difference}",
@@ -165,14 +166,15 @@ def _refuse_other_command(directory: Path, load: Load, stored: Scenario, command
     )
 
 
-def as_written(scenario: Scenario, system: SystemSpec) -> dict[str, Any]:
-    """The values of a scenario by the keys of a file, with the default burst."""
-    known = as_stored(scenario)
-    settings, native, tables = known["settings"], known["native"], known.pop("tables")
-    own = settings.pop("system")
-    settings["burst"] = settings["burst"] or system.burst(own)
-    options = native.pop("system")
-    return {**known, "settings": settings | own, "native": native | options, **tables}
+def as_written(stored: Mapping[str, Any], burst: int) -> dict[str, Any]:
+    """The values of a scenario's stored form by the keys of a file, with the default burst."""
+    flat = {name: {**stored[name], **stored[name]["system"]} for name in ("settings", "native")}
+    known = {**stored, **flat, **stored["tables"]}
+    known["settings"]["burst"] = known["settings"]["burst"] or burst
+    for table in (known["settings"], known["native"]):
+        del table["system"]
+    del known["tables"]
+    return known
 
 
 def differences(stored: object, wanted: object, key: str = "") -> Iterator[str]:

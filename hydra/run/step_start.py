@@ -423,7 +423,7 @@ class StepStarter:
 
     def _shared(self, settings: Settings) -> SharedSettings:
         """The settings for clients of every system."""
-        burst = self._run.spec.burst(settings.system) if settings.burst is None else settings.burst
+        burst = self._run.spec.burst(settings) if settings.burst is None else settings.burst
         # Only this process knows the folder of a relative path.
         file = str(Path(settings.payload_file).absolute()) if settings.payload_file else ""
         size = settings.largest_bytes

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeVar
 
 from hydra.engine.resources import parse_attributes, parse_resources
-from hydra.model import Resources
+from hydra.model import FieldError, Resources
 
 _T = TypeVar("_T")
 
@@ -114,26 +114,26 @@ def declared_hosts(rows: Sequence[Mapping[str, object]]) -> list[HostEntry]:
     """The hosts of ``[[hosts]]`` in a cluster file.
 
     Raises:
-        ValueError: a row is malformed; the text begins with its key, as in ``hosts.0.port``.
+        FieldError: a row is malformed; its field is the key, as in ``hosts.0.port``.
     """
     found: dict[str, HostEntry] = {}
     for index, row in enumerate(rows):
         key = f"hosts.{index}"
         for name, value in row.items():
             if name not in _KEYS:
-                raise ValueError(f"{key}.{name} is no key of a host: {', '.join(_KEYS)}")
+                raise FieldError(f"is no key of a host: {', '.join(_KEYS)}", f"{key}.{name}")
             if type(value) is not _KEYS[name]:
                 kind = "a whole number" if _KEYS[name] is int else "a text in quotes"
-                raise ValueError(f"{key}.{name} must be {kind}, not {value!r}")
+                raise FieldError(f"must be {kind}, not {value!r}", f"{key}.{name}")
         texts = {name: str(value) for name, value in row.items()}
         for name in ("name", "address", "user"):
             if (name in row or name == "name") and not _NAME.fullmatch(texts.get(name, "")):
-                raise ValueError(f"{key}.{name} must have letters, digits, ., - and _ only")
+                raise FieldError("must have letters, digits, ., - and _ only", f"{key}.{name}")
         port = int(texts.get("port", "0"))
         if not 0 <= port <= _HIGHEST_PORT:
-            raise ValueError(f"{key}.port must be 1 to {_HIGHEST_PORT}, not {port}")
+            raise FieldError(f"must be 1 to {_HIGHEST_PORT}, not {port}", f"{key}.port")
         if texts["name"] in found:
-            raise ValueError(f"{key}.name is {texts['name']}, which another host has")
+            raise FieldError(f"is {texts['name']}, which another host has", f"{key}.name")
         host = HostEntry(
             texts["name"],
             texts.get("address", ""),

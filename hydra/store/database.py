@@ -51,6 +51,7 @@ from hydra.store.client_rows import AT_ONCE, COLUMNS, client_rows, compact
 from hydra.store.run_folders import DATABASE as DATABASE
 from hydra.store.run_folders import database, refuse_run_in
 from hydra.store.schema import FORMAT, SCHEMA
+from hydra.store.stored_scenario import plan_decoder
 from hydra.sweep.repetition import MERGED_IN_REPEATS
 
 Asked = ParamSpec("Asked")
@@ -359,7 +360,7 @@ class RunStore:
     def course(self, epoch: int) -> tuple[StepPlan, TimeSeriesFacts, list[TimeSeriesInterval]] | None:
         """Plan, facts and time series of a step, even of one that never ended; None if none was stored."""
         with self.reading():
-            found = time_series.facts_of(self._db, epoch)
+            found = time_series.facts_of(self._db, epoch, self._plans)
             return None if found is None else (*found, time_series.of(self._db, epoch))
 
     def time_series_epochs(self) -> list[int]:
@@ -373,6 +374,10 @@ class RunStore:
             row = self._db.execute("SELECT start_ns, stop_ns FROM steps WHERE epoch = ?", (epoch,)).fetchone()
             return (0, 0) if row is None else (int(row[0]), int(row[1]))
 
+    @property
+    def _plans(self) -> msgspec.json.Decoder[StepPlan]:
+        return plan_decoder(str(self.meta("scenario", {}).get("system")))
+
     def results(self) -> list[StepResult]:
         """Every committed step in order, from which a sweep continues. Repeated steps include their histograms.
 
@@ -381,12 +386,12 @@ class RunStore:
         with self.reading():
             scenario = self.meta("scenario", {})
             repeated = scenario.get("sweep", {}).get("repeat", 1) > 1
-            left_out = set(self.meta(_OFFERED_AGAIN, []))
+            plans, left_out = self._plans, set(self.meta(_OFFERED_AGAIN, []))
             rows = self._db.execute("SELECT epoch, plan, status, figures, reason FROM steps ORDER BY epoch").fetchall()
             return [
                 StepResult(
                     epoch,
-                    msgspec.json.decode(plan, type=StepPlan),
+                    plans.decode(plan),
                     msgspec.convert(status, StepStatus),
                     msgspec.json.decode(figures, type=dict[str, Figure]),
                     msgspec.convert(reason, str),

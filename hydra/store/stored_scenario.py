@@ -1,4 +1,4 @@
-"""The stored form of a scenario, and the scenario from it."""
+"""The stored form of a scenario and of a step's plan, and both from it."""
 
 from __future__ import annotations
 
@@ -8,23 +8,44 @@ from typing import Any
 
 import msgspec
 
+from hydra.config import plugins
 from hydra.config.resolved_scenario import ResolvedScenario
-from hydra.model import Scenario
-from hydra.sweep import SweepTable, as_table, of_table
+from hydra.model import NoOptions, NoSettings, Scenario, StepPlan, SystemPart, SystemSettings
+from hydra.sweep import as_table, kind_of_table
+from hydra.system import SystemSpec
 
 
 def as_stored(scenario: Scenario) -> dict[str, Any]:
     """The stored form of a scenario; its sweep has the keys of all kinds."""
-    told: dict[str, Any] = msgspec.to_builtins(scenario)
-    return {**told, "sweep": msgspec.to_builtins(as_table(scenario.sweep))}
-
-
-def from_stored(stored: Mapping[str, Any]) -> Scenario:
-    """A scenario from its stored form; errors as for ``msgspec.convert``."""
-    sweep = of_table(msgspec.convert(stored["sweep"], SweepTable))
-    return replace(msgspec.convert(stored, Scenario), sweep=sweep)
+    stored: dict[str, Any] = msgspec.to_builtins(scenario)
+    return {**stored, "sweep": as_table(stored["sweep"])}
 
 
 def stored_scenario(stored: Mapping[str, Any]) -> ResolvedScenario:
-    """A scenario and its system from the stored form; errors also as for ``ResolvedScenario.of``."""
-    return ResolvedScenario.of(from_stored(stored))
+    """A scenario and its system from the stored form; errors as for ``msgspec.convert`` and ``plugins.system``."""
+    spec, sweep = plugins.system(stored["system"]), stored["sweep"]
+    kind = kind_of_table([name for name, value in sweep.items() if value])
+    tables: dict[str, Any] = {
+        name: msgspec.convert(table, spec.tables[name])
+        for name, table in stored["tables"].items()
+        if name in spec.tables
+    }
+    scenario = msgspec.convert(stored, Scenario, dec_hook=_Parts(spec))
+    return ResolvedScenario(replace(scenario, sweep=msgspec.convert(sweep, kind), tables=tables), spec)
+
+
+class _Parts:
+    """Makes the parts of a system in tables that systems share; of an unknown system they are empty."""
+
+    def __init__(self, spec: SystemSpec | None) -> None:
+        self._settings = spec.settings if spec else NoSettings
+        self._options = spec.native if spec else NoOptions
+
+    def __call__(self, kind: type, value: object) -> SystemPart:
+        """The part for a field of this type, from its JSON object."""
+        return msgspec.convert(value, self._settings if kind is SystemSettings else self._options)
+
+
+def plan_decoder(system: str) -> msgspec.json.Decoder[StepPlan]:
+    """Reads the plans of the steps of a system, which need not be installed."""
+    return msgspec.json.Decoder(StepPlan, dec_hook=_Parts(plugins.systems().get(system)))

@@ -36,12 +36,14 @@ def put_lost(db: sqlite3.Connection, epoch: int, lost: Mapping[int, int]) -> Non
     db.executemany("UPDATE seconds SET lost = ? WHERE epoch = ? AND begin_s = ?", rows)
 
 
-def facts_of(db: sqlite3.Connection, epoch: int) -> tuple[StepPlan, TimeSeriesFacts] | None:
+def facts_of(
+    db: sqlite3.Connection, epoch: int, plans: msgspec.json.Decoder[StepPlan]
+) -> tuple[StepPlan, TimeSeriesFacts] | None:
     """The plan and the facts of a step's time series; None if none was stored."""
     row = db.execute("SELECT plan, facts FROM courses WHERE epoch = ?", (epoch,)).fetchone()
     if row is None:
         return None
-    return msgspec.json.decode(row[0], type=StepPlan), msgspec.json.decode(row[1], type=TimeSeriesFacts)
+    return plans.decode(row[0]), msgspec.json.decode(row[1], type=TimeSeriesFacts)
 
 
 def of(db: sqlite3.Connection, epoch: int, begin_s: int | None = None) -> list[TimeSeriesInterval]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import MISSING, Field, field, fields, make_dataclass
-from inspect import get_annotations
+from dataclasses import MISSING, Field, fields
 from typing import Any, Final
 
 from hydra.measure.column import Column
 from hydra.measure.step_columns import SystemColumns
-from hydra.model import Scenario, SweepSpec
-from hydra.model.base import require
+from hydra.model import FieldError, Scenario, SweepSpec
 from hydra.sweep.grid import GridSweep
 from hydra.sweep.held import HeldSweep
 from hydra.sweep.held_spec import HeldSpec
@@ -29,44 +27,36 @@ def kind_with(written: Collection[str]) -> type[SweepKind]:
     return next((kind for kind in KINDS if kind.key in written), GridSweep)
 
 
-def of_table(table: Any) -> SweepKind:
-    """The sweep that a :class:`SweepTable` describes.
+def kind_of_table(written: Collection[str]) -> type[SweepKind]:
+    """The kind of a table ``[sweep]`` in which these keys have a value.
 
     Raises:
-        ValueError: the table has keys that exclude each other, or values that its kind rejects.
+        FieldError: keys exclude each other.
     """
-    written, keys = [each.name for each in fields(table) if getattr(table, each.name)], [kind.key for kind in KINDS]
-    kind = kind_with(written)
+    kind, keys = kind_with(written), [each.key for each in KINDS]
     others = [name for name in ("clients", *keys) if name in written and name not in kind.uses]
-    require(not others, kind.against(others, keys))
-    values = {each.name: getattr(table, each.name) for each in fields(kind)}
-    return kind(**{name: value for name, value in values.items() if value is not None})
+    if others:
+        raise FieldError(kind.against(others, keys), kind.key, *others)
+    return kind
 
 
-def as_table(sweep: SweepSpec) -> Any:
-    """The :class:`SweepTable` that describes this sweep."""
-    return SweepTable(**{each.name: getattr(sweep, each.name) for each in fields(sweep)})
+_SHARED: Final = {each.name: each for each in fields(SweepSpec)}
+_OWN: Final = {each.name: each for kind in KINDS for each in fields(kind) if each.name == kind.key}
+TABLE: Final[Mapping[str, Field[Any]]] = {
+    **{name: _SHARED[name] for name in ("duration_s", "clients")},
+    **{kind.key: _OWN[kind.key] for kind in KINDS},
+    **_SHARED,
+}
+"""The fields of the table ``[sweep]`` of a scenario's file, with those of all kinds."""
 
 
-def _field_of(kind: type[SweepKind]) -> tuple[str, Any, Any]:
-    """A kind's own field in the table of all kinds; a field without a default gets None, since it may be left out."""
-    own: Field[Any] = next(each for each in fields(kind) if each.name == kind.key)
-    hint = get_annotations(kind, eval_str=True)[kind.key]
-    if own.default_factory is not MISSING:
-        return kind.key, hint, field(default_factory=own.default_factory)
-    return (kind.key, hint, own.default) if own.default is not MISSING else (kind.key, hint | None, None)
-
-
-def _fields() -> list[tuple[str, Any, Any]]:
-    hints = get_annotations(SweepSpec, eval_str=True)
-    shared = [
-        (each.name, hints[each.name], field(default=each.default, metadata=each.metadata)) for each in fields(SweepSpec)
-    ]
-    return [*shared[:2], *map(_field_of, KINDS), *shared[2:]]
-
-
-SweepTable: Final = make_dataclass("SweepSpec", _fields(), namespace={"__post_init__": of_table}, frozen=True)
-"""The table ``[sweep]`` of a scenario's file, with the keys of all kinds; a run stores its sweep in this form, too."""
+def as_table(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a sweep, by name, with the keys of all kinds: the stored form."""
+    unset: dict[str, Any] = {
+        name: {} if of.default_factory is dict else None if of.default is MISSING else of.default
+        for name, of in TABLE.items()
+    }
+    return {**unset, **values}
 
 
 def for_scenario(scenario: Scenario, columns: Mapping[str, Column] | None = None) -> Sweep:

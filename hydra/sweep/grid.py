@@ -7,16 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from hydra.errors import Key
 from hydra.measure.column_names import CLIENTS, POINT, REASON, STATUS
 from hydra.model import PUBLISHERS, Figure, Scenario, StepPlan, StepResult, with_values
+from hydra.model.base import MOST_PUBLISHERS
 from hydra.sweep.interface import QUICK_DRAIN_S, Row, Sweep, connecting_s, expected_step_s, step_bound_s
 from hydra.sweep.kind import RowSettings, SweepKind
 from hydra.sweep.step_retry import GRID_TRIES
-
-_MOST_PUBLISHERS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +86,8 @@ class GridSweep(SweepKind):
     def refusals(self, scenario: Scenario) -> Iterator[tuple[Key, str, str]]:
         """See :class:`hydra.sweep.kind.SweepKind`."""
         for name, values in self.vary.items():
-            if name == PUBLISHERS and not all(type(n) is int and 1 <= n <= _MOST_PUBLISHERS for n in values):
-                what = f"must be whole numbers from 1 to {_MOST_PUBLISHERS}, not {list(values)}"
+            if name == PUBLISHERS and not all(type(n) is int and 1 <= n <= MOST_PUBLISHERS for n in values):
+                what = f"must be whole numbers from 1 to {MOST_PUBLISHERS}, not {list(values)}"
                 yield ("sweep", "vary", name), what, ""
             if len(set(values)) < len(values):
                 yield ("sweep", "vary", name), f"a value stands twice in {list(values)}", ""
@@ -150,9 +149,9 @@ class Grid(Sweep):
         self._seen: list[StepResult] = []
         # The results of each point, in their order.
         self._tries: list[list[StepResult]] = [[] for _ in self._points]
-        self._of_plan: dict[tuple[StepPlan, tuple[Figure, ...]], list[list[StepResult]]] = defaultdict(list)
+        self._of_plan: dict[StepPlan, list[list[StepResult]]] = defaultdict(list)
         for (plan, _), tries in zip(self._points, self._tries, strict=True):
-            self._of_plan[self._key(plan)].append(tries)
+            self._of_plan[plan].append(tries)
         # All points before this one are closed; the client counts that they have skipped.
         self._closed = 0
         self._skipped: set[int] = set()
@@ -206,10 +205,6 @@ class Grid(Sweep):
         """See :class:`hydra.sweep.interface.Sweep`."""
         return self._expected_s + self._warmup_s
 
-    def _key(self, plan: StepPlan) -> tuple[StepPlan, tuple[Figure, ...]]:
-        """The plan and the values that vary, because the hash of a plan leaves out the settings of its system."""
-        return plan, tuple(plan.value(name) for name in self._varied)
-
     def _take(self, results: Sequence[StepResult]) -> None:
         """Matches these results with points.
 
@@ -219,13 +214,12 @@ class Grid(Sweep):
         if list(results[: len(self._seen)]) != self._seen:
             self._begin()
         for result in results[len(self._seen) :]:
-            key = self._key(result.plan)
-            if key not in self._of_plan:
+            if result.plan not in self._of_plan:
                 raise ValueError(
                     f"step {result.epoch} measured {result.plan}, which this sweep does not ask for: "
                     "the results belong to another scenario"
                 )
-            open_point = next((tried for tried in self._of_plan[key] if _open(tried)), None)
+            open_point = next((tried for tried in self._of_plan[result.plan] if _open(tried)), None)
             if open_point is None:
                 raise ValueError("there are more results than this sweep has steps")
             open_point.append(result)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hydra.model import setting
-from hydra.model.base import DAY_S, require
+from hydra.model import Bounded, setting
+from hydra.model.base import DAY_S
 from hydra.sweep.ladder import RungsPerDecade
 
 
 @dataclass(frozen=True, slots=True)
-class HeldSpec:
+class HeldSpec(Bounded):
     """How each series of ``[sweep.search]`` is measured; ``sweep.duration_s`` is for how long a rate has to be held.
 
     Attributes:
@@ -33,8 +33,3 @@ class HeldSpec:
     interval: bool = setting(
         False, "Search for the highest rate within the loss target, with its 95 % interval: takes longer."
     )
-
-    def __post_init__(self) -> None:
-        require(self.ladder in (5, 10, 20, 40), f"ladder must be 5, 10, 20 or 40, not {self.ladder}")
-        require(self.short_s > 0, f"short_s must be above 0, not {self.short_s}")
-        require(self.within_s > 0, f"within_s must be above 0, not {self.within_s}")

@@ -12,8 +12,8 @@ from hydra.measure.column import PUBLISHERS as UNIT
 from hydra.measure.column import Column, text_column
 from hydra.measure.column_names import POINT, PUBLISHERS
 from hydra.measure.step_columns import SystemColumns
-from hydra.model import Figure, Scenario, StepPlan, setting, value_of, with_values
-from hydra.model.base import DAY_S
+from hydra.model import Bounded, Figure, Scenario, StepPlan, setting, value_of, with_values
+from hydra.model.base import DAY_S, MOST_CLIENTS, MOST_PUBLISHERS
 from hydra.sweep.grid import Grid
 from hydra.sweep.interface import Row, Sweep
 from hydra.sweep.kind import Case, RowSettings, SweepKind
@@ -28,7 +28,7 @@ _SENDERS: Final = Column(
 
 
 @dataclass(frozen=True, slots=True)
-class SweepPoint:
+class SweepPoint(Bounded):
     """One row of a sweep that lists its rows; ``settings`` are those that differ from the scenario's.
 
     Attributes:
@@ -41,8 +41,8 @@ class SweepPoint:
     """
 
     name: str
-    clients: int = setting(0, least=0, most=1_000_000)
-    publishers: int | None = setting(None, least=1, most=10_000)
+    clients: int = setting(0, least=0, most=MOST_CLIENTS)
+    publishers: int | None = setting(None, least=1, most=MOST_PUBLISHERS)
     duration_s: float | None = setting(None, least=0.001, most=DAY_S)
     settings: Mapping[str, Figure] = field(default_factory=dict)
 

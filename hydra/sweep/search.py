@@ -16,7 +16,7 @@ from hydra.events.value_formatting import number as text_of
 from hydra.measure.column import REPEATS, Column
 from hydra.measure.column_names import AGGREGATE, AGGREGATE_MAX, CLIENTS, FAILED_STEPS, STEP_S
 from hydra.measure.step_columns import SystemColumns
-from hydra.model import Figure, Scenario, StepResult, TableKind, number
+from hydra.model import Figure, Scenario, StepResult, TableKind, names_of, number
 from hydra.sweep import search_columns
 from hydra.sweep.cleanness import why_not_clean
 from hydra.sweep.host_trouble import host_trouble, host_trouble_in_short
@@ -85,7 +85,7 @@ class SearchSweep(SweepKind):
             yield ("sweep", "search", "series"), f"a series stands twice in {list(series)}", ""
         needed = {"series": "nodrop" if "nodrop" in series else "", "sndhwms": "sndhwm" if self.search.sndhwms else ""}
         for key, setting in needed.items():
-            if setting and setting not in scenario.settings.system:
+            if setting and setting not in names_of(scenario.settings):
                 what = f"takes the setting {setting}, which system {scenario.system} does not have"
                 yield ("sweep", "search", key), what, "leave it out"
 

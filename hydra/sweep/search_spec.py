@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from hydra.model import Need, setting
+from hydra.model import Bounded, Need, setting
 from hydra.model.base import INT32, LEAST_RATE, MOST_RATE, require
 
 SearchSeries = Literal["max_rate", "loss", "slow", "reconnecting", "nodrop"]
 
+MOST_STEPS: Final = 10_000
 LEAST_TARGET: Final = 0.0005
 """The search replaces a smaller loss target by this fraction: a whole day of steps cannot distinguish a smaller loss
 from zero."""
@@ -25,7 +26,7 @@ _BELOW: Final = _series("loss", "slow", "reconnecting")
 
 
 @dataclass(frozen=True, slots=True)
-class SearchSpec:
+class SearchSpec(Bounded):
     """How rates are searched for each client count.
 
     Attributes:
@@ -59,7 +60,7 @@ class SearchSpec:
     )
     floor_rate: float = setting(1.0, least=LEAST_RATE, most=MOST_RATE, needs=_BELOW)
     loss_target: float = setting(
-        0.005, "Highest loss of a rate that passes, in percent.", unit="fraction", needs=_BELOW
+        0.005, "Highest loss of a rate that passes, in percent.", unit="fraction", least=0, below=1, needs=_BELOW
     )
     gain_target: float = setting(0.05, least=0, most=1, needs=_HIGHEST)
     stall_doublings: int = setting(2, least=1, most=64, needs=_HIGHEST)
@@ -70,39 +71,40 @@ class SearchSpec:
         "A search ends when the upper limit of its 95 % interval is at most RATIO times the lower limit.",
         flag=("--search-width",),
         metavar="RATIO",
-        least=1,
+        above=1,
         most=1000,
         needs=(*_BELOW, _WITH_INTERVAL),
     )
     steps: int = setting(
-        60, "Most steps of a search.", flag=("--search-steps",), metavar="N", needs=(*_BELOW, _WITH_INTERVAL)
+        60,
+        "Most steps of a search.",
+        flag=("--search-steps",),
+        metavar="N",
+        least=2,
+        most=MOST_STEPS,
+        needs=(*_BELOW, _WITH_INTERVAL),
     )
-    cohort_fraction: float = setting(0.1, needs=_series("slow", "reconnecting"))
-    slow_share: float = setting(0.5, needs=_series("slow"))
+    cohort_fraction: float = setting(0.1, above=0, below=1, needs=_series("slow", "reconnecting"))
+    slow_share: float = setting(0.5, above=0, below=1, needs=_series("slow"))
     reconnect_rate: float = setting(2.0, least=0.001, most=100, needs=_series("reconnecting"))
     ladder: Literal[0, 5, 10, 20, 40] = 0
     series: tuple[SearchSeries, ...] = ("max_rate", "loss", "slow", "reconnecting")
     sndhwms: tuple[int, ...] = setting((), least=0, most=INT32, needs=_series("loss"))
 
     def __post_init__(self) -> None:
-        require(self.start_rate > 0, f"start_rate must be above 0 messages/s, not {self.start_rate}")
-        require(self.floor_rate > 0, f"floor_rate must be above 0 messages/s, not {self.floor_rate:g}")
+        Bounded.__post_init__(self)
         require(
             self.floor_rate <= self.start_rate,
             f"start_rate must be {self.floor_rate:g}/s (floor_rate) or more, not {self.start_rate:g}/s; for a slower "
             f"search add --set sweep.search.floor_rate={self.start_rate:g}",
+            *("start_rate", "floor_rate"),
         )
-        require(0 <= self.loss_target < 1, f"loss_target is a fraction from 0 to below 1, not {self.loss_target}")
-        require(self.width > 1, f"width is the upper limit over the lower, above 1, not {self.width}")
-        require(2 <= self.steps <= 10_000, f"steps must be 2 to 10000, not {self.steps}")
-        require(self.max_doublings >= 1, f"max_doublings must be at least 1, not {self.max_doublings}")
-        require(0 <= self.fresh_steps <= 100, f"fresh_steps must be 0 to 100, not {self.fresh_steps}")
-        require(self.stall_doublings >= 1, f"stall_doublings must be at least 1, not {self.stall_doublings}")
-        require(0 < self.cohort_fraction < 1, f"cohort_fraction must lie between 0 and 1, not {self.cohort_fraction}")
-        require(0 < self.slow_share < 1, f"slow_share must lie between 0 and 1, not {self.slow_share}")
-        require(all(h >= 0 for h in self.sndhwms), f"sndhwms are 0 (unbounded) or more, not {list(self.sndhwms)}")
-        require(len(set(self.sndhwms)) == len(self.sndhwms), f"a mark stands twice in sndhwms: {list(self.sndhwms)}")
-        require(len(self.series) > 0, "series must name at least one search")
+        require(
+            len(set(self.sndhwms)) == len(self.sndhwms),
+            f"a mark stands twice in sndhwms: {list(self.sndhwms)}",
+            *("sndhwms", "series"),
+        )
+        require(len(self.series) > 0, "must name at least one search", "series")
         require(
             "max_rate" in self.series or "slow" not in self.series,
             "the series 'slow' needs 'max_rate': slow clients read a share of that figure",

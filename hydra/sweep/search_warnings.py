@@ -23,6 +23,7 @@ from hydra.sweep.host_trouble import host_trouble
 from hydra.sweep.interface import QUICK_DRAIN_S, Row
 from hydra.sweep.kind import known_texts
 from hydra.sweep.search_answer import Inconclusive, LossyRange
+from hydra.sweep.search_spec import MOST_STEPS
 
 SEVERAL: Final = ", "
 """The separator of the keywords of one search."""
@@ -157,7 +158,6 @@ class NoRateHolds(SearchWarning):
 
 _LONGER: Final = "use more steps (--search-steps) or longer steps (--duration)"
 _QUIETLY: Final = "measure while no other processes use the hosts; if there is no answer again"
-_MOST_STEPS: Final = 10_000
 
 
 def _minutes(steps: int, step_s: float) -> str:
@@ -220,8 +220,8 @@ class CannotTell(SearchWarning):
         if not self.step_s or not (self.needed_s or self.steps):
             return _LONGER
         steps = ceil(self.needed_s / self.step_s) if self.needed_s else 2 * (self.steps or 0)
-        if steps > _MOST_STEPS:
-            return f"use steps of {ceil(steps * self.step_s / _MOST_STEPS)} s or more (--duration)"
+        if steps > MOST_STEPS:
+            return f"use steps of {ceil(steps * self.step_s / MOST_STEPS)} s or more (--duration)"
         measured_s = steps * self.step_s
         measured = f"at least {measured_s:,.0f} s of measuring, {_minutes(steps, self.step_s)}"
         return f"use --search-steps {steps} or more in a new run ({measured})"

@@ -180,7 +180,7 @@ class System:
             StepError: servers started by Hydra do not answer; they count as failed from now on.
             ServerError: the user's servers do not answer.
         """
-        return dict(settings.system)
+        return settings.system.values()
 
     def finish(self) -> dict[str, Any] | None:
         """The ``system`` object of ``finish``: where this step's data ends; None if only publishers know that.
@@ -194,7 +194,7 @@ class System:
 
         As long as this value is the same, a subscriber that received all messages of a step is ready for the next one.
         """
-        return tuple(sorted(settings.system.items()))
+        return settings.system
 
     def log_end(self, settings: Settings) -> int | None:
         """The total number of messages that the servers' log has accepted; None if these settings have no log.

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from hydra.measure.column import Column, ReportColumn
 from hydra.measure.step_columns import BATCH
-from hydra.model import EventSpec, Figure, Scenario, ServerSpec, Settings, SetupPart, value_of
+from hydra.model import (
+    EventSpec,
+    Figure,
+    NoOptions,
+    Scenario,
+    ServerSpec,
+    Settings,
+    SetupPart,
+    SystemOptions,
+    SystemSettings,
+    value_of,
+)
 from hydra.system.experiment import Experiment, Preset
 from hydra.system.interface import System
 
@@ -169,8 +180,8 @@ class Reference:
     keys: tuple[str, ...] = ("clients",)
 
 
-Refusal = tuple[tuple[str, ...], str, str]
-"""Why a scenario is invalid: the key's path, what is wrong, what to try."""
+Refusal = tuple[tuple[str, ...], str, str] | tuple[tuple[str, ...], str, str, Sequence[tuple[str, ...]]]
+"""Why a scenario is invalid: the key's path, what is wrong, what to try, the paths of other keys that it depends on."""
 
 
 class SystemSpec:
@@ -183,13 +194,12 @@ class SystemSpec:
         title: name in texts.
         queue: name of the queue that fills if the system is the bottleneck, for verdicts, such as ``high-water mark``.
         settings: a frozen dataclass of the system's own settings, which can change between steps. Every field has a
-            default; checks in ``__post_init__`` raise ValueError. A scenario's [settings] has its fields, too.
+            default; further checks in ``__post_init__`` raise ValueError. A scenario's [settings] has its fields, too.
         implementations: footprint of each implementation by name; the default first.
         make: makes the system for a run from the scenario, whether servers are groups on agents, and whether they are
             local.
-        bounds: least and most of numbers, by dotted key.
         tables: further tables of its scenarios by name: frozen dataclasses whose fields have defaults.
-        native: a frozen dataclass of its further keys under [native]; None: there are none.
+        native: a frozen dataclass of its further keys under [native].
         listener_bytes: memory of a publisher for each subscriber, if there is no server between them.
         address_key: the dotted key of the address of the user's servers; "": there are none.
         natives: names of the implementations that are Hydra's native program and have the options of [native].
@@ -204,7 +214,6 @@ class SystemSpec:
         batch: the column of the setting with the number of messages sent together, if this is not ``burst``.
         scenarios: a folder with further scenarios, which are found by name like those of ``conf/scenarios``.
         columns: columns that only this system's clients report.
-        differs: settings that are compared between runs of this system.
         cannot: flags that users may expect, and what Hydra does instead, as an error states it.
         has_topics: whether the clients obey ``configure.traffic``.
         has_keys: whether messages can have keys, which choose the partition.
@@ -227,12 +236,11 @@ class SystemSpec:
     name: str
     title: str
     queue: str
-    settings: type
+    settings: type[SystemSettings]
     implementations: Mapping[str, Footprint]
     make: Callable[[Scenario, bool, bool], System]
-    bounds: Mapping[str, tuple[float, float]] = {}
     tables: Mapping[str, type] = {}
-    native: type | None = None
+    native: type[SystemOptions] = NoOptions
     listener_bytes: int = 0
     natives: Sequence[str] = ("native",)
     address_key: str = ""
@@ -245,7 +253,6 @@ class SystemSpec:
     batch: Column = BATCH
     scenarios: Path | None = None
     columns: Sequence[ReportColumn] = ()
-    differs: Sequence[str] = ()
     cannot: Mapping[str, str] = {}
     has_topics: bool = False
     has_keys: bool = False
@@ -350,14 +357,14 @@ class SystemSpec:
         """
         return ""
 
-    def burst(self, system: Mapping[str, Figure]) -> int:
-        """The default number of messages sent back to back, from the system's settings."""
+    def burst(self, settings: Settings) -> int:
+        """The default number of messages sent back to back."""
         return 100
 
     def batch_of(self, settings: Settings) -> Figure:
         """The number of messages sent together: the figure of the batch column."""
         value = value_of(settings, self.batch.name)
-        return self.burst(settings.system) if value is None else value
+        return self.burst(settings) if value is None else value
 
     def held_back_s(self, settings: Settings) -> float:
         """The longest time by which settings delay a message, such as the wait of a producer for a full batch."""

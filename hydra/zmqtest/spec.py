@@ -55,7 +55,6 @@ class ZmqSystemSpec(SystemSpec):
     natives = NATIVES
     listener_bytes = LISTENER_BYTES
     implementations = IMPLEMENTATIONS
-    differs = ("sndhwm", "rcvhwm", "nodrop", "subscriptions")
     columns = (
         wire_bytes("the 2 or 9 bytes of its ZMTP frame, once for all subscribers. Empty with `secure`"),
         ReportColumn(
@@ -85,7 +84,7 @@ class ZmqSystemSpec(SystemSpec):
         """Checks for options that the scenario's clients do not have."""
         if scenario.client == ZMTP:
             yield from _of_zmtp(scenario)
-        if scenario.native.system.get("publisher") == "pyzmq":
+        if ZmqNative.of(scenario.native).publisher == "pyzmq":
             yield from _of_pyzmq(scenario)
 
     def connections_of(self, scenario: Scenario) -> int:
@@ -94,17 +93,17 @@ class ZmqSystemSpec(SystemSpec):
 
     def one_publisher(self, settings: Settings) -> bool:
         """Whether ``subscriptions`` is ``"one"``."""
-        return settings.system["subscriptions"] == "one"
+        return ZmqSettings.of(settings).subscriptions == "one"
 
     def guarantees(self, scenario: Scenario, settings: Settings) -> str:  # noqa: ARG002  # it is the settings' alone
         """What a publisher does at the high-water mark; ZeroMQ has no acknowledgements and no storage."""
-        full = "the publisher waits" if settings.system["nodrop"] else "messages are dropped"
+        full = "the publisher waits" if ZmqSettings.of(settings).nodrop else "messages are dropped"
         return f"acknowledges nothing and keeps nothing; beyond the high-water mark {full}"
 
     def setup_parts(self, scenario: Scenario) -> Sequence[SetupPart]:
         """The settings and options of the sockets that differ from the usual ones."""
         usual = asdict(ZmqSettings()) | asdict(ZmqNative())
-        native = usual | dict(scenario.native.system)
+        native = ZmqNative.of(scenario.native).values()
         parts = [
             *(self.setup_part(scenario, name, form, words) for name, (form, words) in _SHOWN.items()),
             *(SetupPart(name, (native[name],), form) for name, form in _SHOWN_NATIVE.items()),
@@ -113,19 +112,19 @@ class ZmqSystemSpec(SystemSpec):
 
     def held(self, scenario: Scenario) -> QueueCapacity:
         """The queues at both ends, and the kernel's buffers between them."""
-        own, native = {**asdict(ZmqSettings()), **scenario.settings.system}, scenario.native.system
-        marks = [int(own[name]) for name in ("sndhwm", "rcvhwm")]
+        own, native = ZmqSettings.of(scenario.settings), ZmqNative.of(scenario.native)
+        marks = [own.sndhwm, own.rcvhwm]
         if not all(marks):
             return QueueCapacity(None, "--sndhwm and --rcvhwm above 0")
-        buffers = [int(str(native.get(name) or 0)) or usual for name, usual in _KERNEL_BYTES.items()]
+        buffers = [getattr(native, name) or usual for name, usual in _KERNEL_BYTES.items()]
         return QueueCapacity(
             sum(marks), "sndhwm and rcvhwm", sum(buffers) / (scenario.settings.mean_bytes + _FRAME_BYTES)
         )
 
     def socket_buffers(self, scenario: Scenario) -> Mapping[str, int]:
         """``rcvbuf`` and ``sndbuf`` of native clients."""
-        native = scenario.native.system
-        return {"rmem_max": int(str(native.get("rcvbuf") or 0)), "wmem_max": int(str(native.get("sndbuf") or 0))}
+        native = ZmqNative.of(scenario.native)
+        return {"rmem_max": native.rcvbuf, "wmem_max": native.sndbuf}
 
     def reference(self, scenario: Scenario) -> Reference | None:
         """The published table for the implementation and the kind of table."""
@@ -139,7 +138,8 @@ class ZmqSystemSpec(SystemSpec):
 def _of_pyzmq(scenario: Scenario) -> Iterator[Refusal]:
     """Options that publishers of pyzmq do not have."""
     usual, native = ZmqNative(), scenario.native
-    given = [n for n in ("io_threads", "transport", "sndbuf") if native.system[n] != getattr(usual, n)]
+    own = ZmqNative.of(native)
+    given = [n for n in ("io_threads", "transport", "sndbuf") if getattr(own, n) != getattr(usual, n)]
     for name in [*given, *(["pacing"] if native.pacing != "smooth" else [])]:
         what = "publishers of pyzmq have no such option"
         yield ("native", name), what, "leave out this option, or use native.publisher = native"
@@ -150,7 +150,7 @@ def _of_zmtp(scenario: Scenario) -> Iterator[Refusal]:
     if any(value is not None for value in scenario.values_of("receive_rate")):
         what = "client zmtp has no queue of its own, so it cannot be a slow reader"
         yield scenario.sweep.key_of("receive_rate"), what, f"leave it out, {_OTHER}"
-    if scenario.native.system.get("secure"):
+    if ZmqNative.of(scenario.native).secure:
         what = "client zmtp speaks ZMTP with the mechanism NULL only, not CURVE"
         yield ("native", "secure"), what, f"leave it out, {_OTHER}"
     if any(event.kind == "slow" for event in scenario.events):

@@ -12,7 +12,7 @@ from hydra.native.client_command import command
 from hydra.system import Program, System
 from hydra.wire.protocol_constants import kind_of
 from hydra.zmqtest.footprints import NATIVES, ZMTP
-from hydra.zmqtest.settings import DATA_KEY, DATA_SECRET
+from hydra.zmqtest.settings import DATA_KEY, DATA_SECRET, ZmqNative
 
 
 class ZmqSystem(System):
@@ -25,18 +25,18 @@ class ZmqSystem(System):
     def program(self, role: Role) -> Program:
         """The program of the implementation that the scenario names."""
         client, native = self._scenario.client, self._scenario.native
+        own = ZmqNative.of(native)
         if client == ZMTP and role == "subscriber":
-            own = {"zmtp_rcvbuf": native.system["rcvbuf"]}
-            return Program(command(ZMTP, role, replace(native, system=own)), {})
-        if client in NATIVES and (role == "subscriber" or native.system["publisher"] == "native"):
-            own = {name: value for name, value in native.system.items() if name != "publisher"}
-            return Program(command("zmq", role, replace(native, system=own)), self._data_keys(role))
+            return Program(command(ZMTP, role, native, {"zmtp_rcvbuf": own.rcvbuf}), {})
+        if client in NATIVES and (role == "subscriber" or own.publisher == "native"):
+            options = {name: value for name, value in own.values().items() if name != "publisher"}
+            return Program(command("zmq", role, native, options), self._data_keys(role))
         program = Program.of_module("hydra.zmqtest.pyzmq", kind_of("zmq", role))
         return replace(program, environment={**program.environment, **self._data_keys(role)})
 
     def _data_keys(self, role: Role) -> dict[str, str]:
         """CURVE keys for the data messages, made for this run; subscribers get the public key only."""
-        if not self._scenario.native.system.get("secure"):
+        if not ZmqNative.of(self._scenario.native).secure:
             return {}
         if self._keys is None:
             public, secret = zmq.curve_keypair()
@@ -47,7 +47,7 @@ class ZmqSystem(System):
     def configure(self, settings: Settings) -> dict[str, Any]:
         """The settings of the clients' sockets: high-water marks that they have, and ``nodrop``."""
         left_out = {"subscriptions", *(["rcvhwm"] if self._scenario.client == ZMTP else [])}
-        return {name: value for name, value in settings.system.items() if name not in left_out}
+        return {name: value for name, value in settings.system.values().items() if name not in left_out}
 
     def metadata(self) -> dict[str, str]:
         """The library's version."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import runpy
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -53,5 +52,7 @@ def test_every_setting_is_explained_and_shown_once(system: str) -> None:
         if (kind, of) == ("settings", system):
             names = words[1:] or [n for names in SCRIPT["meanings"](SCRIPT["tables_of"](of)[words[0]]) for n in names]
             shown += [(words[0], name) for name in names]
-    fitting = {(table, each.name) for table, noun in SCRIPT["tables_of"](system).items() for each in fields(noun)}
+    fitting = {
+        (table, name) for table, noun in SCRIPT["tables_of"](system).items() for name in SCRIPT["fields_of"](noun)
+    }
     assert sorted(shown) == sorted(each for each in fitting if each in shown or each[1] not in TABLES.split())

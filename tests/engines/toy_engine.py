@@ -20,15 +20,15 @@ from hydra.config.cluster import load_engine
 from hydra.engine.interface import CARRIED_OUT, Engine, EngineSpec, Opening, Relocation
 from hydra.errors import EXIT_INCOMPLETE, ClusterError, UsageError
 from hydra.local.engine import LocalEngine
-from hydra.model import Agent, Group, Launch
+from hydra.model import Agent, Bounded, Group, Launch, setting
 
 
 @dataclass(frozen=True, slots=True)
-class ToySettings:
+class ToySettings(Bounded):
     """``mark`` stands before every line that is noted, ``most`` is how many groups one launch may have."""
 
     mark: str = "toy"
-    most: int = 10
+    most: int = setting(10, least=1, most=1000)
     room: str = "nursery"
     password: str = field(default="", repr=False)
 
@@ -114,7 +114,6 @@ SPEC = EngineSpec(
     open=opened,
     agents=agents,
     settings=ToySettings,
-    bounds={"most": (1, 1000)},
     environment={"password": "TOY_PASSWORD"},
     cluster_flags=(click.Option(["--room"], help="In which room the toy is."),),
     flags=(click.Option(["--mark"], help="What stands before every line that the toy notes."),),

@@ -36,8 +36,8 @@ def mute(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
             monkeypatch.setattr(kind, "said" if issubclass(kind, SearchWarning) else "text", property(lambda _: "x"))
         refused = RefusedError.__init__
 
-        def without_text(self: RefusedError, key: Any, _: str, remedy: str = "") -> None:
-            refused(self, key, "x", remedy)
+        def without_text(self: RefusedError, key: Any, _: str, remedy: str = "", others: Any = ()) -> None:
+            refused(self, key, "x", remedy, others)
 
         monkeypatch.setattr(RefusedError, "__init__", without_text)
 

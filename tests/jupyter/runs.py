@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -33,7 +33,7 @@ Status = Callable[[StepPlan], tuple[str, str]]
 T = TypeVar("T")
 
 BATCHES = GridSweep(10.0, clients=(30, 60, 120), vary={"msg_batch": (100, 1000)})
-ZMQ, KAFKA = (asdict(system(name).settings()) for name in ("zmq", "kafka"))
+ZMQ, KAFKA = (system(name).settings() for name in ("zmq", "kafka"))
 """The usual settings of both systems, which a stored scenario has all."""
 TITLE = "Kafka: subscriber count x batch size"
 BATCH = Scenario(

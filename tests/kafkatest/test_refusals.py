@@ -25,7 +25,7 @@ USERS = {"kafka.bootstrap": "h:9092"}
         ({**THREE, "sweep.vary.replication_factor": [1, 3, 4]}, "sweep.vary.replication_factor: 4 replicas"),
         ({"settings.partitions": 0}, "settings.partitions: must be 1 to 10000, not 0"),
         ({"settings.kill_broker_at": 0.5}, "needs at least 2 brokers, and server.count is 1"),
-        ({**THREE, "settings.kill_broker_at": 1.0}, "above 0 and below 1, not 1.0"),
+        ({**THREE, "settings.kill_broker_at": 1.0}, "settings.kill_broker_at: must be above 0 and below 1, not 1"),
         ({"kafka.tls": True, "kafka.properties": {"ssl.ca.pem": "x"}}, "kafka.properties.ssl.ca.pem: is Hydra's own"),
         ({**USERS, "kafka.tls": True}, "kafka.tls: has no effect in this run: it needs no kafka.bootstrap"),
         ({**USERS, "settings.kill_broker_at": 0.5}, "kill_broker_at: has no effect in this run: it needs no kafka.b"),

@@ -125,7 +125,7 @@ def test_apart_becomes_lists_in_the_scenario_that_is_run() -> None:
 @pytest.mark.parametrize(
     ("overrides", "what"),
     [
-        ({"publisher.pin": "0-x"}, 'publisher: pin must be a list of CPUs, such as "0-3,8", or "apart", not \'0-x\''),
+        ({"publisher.pin": "0-x"}, 'publisher.pin: must be a list of CPUs, such as "0-3,8", or "apart", not \'0-x\''),
         ({"server.pin": "0"}, "system zmq has no servers of its own"),
     ],
 )

@@ -19,7 +19,7 @@ RATES = ("avg_tx_rate_pps", "avg_rx_rate_pps", "aggregate_pps", "tx_mb_s", "rx_m
 
 def sent(count: int, rate: Rate, seconds: float, window_s: float) -> Observation:
     """A step in which all messages were sent and received in this many seconds of its window."""
-    settings = Settings(rate=rate, messages=count)
+    settings = Settings(rate=rate, messages=max(count, 1))
     its = received(count, seconds=seconds, first_batch=1, batches=count)
     return replace(
         observed(rate),

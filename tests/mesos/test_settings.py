@@ -39,7 +39,7 @@ def test_flags_go_before_the_environment_and_that_before_the_file(
     [
         ("[mesos]\nrolle = 'x'\n", "mesos.rolle: unknown key; did you mean role?"),
         ("[mesos]\nrole = ''\n", "mesos.role: must not be empty"),
-        ("[mesos]\nfailover_timeout_s = -1.0\n", "mesos.failover_timeout_s: must be 0 or more"),
+        ("[mesos]\nfailover_timeout_s = -1.0\n", "mesos.failover_timeout_s: must be 0 to 1000000000 s, not -1 s"),
         ("[mesos]\nname = 'a/b'\n", "mesos.name: must be a word without a slash"),
         ("[mesos]\nsecret = 's3cret'\n", "mesos.secret: needs a principal"),
         ("[mesos]\nsecret = ['s3cret']\n", "mesos.secret: must be a valid string"),

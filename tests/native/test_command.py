@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from hydra.config.scenario import load_scenario
 from hydra.errors import MissingDependencyError
-from hydra.model import NativeSpec, Role
+from hydra.model import Figure, NativeSpec, Role
 from hydra.native import build, client_command
 from hydra.native.build import PROGRAM
 from hydra.zmqtest.settings import DATA_KEY, DATA_SECRET
@@ -25,19 +26,19 @@ def built(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("built")
 @pytest.mark.parametrize(
-    ("system", "role", "spec", "has", "lacks"),
+    ("system", "role", "spec", "options", "has", "lacks"),
     [
-        ("zmq", "subscriber", NativeSpec(clients_per_process=5), "zmq-sub --clients-per-process 5", "--secure"),
-        ("zmq", "publisher", NativeSpec(pacing="bursty"), "zmq-pub --pacing bursty", "--cl"),
-        ("zmq", "publisher", NativeSpec(system={"transport": "ipc", "secure": True}), "--transport ipc --secure", "cl"),
-        ("zmq", "publisher", NativeSpec(system={"sndbuf": 2, "secure": False}), "--sndbuf 2", "--secure"),
-        ("kafka", "publisher", NativeSpec(), "kafka-pub", "--transport"),
+        ("zmq", "subscriber", NativeSpec(clients_per_process=5), {}, "zmq-sub --clients-per-process 5", "--secure"),
+        ("zmq", "publisher", NativeSpec(pacing="bursty"), {}, "zmq-pub --pacing bursty", "--cl"),
+        ("zmq", "publisher", NativeSpec(), {"transport": "ipc", "secure": True}, "--transport ipc --secure", "cl"),
+        ("zmq", "publisher", NativeSpec(), {"sndbuf": 2, "secure": False}, "--sndbuf 2", "--secure"),
+        ("kafka", "publisher", NativeSpec(), {}, "kafka-pub", "--transport"),
     ],
 )
 def test_the_command_line_has_the_flags_of_its_kind(
-    system: str, role: Role, spec: NativeSpec, has: str, lacks: str
+    system: str, role: Role, spec: NativeSpec, options: Mapping[str, Figure], has: str, lacks: str
 ) -> None:
-    line = " ".join(client_command.command(system, role, spec))
+    line = " ".join(client_command.command(system, role, spec, options))
     assert line.startswith("/program ")
     assert set(has.split()) <= set(line.split())
     assert lacks not in line

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from hydra.kafkatest.settings import KafkaSettings
 from hydra.measure.figures import figures
-from hydra.model import Figure, NativeSpec, Rate, Scenario, Settings, TableKind
+from hydra.model import Figure, NativeSpec, Rate, Scenario, Settings, TableKind, with_values
 from hydra.report import tables
 from hydra.report.row_warnings import warnings_of
 from hydra.report.send_warnings import BatchNotFilled
@@ -29,8 +30,8 @@ def grid(table: TableKind = "batch") -> Scenario:
 def batched(rate: Rate, *, reached: float = 216.0, sent: int = 50_000, **more: Figure) -> list[str]:
     """The warnings about batches of a row in which 1,000 messages a batch were asked for."""
     sweep = GridSweep(clients=(30,), duration_s=10.0, vary={"msg_batch": (1000,)})
-    system = {"msg_batch": 1000, "linger_ms": 0.0, "partitions": None} | more
-    scenario = Scenario("kafka-batch", "kafka", "c", "batch", sweep, Settings(rate=rate, system=system))
+    settings = with_values(Settings(rate=rate, system=KafkaSettings(msg_batch=1000)), more)
+    scenario = Scenario("kafka-batch", "kafka", "c", "batch", sweep, settings)
     row: Row = {
         **GOOD, "requested_rate": rate, "msg_batch": 1000, "records_per_batch": reached, "sent": sent,
         "batch_bytes": 1000 * 24 + 70_000,

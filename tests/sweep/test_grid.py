@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from hydra.kafkatest.settings import KafkaSettings
 from hydra.model import SKIPPED_BY, USER, Figure, Scenario, Settings, StepPlan, StepResult, value_of
 from hydra.sweep import GridSweep, Sweep, for_scenario, kind_of
 
@@ -17,7 +18,7 @@ SCENARIO = Scenario(
     system="kafka",
     client="c",
     table="batch",
-    settings=Settings(rate=30_000.0, system={"acks": "all"}),
+    settings=Settings(rate=30_000.0, system=KafkaSettings(acks="all")),
     sweep=GridSweep(clients=(60, 30), duration_s=10, vary={"msg_batch": (100, 200), "linger_ms": (0.0, 5.0)}),
 )
 
@@ -49,8 +50,8 @@ def test_clients_ascend_in_the_outer_loop_and_vary_follows_the_file() -> None:
     found = [(p.clients, batch(p), value_of(p.settings, "linger_ms")) for p in plans]
     assert found == [(c, *i) for c in (30, 60) for i in inner]
     # What does not vary is the scenario's.
-    values: dict[str, Figure] = {"acks": "all", "msg_batch": 100, "linger_ms": 0.0}
-    assert plans[0] == StepPlan(30, Settings(rate=30_000.0, system=values), 10, "grid")
+    own = KafkaSettings(acks="all", msg_batch=100, linger_ms=0.0)
+    assert plans[0] == StepPlan(30, Settings(rate=30_000.0, system=own), 10, "grid")
     without = for_scenario(replace(SCENARIO, sweep=GridSweep(clients=(1, 2), duration_s=3)))
     assert [r.plan.clients for r in play(without)] == [1, 2]
 
@@ -66,7 +67,7 @@ def test_publishers_vary_like_a_setting(other: str) -> None:
     assert [(r.plan.clients, r.plan.publishers, value_of(r.plan.settings, other)) for r in results[:4]] == [
         (5, 3, 100), (5, 3, 200), (5, 1, 100), (5, 1, 200)
     ]  # fmt: skip
-    assert "publishers" not in results[0].plan.settings.system
+    assert "publishers" not in results[0].plan.settings.system.values()
     rows = sweep.rows(results)
     assert [(row["clients"], row["publishers"], row[other]) for row in rows[2:5]] == [
         (5, 1, 100), (5, 1, 200), (10, 3, 100)

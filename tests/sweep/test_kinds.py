@@ -9,7 +9,9 @@ from typing import ClassVar
 import msgspec
 import pytest
 
+from hydra.config.scenario import load_scenario
 from hydra.model import Scenario, Settings, StepPlan, StepResult
+from hydra.store.stored_scenario import as_stored, stored_scenario
 from hydra.sweep import (
     GridSweep,
     HeldSpec,
@@ -20,10 +22,7 @@ from hydra.sweep import (
     Sweep,
     SweepKind,
     SweepPoint,
-    SweepTable,
-    as_table,
     for_scenario,
-    of_table,
 )
 from hydra.sweep.grid import Grid
 
@@ -42,9 +41,10 @@ KEYS = ["duration_s", "clients", "points", "vary", "held", "search", "repeat", "
     ids=lambda sweep: sweep.key,
 )
 def test_every_kind_is_stored_with_the_keys_of_all_and_read_again(sweep: SweepKind) -> None:
-    stored = msgspec.json.decode(msgspec.json.encode(as_table(sweep)))
-    assert list(stored) == KEYS
-    assert of_table(msgspec.convert(stored, SweepTable)) == sweep
+    scenario = replace(load_scenario("zmqfixed"), sweep=sweep)
+    stored = msgspec.json.decode(msgspec.json.encode(as_stored(scenario)))
+    assert list(stored["sweep"]) == KEYS
+    assert stored_scenario(stored).scenario == scenario
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.model import Scenario, Settings, StepPlan, StepResult
+from hydra.kafkatest.settings import KafkaSettings
+from hydra.model import Scenario, Settings, StepPlan, StepResult, value_of
 from hydra.sweep import PointSweep, Sweep, SweepPoint, for_scenario
 from hydra.sweep.interface import expected_step_s
 
@@ -22,7 +23,7 @@ SCENARIO = Scenario(
     client="c",
     table="fixed",
     publishers=3,
-    settings=Settings(rate=1000.0, system={"acks": "all"}),
+    settings=Settings(rate=1000.0, system=KafkaSettings(acks="all")),
     sweep=PointSweep(duration_s=10, points=POINTS),
 )
 NAMES = [point.name for point in POINTS]
@@ -45,7 +46,7 @@ def test_points_come_in_the_order_of_the_file_with_what_is_their_own() -> None:
     plans = [result.plan for result in play(for_scenario(SCENARIO))]
 
     def facts(p: StepPlan) -> tuple[object, ...]:
-        return p.point, p.clients, p.publishers, p.duration_s, p.settings.message_size, p.settings.system["acks"]
+        return p.point, p.clients, p.publishers, p.duration_s, p.settings.message_size, value_of(p.settings, "acks")
 
     assert list(map(facts, plans)) == [
         ("large", 20, 3, 10, 24, "1"),

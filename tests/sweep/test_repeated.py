@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from hydra.kafkatest.settings import KafkaSettings
 from hydra.measure.connections import OF_CONNECTING
 from hydra.measure.loss_pattern import encode_bursts
 from hydra.measure.step_columns import SystemColumns, step_columns
@@ -20,7 +21,7 @@ from hydra.sweep.row_columns import columns_of
 
 def scenario(repeat: int) -> Scenario:
     sweep = GridSweep(clients=(2, 4), duration_s=1.0, vary={"msg_batch": (10, 20)}, repeat=repeat)
-    return Scenario("s", "kafka", "kafka-python", "batch", sweep, Settings(rate=100.0))
+    return Scenario("s", "kafka", "kafka-python", "batch", sweep, Settings(rate=100.0, system=KafkaSettings()))
 
 
 def result(epoch: int, plan: StepPlan, status: str = "ok", **figures: Figure) -> StepResult:

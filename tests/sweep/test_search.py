@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 from hydra.measure.loss_pattern import encode_bursts
 from hydra.measure.step_columns import SystemColumns
-from hydra.model import Figure, Scenario, StepPlan, StepResult, value_of
+from hydra.model import Figure, Scenario, Settings, StepPlan, StepResult, value_of
 from hydra.sweep import SearchSpec, SearchSweep, for_scenario
 from hydra.sweep.interface import Row, SearchProgress, step_bound_s
 from hydra.sweep.row_columns import columns_of
 from hydra.sweep.search_warnings import of_figure
 from hydra.sweep.step_retry import FAILURES_IN_A_ROW, MOST_FAILURES
+from hydra.zmqtest.settings import ZmqSettings
 
 Outcome = Mapping[str, Figure] | str
 System = Callable[[StepPlan], Outcome]
@@ -31,7 +32,8 @@ RECONNECTING = "max_rate_10pct_clients_reconnecting_pps"
 
 def scenario(search: SearchSpec | None = None, clients: tuple[int, ...] = (30,)) -> Scenario:
     sweep = SearchSweep(clients=clients, duration_s=STEP_S, search=search or SearchSpec())
-    return Scenario(name="z", system="zmq", client="pyzmq", table="rates", sweep=sweep)
+    settings = Settings(system=ZmqSettings())
+    return Scenario(name="z", system="zmq", client="pyzmq", table="rates", sweep=sweep, settings=settings)
 
 
 def loss_only(**keys: object) -> Scenario:

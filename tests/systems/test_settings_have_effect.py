@@ -246,7 +246,7 @@ def sent_settings(resolved: ResolvedScenario, monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(tested, "_first", lambda *_: 1)
     elif isinstance(tested, KafkaSystem):
         tested._data = _Nothing()  # type: ignore[assignment]
-        monkeypatch.setattr(tested, "_group", lambda settings: settings.system["group"])
+        monkeypatch.setattr(tested, "_group", lambda settings: settings.system.values()["group"])
         monkeypatch.setattr(tested, "_use", lambda _, config: others.append(config))
         others.append(KafkaSettings.of(plan.settings).move_partition_at)
         others.append(topic_config_of(scenario, plan.settings).settings)

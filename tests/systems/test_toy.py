@@ -12,6 +12,7 @@ from hydra.cli.main import cli
 from hydra.config import plugins
 from hydra.config.scenario import load_scenario
 from hydra.errors import ConfigError
+from hydra.model import NoSettings
 from hydra.store.database import RunStore
 from hydra.system import SystemSpec
 from tests.integration.command import assert_all_arrived, background, hydra, table
@@ -64,9 +65,8 @@ def test_its_command_runs_its_scenario_and_hides_its_secret(package: Path, tmp_p
     assert_all_arrived(row, 30)
     with RunStore.open(run) as store:
         scenario = store.meta("scenario", {})
-        (step,) = store.results()
     assert scenario["tables"] == {"toy": {"file": "x.data", "password": "***"}}
-    assert step.plan.settings.system == {"chunk": 1000, "shared": 0}
+    assert scenario["settings"]["system"] == {"chunk": 1000, "shared": 0}
     assert "file (toy 1.0) · chunks of 1,000 B · on this machine, " in (run / "table.md").read_text()
     assert (run / "x.data").stat().st_size > int(row["total_tx"]) * 24
     # Without its package a run is listed, and its report refused.
@@ -88,7 +88,7 @@ def test_its_scenarios_have_the_flags_of_its_commands() -> None:
     [
         ({"settings.chnk": 1}, "settings.chnk: unknown key; did you mean chunk?"),
         ({"settings.sndhwm": 1}, "settings.sndhwm: unknown key; this is a key of system zmq, not of toy"),
-        ({"settings.chunk": 0}, "settings: chunk must be at least 1 byte, not 0"),
+        ({"settings.chunk": 0}, "settings.chunk: must be 1 to 1000000, not 0"),
         ({"settings.chunk": 10**7}, "settings.chunk: must be 1 to 1000000, not 10000000"),
         ({"sweep.vary.chunk": [1, "x"]}, "sweep.vary.chunk.1: must be a valid integer, not 'x'"),
         ({"toy.pasword": "x"}, "toy.pasword: unknown key; did you mean password?"),
@@ -108,13 +108,13 @@ def test_its_settings_are_varied_beside_the_shared_ones() -> None:
     scenario = load_scenario("toy", {"sweep.vary": {"chunk": [10, 20], "message_size": [24, 100]}})
     assert scenario.sweep.crossed == ("chunk", "message_size")
     assert scenario.values_of("chunk") == (10, 20)
-    assert scenario.settings.system == {"chunk": 65536, "shared": 0}
+    assert scenario.settings.system.values() == {"chunk": 65536, "shared": 0}
 
 
 def test_a_specification_says_what_it_does_not_know_and_what_it_needs() -> None:
     class Toy(SystemSpec):
         name = title = queue = "toy"
-        settings = object
+        settings = NoSettings
 
     with pytest.raises(TypeError, match="has no grup, held_by"):
         Toy(make=lambda *_: None, grup=lambda _: "", held_by=None)

@@ -14,7 +14,7 @@ import msgspec
 from hydra.client import process_group
 from hydra.client.transport import Kind, PublisherTransport, read_system
 from hydra.events.warnings import HydraWarning
-from hydra.model import Role, Scenario, Settings, SetupPart
+from hydra.model import Role, Scenario, Settings, SetupPart, SystemSettings, setting
 from hydra.options import duration_flag, keyed, rate_flag, scenario_command
 from hydra.system import Footprint, Program, Servers, SystemSpec, Waiting
 from hydra.wire.data_message import HEADER
@@ -25,15 +25,11 @@ LOOK_EVERY_S: Final = 0.001
 
 
 @dataclass(frozen=True, slots=True)
-class ToySettings:
+class ToySettings(SystemSettings):
     """``chunk``: bytes that a subscriber reads at once; ``shared``: this many share the messages, 0: none."""
 
-    chunk: int = 65536
-    shared: int = 0
-
-    def __post_init__(self) -> None:
-        if self.chunk < 1:
-            raise ValueError(f"chunk must be at least 1 byte, not {self.chunk}")
+    chunk: int = setting(65536, least=1, most=1_000_000, compared=True)
+    shared: int = setting(0, compared=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +160,7 @@ class ToySystem:
     def cluster(self) -> None: ...
 
     def configure(self, settings: Settings) -> dict[str, Any]:
-        return {**settings.system, "path": str(self._path)}
+        return {**settings.system.values(), "path": str(self._path)}
 
     def finish(self) -> None: ...
 
@@ -227,13 +223,11 @@ SPEC = SystemSpec(
     title="a file",
     queue="page cache",
     settings=ToySettings,
-    bounds={"settings.chunk": (1, 1_000_000)},
     tables={"toy": ToyTable},
     implementations={"file": Footprint(threads=3, files=12, memory_bytes=8_000_000)},
     scenarios=Path(__file__).parent / "scenarios",
     commands=(toy_fixed,),
-    differs=("chunk", "shared"),
-    group=lambda settings: "readers" if settings.system["shared"] else "",
+    group=lambda settings: "readers" if ToySettings.of(settings).shared else "",
     setup_parts=lambda scenario: [SetupPart("chunk", scenario.values_of("chunk"), "chunks of {} B")],
     secrets=lambda scenario: (scenario.tables["toy"].password,),
     is_secret=lambda key: key.endswith("password"),

@@ -28,6 +28,7 @@ from hydra.kafkatest.experiments.common import (
 )
 from hydra.measure.column import TEXT, Column
 from hydra.model import Figure
+from hydra.model.base import MOST_PUBLISHERS
 from hydra.options import WholeNumberRange
 from hydra.system import ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
 from hydra.system.experiment import MARKING
@@ -49,7 +50,10 @@ _BUFFER_BYTES: Final = 2_097_152
 _KB: Final = 1000.0
 
 PRODUCERS: Final = click.Option(
-    ["--producers"], type=WholeNumberRange(1, 10_000), metavar="N", help="Number of producers (partitions-compression)."
+    ["--producers"],
+    type=WholeNumberRange(1, MOST_PUBLISHERS),
+    metavar="N",
+    help="Number of producers (partitions-compression).",
 )
 
 

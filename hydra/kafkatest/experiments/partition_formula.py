@@ -25,6 +25,7 @@ from hydra.kafkatest.experiments.common import (
     total,
 )
 from hydra.kafkatest.experiments.network import algebra
+from hydra.kafkatest.settings import MOST_PARTITIONS
 from hydra.measure.column import TEXT, Column
 from hydra.model import Figure
 from hydra.options import FiniteFloatRange, WholeNumberRange
@@ -53,7 +54,7 @@ OPTIONS: Final = (
     ),
     click.Option(
         ["--most-partitions"],
-        type=WholeNumberRange(1, 10_000),
+        type=WholeNumberRange(1, MOST_PARTITIONS),
         metavar="N",
         help=f"Largest number of partitions to run (partition-formula; default: {_MOST_HERE} for each host).",
     ),
