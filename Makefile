@@ -55,6 +55,7 @@ soak: tox native servers ## Fifty seeds of trouble at random moments, lossy cont
 	HYDRA_EXPERIMENTS=whole $(BIN)/tox run -e tests -- pytest tests/integration/test_experiments.py
 	HYDRA_VERDICTS=4 $(BIN)/tox run -e tests -- pytest tests/verdicts
 	$(BIN)/tox run -e other-servers
+	HYDRA_COMPARISONS=2000 $(BIN)/tox run -e tests -- pytest -n 2 tests/compare/test_simulated.py
 	HYDRA_SLO=250 $(BIN)/tox run -e tests -- pytest tests/measure/test_slo_worlds.py
 	HYDRA_SEARCHES=250 $(BIN)/tox run -e tests -- pytest -n 2 tests/sweep/test_searched_rates.py tests/sweep/test_few_short_steps.py
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,7 +20,11 @@ EQUAL, LOUD = Noise(), Noise(run=0.2, block=0.5)
 WORLDS = {"5 %": EQUAL, "20 %": LOUD, "heavy tails": Noise(heavy=True), "a fifth slow": Noise(slower=0.2)}
 
 
-@pytest.fixture(params=[200, pytest.param(2000, marks=pytest.mark.tier("all"))])
+MANY = int(os.environ.get("HYDRA_COMPARISONS", "1000"))
+"""2000 in make soak."""
+
+
+@pytest.fixture(params=[200, pytest.param(MANY, marks=pytest.mark.tier("all"))])
 def times(request: pytest.FixtureRequest) -> int:
     """How many comparisons are drawn: the fewer, the further from the truth their share may be."""
     many: int = request.param

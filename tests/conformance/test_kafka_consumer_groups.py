@@ -58,7 +58,7 @@ def joined(bench: Bench, epoch: int, log: Log, ids: Sequence[int], begin: dict[i
 
 def reports(bench: Bench, epoch: int, log: Log, ids: Sequence[int], sent: int) -> list[SubscriberReport]:
     """Finishes the step of these members."""
-    to_end: dict[str, Any] = {"system": log.end_of_data(), "drain_max_s": 15.0, "timeout_s": LONG_S}
+    to_end: dict[str, Any] = {"system": log.end_of_data(), "drain_max_s": LONG_S / 2, "timeout_s": LONG_S}
     return list(bench.subscriber_reports(ids, epoch, {PUBLISHER: sent}, **to_end).values())
 
 

@@ -231,8 +231,11 @@ RETURN = '[{at_s=0.5,kind="restart_server",for_s=0.3}]'
 
 @ALL
 @pytest.mark.usefixtures("needs_nats")
-@pytest.mark.parametrize("implementation", [native("nats"), NATS_PY], ids=["native", "nats-py"])
-@pytest.mark.parametrize(("consumer", "ack_policy"), [("push", "none"), ("pull", "explicit")])
+@pytest.mark.parametrize(
+    ("implementation", "consumer", "ack_policy"),
+    [(native("nats"), "push", "none"), (NATS_PY, "pull", "explicit")],
+    ids=["native-push", "nats-py-pull"],
+)
 def test_a_stream_in_a_file_continues_after_the_server_has_restarted(
     tmp_path: Path, implementation: tuple[str, ...], consumer: str, ack_policy: str
 ) -> None:

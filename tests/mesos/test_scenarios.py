@@ -206,9 +206,11 @@ def test_a_thousand_clients_in_a_hundred_groups(tmp_path: Path, run: Path, clien
     config = tmp_path / "hydra.toml"
     config.write_text((conf_dir() / "hydra.toml").read_text().replace("max_group = 1000", "max_group = 10"))
     with running(tmp_path / "mesos", FOUR_AGENTS, allocation_s=0.5) as cluster:
-        measure(cluster, run, "--client", client, "--clients", 1000, "--duration", 1, "--config", config)
+        patient = ("--set", f"drain_max_s={LONG_S}")  # a machine that others use too is late, and loses nothing
+        measure(cluster, run, "--client", client, "--clients", 1000, "--duration", 1, "--config", config, *patient)
         assert len(cluster.states()) > 100
-    assert [row["failed_clients"] for row in table(run)] == ["0"]
+    (row,) = table(run)
+    assert {row[name] for name in row if name.startswith("failed_")} == {"0"}, row
 
 
 @pytest.mark.tier("test")
