@@ -28,7 +28,8 @@ from bench.simulation import GROUP, SimulatedRun, simulated
 from bench.stored_runs import observation
 from hydra.client.ledger import Ledger
 from hydra.config.scenario import resolve
-from hydra.measure.figures import figures, merge_histograms
+from hydra.measure.figures import figures
+from hydra.measure.latency import merge_histograms
 from hydra.model import ClusterSpec, Figure, StepPlan, StepResult, value_of
 from hydra.monitor.progress_view import Observer
 from hydra.run import runner

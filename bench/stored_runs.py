@@ -12,7 +12,8 @@ from typing import Final
 import numpy as np
 
 from hydra.config.plugins import system
-from hydra.measure.figures import figures, merge_histograms
+from hydra.measure.figures import figures
+from hydra.measure.latency import merge_histograms
 from hydra.measure.observation import Observation
 from hydra.model import (
     LAG_BINS,

@@ -16,8 +16,7 @@ from hydra.client.host_monitor import HostMonitor
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import load_scenario
 from hydra.control.roster import Roster
-from hydra.measure.column import ReportColumn
-from hydra.measure.step_columns import BATCH
+from hydra.measure.column import BATCH, ReportColumn
 from hydra.run.deployment import Deployment
 from hydra.run.step import StepRunner
 from hydra.system import System, SystemSpec

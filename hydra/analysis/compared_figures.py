@@ -7,9 +7,10 @@ from typing import Final
 
 from hydra.analysis.compared_runs import ComparedRun
 from hydra.errors import UsageError
-from hydra.measure.column import MB_S, PER_SECOND, TEXT, YES_NO, Column, columns_meant
-from hydra.measure.column_names import AGGREGATE, AGGREGATE_MAX, AVG_RX, AVG_TX, LOSS
-from hydra.measure.step_columns import ACK, DUE, SENT
+from hydra.measure.column import AGGREGATE_MAX, MB_S, PER_SECOND, TEXT, YES_NO, Column, columns_meant
+from hydra.measure.latency_columns import ACK, DUE, SENT
+from hydra.measure.published_columns import AVG_RX, AVG_TX, LOSS
+from hydra.measure.traffic_columns import AGGREGATE
 
 _OTHERS: Final = (
     *(AVG_TX, AVG_RX, AGGREGATE, AGGREGATE_MAX, LOSS, "late_pct"),

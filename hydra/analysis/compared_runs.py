@@ -9,9 +9,10 @@ from typing import Final
 
 from hydra.errors import UsageError
 from hydra.events.value_formatting import counted
-from hydra.measure.column import Column
-from hydra.measure.column_names import CLIENTS, PAYLOAD, POINT, PUBLISHERS
-from hydra.model import Figure, RunSetup
+from hydra.measure.column import POINT, Column
+from hydra.measure.passing_columns import PAYLOAD
+from hydra.measure.published_columns import CLIENTS
+from hydra.model import PUBLISHERS, Figure, RunSetup
 
 Row = Mapping[str, Figure]
 

@@ -20,7 +20,8 @@ from hydra.errors import (
     HydraError,
     PlacementError,
 )
-from hydra.measure.column_names import CLIENTS, POINT
+from hydra.measure.column import POINT
+from hydra.measure.published_columns import CLIENTS
 from hydra.model import Figure, Scenario, StepResult
 from hydra.report.experiment_folder import ExperimentRecord, PartRecord, write_record, write_tables
 from hydra.run import launcher

@@ -12,9 +12,10 @@ from hydra.analysis.host_resources import HOST_CPU, HOST_MEMORY, HOST_NETWORK
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.errors import UsageError
 from hydra.events.value_formatting import number as number_text
-from hydra.measure.column_names import AGGREGATE, GONE, REQUESTED
+from hydra.measure.loss_columns import GONE
 from hydra.measure.rates import SECOND_NS
 from hydra.measure.resources import HostSummary, summarise
+from hydra.measure.traffic_columns import AGGREGATE, REQUESTED
 from hydra.model import HostSample, RunSetup, Scenario, StepResult, number
 from hydra.report.run_setup import stored_setup
 from hydra.store.database import RunStore

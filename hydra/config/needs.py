@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from hydra.config.fields import field_of, own_tables, shared_table
 from hydra.errors import Key, RefusedError
-from hydra.model import Figure, LoadSpec, NativeSpec, Need, Scenario, ServerSpec, Settings, flag_names, setting_of
+from hydra.model import LoadSpec, NativeSpec, Need, Scenario, ServerSpec, Settings, SettingValue, flag_names, setting_of
 from hydra.sweep import kind_of
 from hydra.sweep.held_spec import HeldSpec
 from hydra.sweep.search_spec import SearchSpec
@@ -84,11 +84,11 @@ def as_keys(need: Need) -> str:
     return text if need.other is None else f"{text} or {as_keys(need.other)}"
 
 
-def _either(values: Sequence[Figure], *, quoted: bool = False) -> str:
+def _either(values: Sequence[SettingValue], *, quoted: bool = False) -> str:
     return " or ".join(_written(value, quoted) for value in values)
 
 
-def _written(value: Figure, quoted: bool) -> str:
+def _written(value: SettingValue, quoted: bool) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f'"{value}"' if quoted and isinstance(value, str) else str(value)
@@ -190,7 +190,7 @@ def _met(need: Need, scenario: Scenario) -> bool:
     return met or (need.other is not None and _met(need.other, scenario))
 
 
-def _values(key: str, scenario: Scenario) -> tuple[Figure, ...]:
+def _values(key: str, scenario: Scenario) -> tuple[SettingValue, ...]:
     """All values that a key has in the rows of a scenario."""
     table, _, name = key.rpartition(".")
     if table == "settings":

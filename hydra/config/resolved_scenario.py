@@ -9,8 +9,8 @@ from functools import cache, cached_property
 from hydra.config import plugins
 from hydra.config.needs import UnusedSetting
 from hydra.errors import ConfigError
-from hydra.measure.column import Column
-from hydra.measure.step_columns import BATCH, SystemColumns, step_columns
+from hydra.measure.column import BATCH, Column, SystemColumns
+from hydra.measure.step_columns import step_columns
 from hydra.model import GroupRole, Scenario, setting_of
 from hydra.sweep import Sweep, for_scenario
 from hydra.sweep.row_columns import columns_of

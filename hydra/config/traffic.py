@@ -8,7 +8,7 @@ from typing import Final
 from hydra.config.layers import Layers
 from hydra.config.toml import Toml
 from hydra.errors import Key, RefusedError
-from hydra.model import HEADER_BYTES, Figure, Scenario, Settings, with_values
+from hydra.model import HEADER_BYTES, Scenario, Settings, SettingValue, with_values
 from hydra.model.size_ranges import sizes_text, without_units
 from hydra.sweep import kind_of
 from hydra.system import Refusal, SystemSpec
@@ -16,7 +16,7 @@ from hydra.system import Refusal, SystemSpec
 MOST_ORDERED: Final = 4_000_000
 """The most keys of all topics together, of which a subscriber keeps the last sequence: 32 MB for each publisher."""
 _SIZES = "message_sizes"
-_USUAL: Mapping[str, Figure] = {"topics": 1, "keys": 0, _SIZES: ""}
+_USUAL: Mapping[str, SettingValue] = {"topics": 1, "keys": 0, _SIZES: ""}
 _WITH_SIZES = ("zeros", "random")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from math import floor, isfinite, log10
 from typing import Final
 
-from hydra.model import Figure, StepPlan
+from hydra.model import Evidence, Figure, StepPlan
 
 MARK: Final = "⚠"
 """Stands beside a row that is not clean, and before a warning that names such a row."""
@@ -40,7 +40,7 @@ def number(value: Figure, significant: int = 3) -> str:
     """A figure as text with this many significant digits, all digits before the point, no exponent; ``–`` for None."""
     if value is None:
         return "–"
-    if isinstance(value, str | bool):
+    if isinstance(value, str | bool | Evidence):
         return str(value)
     if isinstance(value, int) or abs(value) >= _WHOLE_FROM:
         return f"{value:,.0f}"

@@ -144,7 +144,7 @@ def figure(column: Column, value: Figure) -> str:
         if 0 < abs(value) < _LEAST_OF_TWO_DECIMALS:
             return number(value)
         return f"{value:,.0f}" if value.is_integer() or abs(value) >= 10_000 else f"{value:,.2f}"
-    return f"{value:,}" if isinstance(value, int) else value
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def scrolling(table: str) -> str:

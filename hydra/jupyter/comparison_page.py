@@ -15,8 +15,8 @@ from hydra.analysis.comparison import Comparison, FigureComparison
 from hydra.events.value_formatting import counted
 from hydra.jupyter.blocks import Heading, Html, Page, block, figure, html, measured, scrolling, style, titled
 from hydra.jupyter.drawing import Marked, apply_style, finish, line, panels
-from hydra.measure.column import MICROSECONDS
-from hydra.measure.column_names import CLIENTS, POINT
+from hydra.measure.column import MICROSECONDS, POINT
+from hydra.measure.published_columns import CLIENTS
 from hydra.model import merged, number
 from hydra.report.comparison_report import (
     apart,

@@ -12,7 +12,7 @@ from plotly.subplots import make_subplots
 
 from hydra.events.value_formatting import counted, duration_us
 from hydra.measure.column import HIGH, INTERVAL, LOW, MICROSECONDS
-from hydra.measure.column_names import CLIENTS
+from hydra.measure.published_columns import CLIENTS
 from hydra.model import Figure, number
 from hydra.report.latency_bound import at_most, beside, bounded_text, margin
 from hydra.sweep import Row

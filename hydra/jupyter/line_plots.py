@@ -13,11 +13,13 @@ from hydra.jupyter.drawing import Interval, apply_style, dotted, finish, line, l
 from hydra.jupyter.plot_series import across, by_clients, groups, has, marked, of_lines, shades, shown_steps
 from hydra.jupyter.run_data import RunData, histograms_of, lags_of
 from hydra.measure.column import MICROSECONDS, Column
-from hydra.measure.column_names import AGGREGATE, AVG_RX, AVG_TX, CLIENTS, LATENCY_BOUND
 from hydra.measure.lag import Lags
 from hydra.measure.latency import curve
+from hydra.measure.latency_columns import DUE, LATENCY_BOUND, SENT, latency_columns
 from hydra.measure.loss_pattern import asked_s
-from hydra.measure.step_columns import DUE, SENT, latency_columns, step_columns
+from hydra.measure.published_columns import AVG_RX, AVG_TX, CLIENTS
+from hydra.measure.step_columns import step_columns
+from hydra.measure.traffic_columns import AGGREGATE
 from hydra.model import StepResult, number
 from hydra.store.system_columns import added_by, columns_of
 from hydra.sweep import Row, kind_of

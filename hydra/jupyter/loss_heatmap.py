@@ -13,8 +13,8 @@ import plotly.graph_objects as go
 from hydra.events.value_formatting import counted
 from hydra.jupyter.drawing import apply_style, panels
 from hydra.jupyter.run_data import RunData, losses_of, lossy_subscribers, plan_of, subscribers_of
-from hydra.measure.column_names import GROUP
 from hydra.measure.loss_pattern import edges, shares
+from hydra.measure.passing_columns import GROUP
 from hydra.model import StepResult
 from hydra.report.tables import name_of
 from hydra.sweep import kind_of

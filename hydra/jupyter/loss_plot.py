@@ -15,9 +15,12 @@ from hydra.jupyter.plot_series import SearchSteps, across, groups, has, marked, 
 from hydra.jupyter.run_data import RunData
 from hydra.measure import loss_interval
 from hydra.measure.column import HIGH, INTERVAL, LOW
-from hydra.measure.column_names import BURSTS, CLIENTS, LOSS, REQUESTED, SHORTFALL
+from hydra.measure.evidence import LossBursts
 from hydra.measure.loss_interval import ConfidenceInterval
-from hydra.measure.loss_pattern import asked_s, decode_bursts
+from hydra.measure.loss_pattern import asked_s
+from hydra.measure.passing_columns import BURSTS, SHORTFALL
+from hydra.measure.published_columns import CLIENTS, LOSS
+from hydra.measure.traffic_columns import REQUESTED
 from hydra.model import StepResult, number
 from hydra.report.interval_display import least_losses, loss_limits
 from hydra.store.system_columns import columns_of
@@ -96,8 +99,8 @@ def _known(run: RunData, rows: Marked) -> Marked:
 
 def _bursts(row: Row) -> tuple[float, ...] | None:
     """The loss bursts of a step; None if they were not counted."""
-    text = row.get(BURSTS)
-    return None if text is None else decode_bursts(str(text))
+    bursts = row.get(BURSTS)
+    return bursts.sizes_s if isinstance(bursts, LossBursts) else None
 
 
 def _one_more(bursts: Sequence[Sequence[float]]) -> float | None:

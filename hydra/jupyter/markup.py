@@ -16,8 +16,8 @@ from hydra.events.warnings import HydraWarning, RunEndedBadly, RunIncomplete
 from hydra.jupyter.blocks import UNKNOWN, Html, block, facts_table, figure, html, measured, scrolling, style
 from hydra.jupyter.run_data import RunData
 from hydra.jupyter.step_details import details
-from hydra.measure.column import Column
-from hydra.measure.column_names import CLIENTS, POINT
+from hydra.measure.column import POINT, Column
+from hydra.measure.published_columns import CLIENTS
 from hydra.model import Settings, StepPlan, names_of, value_of
 from hydra.report.interval_display import efforts, legend, whole_rate
 from hydra.report.latency_bound import beside, bounded_text

@@ -12,7 +12,7 @@ from plotly.colors import qualitative, sample_colorscale
 from hydra.events.value_formatting import counted
 from hydra.jupyter.drawing import Marked
 from hydra.jupyter.run_data import RunData
-from hydra.measure.column_names import CLIENTS
+from hydra.measure.published_columns import CLIENTS
 from hydra.model import Figure, Settings, StepResult, names_of, number, value_of
 from hydra.report.tables import headings, name_of
 from hydra.sweep.kind import kind_of, rate_of

@@ -9,7 +9,8 @@ from plotly.colors import qualitative
 
 from hydra.analysis.scaling_models import ThroughputLaw
 from hydra.jupyter.drawing import finish, line
-from hydra.measure.column_names import AGGREGATE, CLIENTS
+from hydra.measure.published_columns import CLIENTS
+from hydra.measure.traffic_columns import AGGREGATE
 
 
 def drawn(laws: Mapping[str, ThroughputLaw]) -> str:

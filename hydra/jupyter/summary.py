@@ -12,9 +12,10 @@ from hydra.events.value_formatting import MARK, counted
 from hydra.events.value_formatting import number as text_of
 from hydra.jupyter.blocks import UNKNOWN, Html, block
 from hydra.jupyter.run_data import RunData, RunTable
-from hydra.measure.column_names import PUBLISHERS, STATUS, VERDICT
+from hydra.measure.column import STATUS
+from hydra.measure.host_columns import VERDICT
 from hydra.measure.slo import word
-from hydra.model import Scenario
+from hydra.model import PUBLISHERS, Scenario
 from hydra.report.marks import NOTED, OF_RUNS, marks_line
 from hydra.report.slo_text import deciding
 from hydra.report.tables import name_of

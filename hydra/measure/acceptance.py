@@ -14,23 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from hydra.measure.column_names import (
-    LOST_REASON,
-    LOST_WHY,
-    PROGRESS,
-    PUBLISHERS_LOST,
-    PUBLISHERS_SLOW,
-    RATE_HELD,
-    RATE_SENT,
-    REFUSED_REASON,
-    REFUSED_TEXT,
-    STALLED,
-    SUBSCRIBERS_LOST,
-    SUBSCRIBERS_LOST_WHY,
-    UNACCEPTED,
-    UNANSWERED,
-)
-from hydra.model import Figure, PublisherReport, Rate
+from hydra.model import PublisherReport, Rate
 from hydra.model.acceptance import ACCEPTANCE, LOST_COUNTS, AcceptanceReport
 from hydra.model.acceptance import LOST_WHY as REPORTED_WHY
 
@@ -181,50 +165,3 @@ def subscribers_lost(systems: Iterable[Mapping[str, Any] | None]) -> tuple[int, 
     """The subscribers that report a lost connection, and why the first of them lost it; "": none knows it."""
     lost = [told for told in systems if told is not None and any(told.get(key) for key in LOST_COUNTS)]
     return len(lost), next((why for told in lost if isinstance(why := told.get(REPORTED_WHY), str) and why), "")
-
-
-_COUNTED: Final = (
-    UNANSWERED,
-    UNACCEPTED,
-    REFUSED_REASON,
-    REFUSED_TEXT,
-    STALLED,
-    PROGRESS,
-    PUBLISHERS_SLOW,
-    PUBLISHERS_LOST,
-    SUBSCRIBERS_LOST,
-    LOST_WHY,
-    LOST_REASON,
-    SUBSCRIBERS_LOST_WHY,
-)
-
-
-def columns(
-    found: Acceptance | None, window_s: float, *, explained: bool, cohort: bool, losing: tuple[int, str]
-) -> dict[str, Figure]:
-    """The columns of what was accepted; None: a publisher's report lacks, so it is unknown.
-
-    Args:
-        found: the acceptance of the step.
-        window_s: the length of the window in seconds.
-        explained: whether the step's own events or connect rate explain lost connections and stops.
-        cohort: whether the step has a cohort, whose subscribers may lose their connections.
-        losing: the subscribers whose connection was lost, and why the first of them lost it.
-    """
-    if found is None:
-        return dict.fromkeys((RATE_HELD, RATE_SENT, *_COUNTED))
-    some: dict[str, Figure] = {
-        UNANSWERED: found.unanswered,
-        UNACCEPTED: 100 * found.unaccepted_share if found.sent else None,
-        REFUSED_REASON: found.reason or None,
-        REFUSED_TEXT: found.text or None,
-        STALLED: found.stalled_s,
-        PROGRESS: None if explained else found.progressed(window_s),
-        PUBLISHERS_SLOW: None if found.rate_sent is None else found.slow,
-        PUBLISHERS_LOST: None if explained else found.lost,
-        SUBSCRIBERS_LOST: None if explained or cohort else losing[0],
-        LOST_WHY: None if explained else found.lost_why or None,
-        LOST_REASON: None if explained else found.lost_reason or None,
-        SUBSCRIBERS_LOST_WHY: None if explained or cohort else losing[1] or None,
-    }
-    return {RATE_HELD: found.held, RATE_SENT: found.rate_sent} | some

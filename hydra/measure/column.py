@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final, Literal
 
-from hydra.model import Role
+from hydra.model import Evidence, Figure, Role
 
 Digits = Literal["two", "six", "none", "all"]
 Repeats = Literal["mean", "median", "merged", "common", "first", "noted", "highest", "pooled"]
@@ -87,6 +87,24 @@ class Column:
         return self.axis or self.unit or self.name
 
 
+POINT: Final = "point"
+"""The name of a row, if the sweep lists its rows."""
+STATUS: Final = "status"
+REASON: Final = "reason"
+CLEAN: Final = "clean"
+NOT_CLEAN_WHY: Final = "why"
+"""Whether a row is clean, and why it is not (sweep/cleanness.py): of JSON and CSV, made when these are written."""
+FAILED_STEPS: Final = "failed_steps"
+"""The number of failed steps of a search's row, which were retried."""
+STEP_S: Final = "step_s"
+WALL: Final = "wall_s"
+"""The time of a step from its preparation to its figures, connecting and the drain included, in seconds."""
+LOST_BY_SILENCE: Final = "lost_by_silence"
+"""Connections that servers ended because their clients were silent, of systems whose clients ping."""
+AGGREGATE_MAX: Final = "aggregate_max_pps"
+"""The columns of rows that are no figures of a step."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportColumn(Column):
     """A column of one system, computed from one key of the ``system`` object in its clients' reports.
@@ -101,6 +119,47 @@ class ReportColumn(Column):
     role: Role
     key: str
     fold: Literal["sum", "mean", "max", "common"] = "sum"
+
+
+BATCH: Final = Column(
+    "burst",
+    MESSAGES,
+    "the largest number of messages that a publisher sends back to back when it is behind its schedule",
+    "Burst",
+    repeats="common",
+    axis="messages in a burst",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SystemColumns:
+    """The columns of a system in addition to those of all systems.
+
+    Attributes:
+        batch: the second column of a step, with the setting of how many messages are sent together.
+        reported: the columns of what only this system's clients report; they stand after ``blocked_s``.
+    """
+
+    batch: Column = BATCH
+    reported: Sequence[ReportColumn] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Values(Evidence):
+    """Several values in one cell, such as those of repeats that differ; their separator as text."""
+
+    values: tuple[Figure, ...]
+    separator: str = " / "
+
+    def __str__(self) -> str:
+        return self.separator.join(map(str, self.values))
+
+
+def values_of(figure: Figure) -> list[Figure]:
+    """The values of a cell: none if it is empty."""
+    if isinstance(figure, Values):
+        return [value for each in figure.values for value in values_of(each)]
+    return [] if figure in (None, "") else [figure]
 
 
 def text_column(name: str, about: str, heading: str = "", repeats: Repeats = "common") -> Column:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,7 +10,7 @@ import msgspec
 
 from hydra.measure.cpu_slowdown import fall_under_load
 from hydra.measure.verdict import OTHERS_PCT
-from hydra.model import FactChange, MachineActivity
+from hydra.model import Evidence, FactChange, MachineActivity
 
 _NAMED: Final = 8
 """The most processes that are named for a host."""
@@ -44,6 +43,16 @@ class Disturbance:
     clock_jumps: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Disturbances(Evidence):
+    """What disturbed a step, for each host on which something did; at least one."""
+
+    hosts: tuple[Disturbance, ...]
+
+    def __str__(self) -> str:
+        return msgspec.json.encode(self.hosts).decode()
+
+
 def others_pct(activity: MachineActivity) -> float | None:
     """The CPU of all cores that processes outside the run used during a step, in %; None: not known."""
     if activity.others is None or activity.seconds <= 0 or not activity.cpus:
@@ -54,8 +63,8 @@ def others_pct(activity: MachineActivity) -> float | None:
 _UNOBSERVED: Final = MachineActivity(seconds=0.0, cpus=0, others=None)
 
 
-def disturbances(hosts: Mapping[str, MachineActivity], clock_jumps: Mapping[str, int]) -> list[Disturbance]:
-    """What disturbed a step, for each host on which something did.
+def disturbances(hosts: Mapping[str, MachineActivity], clock_jumps: Mapping[str, int]) -> Disturbances | None:
+    """What disturbed a step; None: nothing did.
 
     Args:
         hosts: what happened on each host.
@@ -79,7 +88,7 @@ def disturbances(hosts: Mapping[str, MachineActivity], clock_jumps: Mapping[str,
         )
         if it != Disturbance(host):
             found.append(it)
-    return found
+    return Disturbances(tuple(found)) if found else None
 
 
 def named(others: Mapping[str, float], cpu_s: float) -> tuple[tuple[str, float], ...]:
@@ -92,22 +101,3 @@ def named(others: Mapping[str, float], cpu_s: float) -> tuple[tuple[str, float],
     largest = sorted(others.items(), key=lambda each: -each[1])[:_NAMED]
     parts = ((name, round(100 * used_s / cpu_s, 1)) for name, used_s in largest)
     return tuple((name, pct) for name, pct in parts if pct >= 0.1)
-
-
-_ENDS: Final = json.JSONDecoder()
-
-
-def encode_disturbances(found: Sequence[Disturbance]) -> str | None:
-    """The text of a row's column, JSON; None if nothing disturbed the step."""
-    return msgspec.json.encode(found).decode() if found else None
-
-
-def decode_disturbances(text: str) -> list[Disturbance]:
-    """The disturbances of a row; of a row with repeats, whose texts stand one after the other, those of all repeats."""
-    found: list[Disturbance] = []
-    begin = text.find("[")
-    while begin >= 0:
-        value, end = _ENDS.raw_decode(text, begin)
-        found += msgspec.convert(value, list[Disturbance])
-        begin = text.find("[", end)
-    return found

@@ -1,4 +1,4 @@
-"""Latency: the columns of merged histograms, their encoding, and the error that clocks cause. Pure.
+"""Latency: merged histograms, their encoding, and the error that clocks cause. Pure.
 
 Percentiles are never averaged: they are computed from the added counts.
 """
@@ -7,19 +7,44 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import floor, log10
 from typing import Final
 
 import numpy as np
 from hdrh.histogram import HdrHistogram
 
-from hydra.measure.step_columns import ACK, ACK_PERCENTILES, DUE, LAG, LAG_PERCENTILES, PERCENTILES, SENT
-from hydra.model import LATENCY_DIGITS, LATENCY_HIGHEST_US, LATENCY_LOWEST_US, AgentClock, Figure, Histogram, Rate
+from hydra.measure.observation import Observation
+from hydra.model import LATENCY_DIGITS, LATENCY_HIGHEST_US, LATENCY_LOWEST_US, AgentClock, Histogram
 from hydra.wire.buckets import highest_of, lowest_of, percentiles_us
 from hydra.wire.histogram import merge
 
 _CURVE_STEPS: Final = 10
 """Points of a percentile curve in each decade."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergedHistograms:
+    """The histograms of a step merged over clients, from which the percentile columns are computed.
+
+    ``latency`` is that of the subscribers outside the cohort, ``cohort_latency`` that of the cohort. ``lag`` is send
+    time − due time of the publishers, ``ack`` the time from a send to its acknowledgement.
+    """
+
+    latency: Histogram
+    cohort_latency: Histogram
+    lag: Histogram
+    ack: Histogram = field(default_factory=Histogram)
+
+
+def merge_histograms(o: Observation) -> MergedHistograms:
+    """The step's histograms."""
+    return MergedHistograms(
+        latency=o.subscriber_reports.latency,
+        cohort_latency=o.subscriber_reports.cohort_latency,
+        lag=merge(p.lag for p in o.publisher_reports.values()),
+        ack=merge(p.ack_latency for p in o.publisher_reports.values()),
+    )
 
 
 def count(histogram: Histogram) -> int:
@@ -35,31 +60,6 @@ def below_zero(histogram: Histogram) -> list[int]:
 def count_below_zero(histogram: Histogram) -> int:
     """The number of values below 0 µs."""
     return sum(below_zero(histogram)[1::2])
-
-
-def prefix_for(rate: Rate) -> str:
-    """The beginning of the columns' names: at rate ``max`` there is no due time, and latency counts from the send."""
-    return SENT if rate == "max" else DUE
-
-
-def figures(histogram: Histogram, prefix: str) -> dict[str, Figure]:
-    """The percentile columns (µs) of a merged histogram."""
-    return _named(histogram, prefix, PERCENTILES)
-
-
-def ack_figures(histogram: Histogram) -> dict[str, Figure]:
-    """The percentile columns (µs) of the time to an acknowledgement, from a merged histogram."""
-    return _named(histogram, ACK, ACK_PERCENTILES)
-
-
-def lag_figures(histogram: Histogram) -> dict[str, Figure]:
-    """The percentile columns (µs) of the publishers' lag (send time − due time), from a merged histogram."""
-    return _named(histogram, LAG, LAG_PERCENTILES)
-
-
-def _named(histogram: Histogram, prefix: str, percentiles: Mapping[str, float]) -> dict[str, Figure]:
-    values = percentiles_us(histogram, percentiles.values())
-    return {f"{prefix}_{name}_us": value for name, value in zip(percentiles, values, strict=True)}
 
 
 def curve(histograms: Iterable[Histogram]) -> list[tuple[float, int]]:

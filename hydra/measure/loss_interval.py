@@ -32,7 +32,7 @@ too narrow.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf, sqrt
 from statistics import fmean, stdev
 from typing import Final, NamedTuple
@@ -40,6 +40,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hydra.measure.evidence import LossEvidence
 from hydra.measure.loss_pattern import SLICE_S, asked_s, edges, lost_before
 from hydra.measure.steadiness import autocorrelation
 from hydra.model import StepPlan
@@ -60,46 +61,6 @@ _PARTS: Final = (8, 64)
 _SLICES: Final = (20, 1500)
 """Losses are counted in slices of a step: the least and the largest number of them."""
 _TAIL: Final = 0.025
-
-
-@dataclass(frozen=True, slots=True)
-class LossEvidence:
-    """The evidence of a step for its loss.
-
-    Attributes:
-        length_s: the length of the step in seconds.
-        count: the number of independent bursts.
-        total, squares, largest: the sum, the sum of squares and the maximum of their sizes, in seconds of traffic as a
-            mean over the subscribers.
-        error: the standard error of ``total`` if losses last throughout the step; otherwise 0.
-        freedom: the degrees of freedom of ``error``.
-    """
-
-    length_s: float
-    count: int = 0
-    total: float = 0.0
-    squares: float = 0.0
-    largest: float = 0.0
-    error: float = 0.0
-    freedom: float = 0.0
-
-    @property
-    def everywhere(self) -> bool:
-        """Whether losses last throughout the step."""
-        return self.freedom > 0
-
-
-def encode_evidence(evidence: LossEvidence) -> str:
-    """Evidence as the text of a column: its numbers, separated by spaces."""
-    e = evidence
-    numbers = (e.length_s, e.count, e.total, e.squares, e.largest, e.error, e.freedom)
-    return " ".join(f"{value:.6g}" for value in numbers)
-
-
-def decode_evidence(text: str) -> LossEvidence:
-    """The evidence from the result of :func:`encode_evidence`."""
-    length_s, count, *others = map(float, text.split())
-    return LossEvidence(length_s, int(count), *others)
 
 
 def evidence(lost: Floats, length_s: float, messages: float = inf) -> LossEvidence:

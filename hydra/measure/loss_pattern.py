@@ -130,16 +130,6 @@ def bursts(lost: LossProfile, window_s: float, unsustained: float) -> list[float
     return found
 
 
-def encode_bursts(sizes: Sequence[float]) -> str:
-    """Bursts as the text of a column: seconds, separated by spaces."""
-    return " ".join(f"{size:.4g}" for size in sizes)
-
-
-def decode_bursts(text: str) -> tuple[float, ...]:
-    """The bursts from the result of :func:`encode_bursts`."""
-    return tuple(map(float, text.split()))
-
-
 _SECOND_NS: Final = 1_000_000_000
 
 

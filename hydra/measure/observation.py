@@ -9,8 +9,8 @@ from statistics import fmean
 from typing import Final
 
 from hydra.measure import rates
+from hydra.measure.column import SystemColumns
 from hydra.measure.connections import ConnectFacts
-from hydra.measure.step_columns import SystemColumns
 from hydra.model import (
     AgentClock,
     Figure,
@@ -76,28 +76,14 @@ def with_cpu(reported: ServerFigures, sampled: ServerFigures) -> ServerFigures:
     return reported if any(CPU in its for its in reported.values()) else {**sampled, **reported}
 
 
-_IN: Final = ("in_bytes_per_s", "replication_in_bytes_per_s")
-_OUT: Final = ("out_bytes_per_s", "replication_out_bytes_per_s")
-
-
-def columns(servers: ServerFigures) -> dict[str, Figure]:
-    """The columns of a row, each the mean over the servers that have it; without those that no server has."""
-    means = {
-        "server_cpu_pct": _mean(servers, (CPU,), 100.0),
-        "server_in_mb_s": _mean(servers, _IN, 1 / rates.MEGABYTE),
-        "server_out_mb_s": _mean(servers, _OUT, 1 / rates.MEGABYTE),
-        "server_messages_s": _mean(servers, ("messages_per_s",), 1.0),
-    }
-    return {name: mean for name, mean in means.items() if mean is not None}
-
-
-def _mean(servers: ServerFigures, names: tuple[str, ...], unit: float) -> float | None:
+def mean_over(servers: ServerFigures, *names: str) -> float | None:
+    """The mean, over the servers that report any of these figures, of their sum; None: none does."""
     told = [
         sum(its[name] for name in names if name in its)
         for its in servers.values()
         if any(name in its for name in names)
     ]
-    return fmean(told) * unit if told else None
+    return fmean(told) if told else None
 
 
 _IDLE: Final = "request_idle_seconds_per_s"

@@ -39,8 +39,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from hydra.measure.column_names import LOSS_HIGH, LOSS_LOW, UNACCEPTED
+from hydra.measure.acceptance_columns import UNACCEPTED
 from hydra.measure.event_recovery import coarse_lowest
+from hydra.measure.loss_columns import LOSS_HIGH, LOSS_LOW
 from hydra.model import Figure, Histogram, TimeSeriesFacts, TimeSeriesInterval, number
 from hydra.wire.buckets import highest_of
 

@@ -24,19 +24,13 @@ from typing import Final, Literal
 
 from hydra.events.value_formatting import counted, number
 from hydra.measure.acceptance import least_sent
-from hydra.measure.column_names import (
-    LATENCY_BOUND,
-    LOCAL_LIMIT,
-    LOSS_TARGET,
-    RATE_HELD,
-    RATE_SENT,
-    STOPPED,
-    UNSTEADY,
-    VERDICT,
-)
+from hydra.measure.acceptance_columns import RATE_HELD, RATE_SENT
 from hydra.measure.event_recovery import PERCENTILES, EventImpact
+from hydra.measure.evidence import Differences
+from hydra.measure.host_columns import LOCAL_LIMIT, VERDICT
+from hydra.measure.latency_columns import LATENCY_BOUND
+from hydra.measure.passing_columns import LOSS_TARGET, STOPPED, UNSTEADY
 from hydra.measure.share_interval import DOUBT, CopyOutcomes, Lateness, copies_of, least_s
-from hydra.measure.steadiness import decode_unsteadiness
 from hydra.model import Figure, Histogram, SloSpec, TimeSeriesFacts, TimeSeriesInterval
 from hydra.model import number as number_of
 from hydra.wire.buckets import percentiles_us
@@ -200,7 +194,9 @@ def _rate(figures: Mapping[str, Figure], due: float, publishers: int, duration_s
 def _stopped(figures: Mapping[str, Figure]) -> Iterator[ObjectiveResult]:
     """The objective that a step with a stop missed, with its longest stop; nothing of any other step."""
     if stopped_s := number_of(figures.get(STOPPED)):
-        stops = [each for each in decode_unsteadiness(str(figures.get(UNSTEADY) or "")) if each.kind == "stop"]
+        differences = figures.get(UNSTEADY)
+        seconds = differences.found if isinstance(differences, Differences) else ()
+        stops = [each for each in seconds if each.kind == "stop"]
         parts = []
         if longest := max(stops, key=lambda each: each.for_s, default=None):
             others = f", and in {counted(len(stops) - 1, 'other stop')}" if len(stops) > 1 else ""

@@ -21,14 +21,14 @@ searched for in the messages received in each whole second:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean, stdev
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from hydra.measure.evidence import Unsteadiness
 from hydra.measure.stops import DueTraffic, Found, find
 from hydra.model import TimeSeriesFacts, TimeSeriesInterval
 
@@ -46,29 +46,6 @@ _BEGINNING: Final = 1 / 3
 _FEWEST_STEPS: Final = 3
 """The least number of equal steps from which the spread of those after the first is known."""
 _MAD_TO_SIGMA: Final = 1.4826
-
-Kind = Literal["beginning", "change", "second", "short", "stop", "first"]
-KINDS: Final[Sequence[Kind]] = ("beginning", "change", "second", "short", "stop", "first")
-
-
-@dataclass(frozen=True, slots=True)
-class Unsteadiness:
-    """A difference between the seconds of a step, or between steps.
-
-    Attributes:
-        kind: a slow beginning, a change, an outlier (``second``), a second that received less than was due (``short``),
-            a stop, or a slow first step (``first``).
-        at_s: the second at which the beginning ends, the change occurs, or the outlier or stop begins; 0 for a first
-            step.
-        by: how much less (below zero) or more was received than otherwise, as a fraction: in the beginning, after the
-            change, in the outlier, in the stop, or in the first step.
-        for_s: about how many seconds a stop lasted.
-    """
-
-    kind: Kind
-    at_s: int
-    by: float
-    for_s: float = 0.0
 
 
 def received_of(facts: TimeSeriesFacts, course: Sequence[TimeSeriesInterval]) -> list[int]:
@@ -195,20 +172,6 @@ def _is_ramp(values: npt.NDArray[np.float64]) -> bool:
     slope = float(times @ values / (times @ times))
     residuals = values - values.mean() - slope * times
     return abs(slope) * len(values) > _RISE * sqrt(float(residuals @ residuals) / (len(values) - 2))
-
-
-def encode_unsteadiness(found: Sequence[Unsteadiness]) -> str:
-    """The differences as the text of a column: kind, second and fraction of each, of a stop its length."""
-    return "; ".join(f"{each.kind} {each.at_s} {each.for_s if each.kind == 'stop' else each.by:.3g}" for each in found)
-
-
-def decode_unsteadiness(text: str) -> list[Unsteadiness]:
-    """The differences from the result of :func:`encode_unsteadiness`."""
-    found = []
-    for kind, at_s, figure in (part.split() for part in text.split("; ") if part):
-        by, for_s = (-1.0, float(figure)) if kind == "stop" else (float(figure), 0.0)
-        found.append(Unsteadiness(KINDS[KINDS.index(kind)], int(at_s), by, for_s))
-    return found
 
 
 def autocorrelation(residuals: npt.NDArray[np.float64], fitted: int, most: float) -> float:

@@ -8,13 +8,14 @@ core all the time could do no more, whether other work or a quota took the core.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from hydra.events.value_formatting import number
 from hydra.measure.acceptance import Acceptance
 from hydra.measure.stage_load import CROWDED_PCT, BusyWorker, TcpWaits
+from hydra.model import Figure
 from hydra.model.acceptance import BY_SERVER
 
 BUSY_HOST_PCT: Final = 92.0
@@ -169,10 +170,9 @@ class Verdict:
     local: str | None = None
 
 
-def causes_in(verdicts: str) -> tuple[str, ...]:
-    """The causes in a column of verdicts, which may have those of several repeats, except the requested rate."""
-    texts = verdicts.split(" / ") if verdicts else []
-    causes = (cause for text in texts for cause in text.removeprefix(UNDECIDED).split(_BETWEEN))
+def causes_in(verdicts: Iterable[Figure]) -> tuple[str, ...]:
+    """The causes in the verdicts of a row or of its repeats, except the requested rate."""
+    causes = (cause for each in verdicts for cause in str(each).removeprefix(UNDECIDED).split(_BETWEEN))
     return tuple(dict.fromkeys(cause for cause in causes if cause not in (REQUESTED, NO_STAGE)))
 
 

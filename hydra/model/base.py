@@ -28,8 +28,23 @@ GroupRole = Literal["publisher", "subscriber", "server"]
 """The role of a group: it runs publishers, subscribers, or one server."""
 Rate = float | Literal["max"]
 """Messages per second, or ``"max"``: as fast as the library accepts them."""
-Figure = int | float | str | bool | None
+
+
+class Evidence:
+    """Structured evidence of a step or a row: a frozen dataclass, stored as JSON; ``str`` is the text of its cell."""
+
+    __slots__ = ()
+
+
+SettingValue = int | float | str | bool | None
+"""The value of a setting."""
+Figure = SettingValue | Evidence
 """One cell of a result row."""
+
+
+def cell_of(figure: Figure) -> SettingValue:
+    """The figure as tables and files have it: evidence as a text."""
+    return str(figure) if isinstance(figure, Evidence) else figure
 
 
 _SETTING: Final = "setting"
@@ -49,10 +64,10 @@ class Need:
     """
 
     key: str
-    values: tuple[Figure, ...] = ()
+    values: tuple[SettingValue, ...] = ()
     other: Need | None = None
     least: int = 0
-    other_than: tuple[Figure, ...] = ()
+    other_than: tuple[SettingValue, ...] = ()
 
     @property
     def absent(self) -> bool:

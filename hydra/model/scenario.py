@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from hydra.model.base import DAY_S, MOST_PUBLISHERS, Figure, Need, Setting, require, setting
+from hydra.model.base import DAY_S, MOST_PUBLISHERS, Need, Setting, SettingValue, require, setting
 from hydra.model.bounds import Bounded
 from hydra.model.cluster import Constraint, Demand
 from hydra.model.cpu_lists import parse_cpus
@@ -142,7 +142,7 @@ class Scenario(Bounded):
         False, "Measure the published sweep: its subscriber counts, step lengths, searches and table headings."
     )
 
-    def values_of(self, name: str) -> tuple[Figure, ...]:
+    def values_of(self, name: str) -> tuple[SettingValue, ...]:
         """Every value that a setting, shared or of the system, has in some row."""
         return self.sweep.values_of(name, value_of(self.settings, name))
 

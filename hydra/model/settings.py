@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal
 
-from hydra.model.base import HEADER_BYTES, LEAST_RATE, MOST_RATE, Figure, Need, Rate, require, setting
+from hydra.model.base import HEADER_BYTES, LEAST_RATE, MOST_RATE, Need, Rate, SettingValue, require, setting
 from hydra.model.bounds import Bounded
 from hydra.model.size_ranges import MOST_BYTES, size_ranges
 from hydra.model.system_part import NoSettings, SystemSettings
@@ -222,9 +222,9 @@ def with_values(settings: Settings, values: Mapping[str, object]) -> Settings:
     return replace(settings, **shared, system=replace(settings.system, **own))
 
 
-def value_of(settings: Settings, name: str) -> Figure:
+def value_of(settings: Settings, name: str) -> SettingValue:
     """The value of a setting, shared or of the system; None if the system has no setting of this name."""
-    value: Figure = getattr(settings, name) if name in SHARED else settings.system.values().get(name)
+    value: SettingValue = getattr(settings, name) if name in SHARED else settings.system.values().get(name)
     return value
 
 

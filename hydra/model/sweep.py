@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from hydra.model.base import DAY_S, MOST_CLIENTS, Figure, Setting, require, setting
+from hydra.model.base import DAY_S, MOST_CLIENTS, Setting, SettingValue, require, setting
 from hydra.model.bounds import Bounded
 
 DEFAULT_LOSS_TARGET: Final = 0.005
@@ -85,12 +85,12 @@ class SweepSpec(Bounded):
         """The varied settings whose values are combined with every client count; they name rows and lines of plots."""
         return ()
 
-    def values_of(self, name: str, usual: Figure) -> tuple[Figure, ...]:
+    def values_of(self, name: str, usual: SettingValue) -> tuple[SettingValue, ...]:
         """Every value that a setting has in some row; ``usual`` is the scenario's value."""
         return (usual,)
 
     @property
-    def first(self) -> Mapping[str, Figure]:
+    def first(self) -> Mapping[str, SettingValue]:
         """The settings of the first row that differ from the scenario's."""
         return {}
 

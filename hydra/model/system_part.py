@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Protocol, Self
 
-from hydra.model.base import Figure
+from hydra.model.base import SettingValue
 from hydra.model.bounds import Bounded
 
 
@@ -32,7 +32,7 @@ class SystemPart(Bounded):
             return cls()
         raise TypeError(f"{cls.__name__} of a table with {type(own).__name__}")
 
-    def values(self) -> dict[str, Figure]:
+    def values(self) -> dict[str, SettingValue]:
         """All values by name."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 

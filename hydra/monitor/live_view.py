@@ -9,8 +9,9 @@ from typing import Final
 from rich.text import Text
 
 from hydra.events.value_formatting import countdown, duration_us, number
-from hydra.measure.column_names import AGGREGATE, LOSS
-from hydra.measure.step_columns import DUE, SENT
+from hydra.measure.latency_columns import DUE, SENT
+from hydra.measure.published_columns import LOSS
+from hydra.measure.traffic_columns import AGGREGATE
 from hydra.model import StepResult
 from hydra.model import number as number_of
 from hydra.monitor.step_progress import ProgressDetails, StepProgress

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from hydra.measure.column_names import AGGREGATE, AVG_RX, AVG_TX, LOSS, REQUESTED
+from hydra.measure.latency_columns import DUE, PERCENTILES, SENT
+from hydra.measure.published_columns import AVG_RX, AVG_TX, LOSS
 from hydra.measure.resources import cpu_between
-from hydra.measure.step_columns import DUE, PERCENTILES, SENT
+from hydra.measure.traffic_columns import AGGREGATE, REQUESTED
 from hydra.model import number
 from hydra.monitor.run_snapshot import Distribution, RunSnapshot, SnapshotStep
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from hydra.measure.latency import prefix_for
+from hydra.measure.latency_columns import prefix_for
 from hydra.model import Figure, Histogram, HostSample, Role, StepPlan, StepResult
 from hydra.wire.buckets import highest_of, index_of, lowest_of
 
@@ -112,7 +112,7 @@ class RunTotals:
         received: messages that subscribers received, each counted at every subscriber that received it.
         lost: messages that subscribers lost in measured steps; None before a step whose loss is known.
         steps: the number of ended steps by status.
-        latency: the latency of subscribers outside the cohort, by its start (``measure.latency.prefix_for``).
+        latency: the latency of subscribers outside the cohort, by its start (``measure.latency_columns.prefix_for``).
     """
 
     sent: int = 0

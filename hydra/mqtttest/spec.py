@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from hydra.measure.column import wire_bytes
-from hydra.measure.column_names import LOST_BY_SILENCE
+from hydra.measure.column import LOST_BY_SILENCE, wire_bytes
 from hydra.model import RESTART, Demand, Figure, Scenario, ServerSpec, Settings, SetupPart
 from hydra.mqtttest.settings import TABLE, MqttSettings, MqttSpec, spec_of
 from hydra.system import Footprint, Greeting, Refusal, ReportColumn, ServerFootprint, System, SystemSpec

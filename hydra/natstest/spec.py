@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from hydra.measure.column import MESSAGES, ReportColumn, wire_bytes
-from hydra.measure.column_names import LOST_BY_SILENCE
+from hydra.measure.column import LOST_BY_SILENCE, MESSAGES, ReportColumn, wire_bytes
 from hydra.model import RESTART, Demand, Figure, Scenario, ServerSpec, Settings, SetupPart
 from hydra.natstest.settings import TABLE, NatsSettings, NatsSpec, spec_of
 from hydra.options import setting_flag

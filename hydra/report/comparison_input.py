@@ -17,10 +17,12 @@ from hydra.config.fields import field_of, own_tables, shared_table
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.errors import RunDirectoryError, UsageError
 from hydra.events.run_events import SystemFact
-from hydra.measure.column_names import AVG_RX, AVG_TX, CLIENTS, POINT, PUBLISHERS, REASON, STATUS
+from hydra.measure.column import POINT, REASON, STATUS
 from hydra.measure.event_recovery import latency_of_span
 from hydra.measure.machine_facts import compared_facts
+from hydra.measure.published_columns import AVG_RX, AVG_TX, CLIENTS
 from hydra.model import (
+    PUBLISHERS,
     SKIPPED_BY,
     USER,
     Figure,
@@ -188,7 +190,7 @@ def _played(run: Path, resolved: ResolvedScenario, results: list[StepResult]) ->
 def _row(
     scenario: Scenario, row: Row, rows: Sequence[Row], repeats: Sequence[Row], slices: SlicesOfRows
 ) -> ComparedRow:
-    settings = {name: value_of(scenario.settings, name) for name in names_of(scenario.settings)}
+    settings: dict[str, Figure] = {name: value_of(scenario.settings, name) for name in names_of(scenario.settings)}
     for name in scenario.sweep.decided:
         del settings[name]
     settings |= {name: row.get(name) for name in scenario.sweep.varied}

@@ -26,8 +26,7 @@ from hydra.analysis.comparison import (
 )
 from hydra.analysis.statistics import MOST
 from hydra.events.value_formatting import MARK, counted, number
-from hydra.measure.column import Column
-from hydra.measure.column_names import CLEAN, NOT_CLEAN_WHY
+from hydra.measure.column import CLEAN, NOT_CLEAN_WHY, Column
 from hydra.model import Figure, merged
 from hydra.report.comparison_input import load_sides
 from hydra.report.fail_conditions import Condition, conditions_met, numbers, parse

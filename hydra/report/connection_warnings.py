@@ -8,8 +8,16 @@ from collections.abc import Iterable
 from hydra.events.event import Level
 from hydra.events.value_formatting import counted
 from hydra.events.warnings import HydraWarning
-from hydra.measure import column_names
-from hydra.measure.connections import LOCAL, LOCAL_WHY, NEVER, NEVER_BACK, REFUSED, REFUSED_WHY, TIMED_OUT
+from hydra.measure.acceptance_columns import (
+    LOST_REASON,
+    LOST_WHY,
+    PUBLISHERS_LOST,
+    SUBSCRIBERS_LOST,
+    SUBSCRIBERS_LOST_WHY,
+)
+from hydra.measure.column import LOST_BY_SILENCE
+from hydra.measure.connection_columns import LOCAL, LOCAL_WHY, NEVER, NEVER_BACK, REFUSED, REFUSED_WHY, TIMED_OUT
+from hydra.measure.loss_columns import DIED_BY, GONE
 from hydra.model.acceptance import CONNECTION_LOST
 from hydra.model.local_limits import LOCAL_LIMITS
 from hydra.report.remedies import HOW_ENDED, LET_IN, NETWORK_OR_SERVER, OF_REFUSAL
@@ -43,8 +51,8 @@ class SubscribersWithoutReport(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        died, silent = map(about.number, column_names.GONE)
-        return [cls(died, silent, str(about.row.get(column_names.DIED_BY) or ""))] if died or silent else []
+        died, silent = map(about.number, GONE)
+        return [cls(died, silent, str(about.row.get(DIED_BY) or ""))] if died or silent else []
 
 
 class NotLetIn(RowWarning):
@@ -121,7 +129,7 @@ class LostBySilence(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        if lost := about.number(column_names.LOST_BY_SILENCE):
+        if lost := about.number(LOST_BY_SILENCE):
             yield cls(counted(math.ceil(lost), "connection"))
 
 
@@ -158,8 +166,8 @@ class ConnectionsLost(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        publishers = about.number(column_names.PUBLISHERS_LOST)
-        subscribers = about.number(column_names.SUBSCRIBERS_LOST)
-        row, of = about.row, column_names
-        why, reason = row.get(of.LOST_WHY) or row.get(of.SUBSCRIBERS_LOST_WHY) or "", row.get(of.LOST_REASON) or ""
+        publishers = about.number(PUBLISHERS_LOST)
+        subscribers = about.number(SUBSCRIBERS_LOST)
+        row = about.row
+        why, reason = row.get(LOST_WHY) or row.get(SUBSCRIBERS_LOST_WHY) or "", row.get(LOST_REASON) or ""
         return [cls(publishers, subscribers, str(why), str(reason))] if publishers or subscribers else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -14,7 +14,7 @@ import msgspec
 from hydra.errors import RunDirectoryError
 from hydra.events.value_formatting import MARK
 from hydra.measure.column import TEXT, YES_NO, Column
-from hydra.model import Figure, RunSetup
+from hydra.model import Figure, RunSetup, SettingValue, cell_of
 from hydra.report.marks import NOTED
 from hydra.report.run_setup import setup_of_folders
 from hydra.report.setup_text import setup_columns, setup_line, setup_object
@@ -90,14 +90,19 @@ def read_record(folder: Path) -> ExperimentRecord:
 def read_views(folder: Path) -> list[ExperimentTable]:
     """The tables of the experiment in a folder, [] if there are none yet; raises what :func:`read_record` raises."""
     path = folder / TABLE
-    return read_json(path, _Tables).tables if path.is_file() else []
+    return [*read_json(path, _Tables).tables] if path.is_file() else []
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredTable(ExperimentTable):
+    rows: Sequence[Mapping[str, SettingValue]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Tables:
     experiment: str
     scale: float
-    tables: list[ExperimentTable]
+    tables: list[_StoredTable]
 
 
 def write_record(folder: Path, record: ExperimentRecord) -> None:
@@ -188,7 +193,7 @@ def json_text(record: ExperimentRecord, views: Sequence[ExperimentTable], setup:
         {
             **msgspec.to_builtins(view),
             "columns": [msgspec.to_builtins(column) for column in view.columns],
-            "rows": [{column.name: row.get(column.name) for column in view.columns} for row in view.rows],
+            "rows": [{column.name: cell_of(row.get(column.name)) for column in view.columns} for row in view.rows],
         }
         for view in views
     ]

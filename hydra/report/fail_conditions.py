@@ -44,9 +44,7 @@ class Condition:
     def holds(self, row: Row) -> bool:
         """Whether the row's figure fulfils the condition; an unknown figure does not."""
         value = row.get(self.column)
-        if value is None or isinstance(value, str):
-            return False
-        return self.holds_for(float(value))
+        return isinstance(value, int | float) and self.holds_for(float(value))
 
     def holds_for(self, value: float, base: float = 1.0) -> bool:
         """Whether a figure fulfils the condition.

@@ -8,8 +8,8 @@ from typing import Final
 
 from hydra.events.value_formatting import counted
 from hydra.events.warnings import HydraWarning
-from hydra.measure import column_names
 from hydra.measure.disturbance import Disturbance
+from hydra.measure.host_columns import GENERATOR_LIMITED, HOST_CPU, HOST_OTHERS
 from hydra.measure.verdict import BUSY_HOST_PCT, OTHERS_PCT
 from hydra.report.remedies import FEWER, QUIET
 from hydra.report.row_context import RowContext, RowWarning
@@ -52,9 +52,9 @@ class HostBusy(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        others = others_of(about.row, about.disturbances)
+        others = others_of(about.row)
         named = any(each.others_pct for each in about.disturbances)
-        if (mean := about.number(column_names.HOST_CPU)) >= BUSY_HOST_PCT:
+        if (mean := about.number(HOST_CPU)) >= BUSY_HOST_PCT:
             yield cls(mean, others if others >= OTHERS_PCT else None, named)
 
 
@@ -67,8 +67,8 @@ class HostShared(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        others = about.number(column_names.HOST_OTHERS)
-        shared = others >= OTHERS_PCT and about.number(column_names.HOST_CPU) < BUSY_HOST_PCT
+        others = about.number(HOST_OTHERS)
+        shared = others >= OTHERS_PCT and about.number(HOST_CPU) < BUSY_HOST_PCT
         # The warning about a disturbed row names these processes.
         return [cls(others)] if shared and not any(each.others_pct for each in about.disturbances) else []
 
@@ -162,7 +162,7 @@ class GeneratorLimited(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        ends = f"_{column_names.GENERATOR_LIMITED}"
+        ends = f"_{GENERATOR_LIMITED}"
         limited = [f"_{column}" for column, value in about.row.items() if value is True]
         searches = [each.removesuffix(ends).removeprefix("_") for each in limited if each.endswith(ends)]
         return [cls(list(filter(None, searches)), is_native(about.scenario))] if searches else []

@@ -8,8 +8,7 @@ from typing import Final
 from hydra.events.event import Level
 from hydra.events.value_formatting import counted
 from hydra.events.warnings import GO_ON, HydraWarning
-from hydra.measure import column_names
-from hydra.measure.column import COUNT, REPEATS
+from hydra.measure.column import COUNT, REPEATS, STATUS
 from hydra.model import SKIPPED_BY, USER, Figure
 from hydra.report.row_context import RowContext, RowWarning
 
@@ -32,7 +31,7 @@ class RowSkipped(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        if about.row.get(column_names.STATUS) == "skipped":
+        if about.row.get(STATUS) == "skipped":
             yield cls(about.reason or _NO_REASON, about.row.get(SKIPPED_BY) == USER)
 
 
@@ -49,7 +48,7 @@ class RowFailed(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        return [cls(about.reason or _NO_REASON)] if about.row.get(column_names.STATUS) == "failed" else []
+        return [cls(about.reason or _NO_REASON)] if about.row.get(STATUS) == "failed" else []
 
 
 class RowPartial(RowWarning):
@@ -61,7 +60,7 @@ class RowPartial(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        return [cls()] if about.row.get(column_names.STATUS) == "partial" else []
+        return [cls()] if about.row.get(STATUS) == "partial" else []
 
 
 class StepRetried(RowWarning):
@@ -75,7 +74,7 @@ class StepRetried(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        if about.row.get(column_names.STATUS) not in ("skipped", "failed", "partial") and about.reason:
+        if about.row.get(STATUS) not in ("skipped", "failed", "partial") and about.reason:
             yield cls(about.reason)
 
 

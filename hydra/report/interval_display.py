@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from hydra.events.value_formatting import number
-from hydra.measure.column_names import CLIENTS, GONE, LOSS, LOSS_CI_HIGH, LOSS_CI_LOW, LOSS_EVIDENCE
-from hydra.measure.loss_interval import ConfidenceInterval, LossEvidence, around, decode_evidence
+from hydra.measure.evidence import LossEvidence
+from hydra.measure.loss_columns import GONE, LOSS_CI_HIGH, LOSS_CI_LOW, LOSS_EVIDENCE
+from hydra.measure.loss_interval import ConfidenceInterval, around
+from hydra.measure.published_columns import CLIENTS, LOSS
 from hydra.model import Figure, Scenario
 from hydra.model import number as number_of
 from hydra.sweep import Row, kind_of
@@ -54,8 +56,8 @@ def loss_limits(row: Row, least: LeastLosses) -> ConfidenceInterval | None:
 
 
 def _evidence(row: Row) -> LossEvidence | None:
-    text = row.get(LOSS_EVIDENCE)
-    return None if text is None else decode_evidence(str(text))
+    evidence = row.get(LOSS_EVIDENCE)
+    return evidence if isinstance(evidence, LossEvidence) else None
 
 
 _LEAST_WHOLE: Final = 100.0

@@ -11,8 +11,9 @@ from math import ceil
 from typing import Final
 
 from hydra.measure.column import HIGH, LOW
-from hydra.measure.column_names import CLIENTS, LATENCY_BOUND, RX_P1
-from hydra.measure.step_columns import DUE, SENT, latency_columns
+from hydra.measure.latency_columns import DUE, LATENCY_BOUND, SENT, latency_columns
+from hydra.measure.published_columns import CLIENTS
+from hydra.measure.traffic_columns import RX_P1
 from hydra.model import Figure, number
 
 Row = Mapping[str, Figure]

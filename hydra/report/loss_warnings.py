@@ -8,8 +8,12 @@ from typing import Final
 from hydra.events.event import Level
 from hydra.events.value_formatting import counted, number
 from hydra.events.warnings import HydraWarning
-from hydra.measure import column_names
+from hydra.measure.acceptance_columns import UNACCEPTED
 from hydra.measure.loss import BACKLOG_S
+from hydra.measure.loss_columns import LOSS_HIGH, LOSS_LOW, LOSS_UNLISTED
+from hydra.measure.passing_columns import GROUP, LOSS_TARGET, PASSED
+from hydra.measure.published_columns import CLIENTS, LOSS
+from hydra.measure.topic_columns import COPIES_EXPECTED
 from hydra.model import number as number_of
 from hydra.report.remedies import HOW_ENDED, LOWER_RATE, RowLimit, against
 from hydra.report.row_context import RowContext, RowWarning
@@ -94,12 +98,12 @@ class LossInterval(RowWarning):
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         row = about.row
-        said = str(row.get(column_names.LOSS_UNLISTED))
-        low, high = about.number(column_names.LOSS_LOW), about.number(column_names.LOSS_HIGH)
+        said = str(row.get(LOSS_UNLISTED))
+        low, high = about.number(LOSS_LOW), about.number(LOSS_HIGH)
         unlisted = [who for who in _UNLISTED if who in said]
         same, cause = about.as_much_lost_at, about.limited_by
         found = cls(low, high, unlisted, same, cause, *about.unreported, about.limit, about.unheard)
-        return [found] if isinstance(row.get(column_names.LOSS_HIGH), float) else []
+        return [found] if isinstance(row.get(LOSS_HIGH), float) else []
 
 
 class MessagesLost(RowWarning):
@@ -136,7 +140,7 @@ class MessagesLost(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        if (pct := about.number(column_names.LOSS)) and not isinstance(about.row.get(column_names.LOSS_HIGH), float):
+        if (pct := about.number(LOSS)) and not isinstance(about.row.get(LOSS_HIGH), float):
             yield cls(pct, about.as_much_lost_at, about.limited_by, *about.unreported, about.limit, about.unheard)
 
 
@@ -194,7 +198,7 @@ class GroupOutcomeUnknown(RowWarning):
 
 def _had_by_gone(row: Row) -> bool:
     """Whether members of a group that died or fell silent may have received messages."""
-    return bool(row.get(column_names.GROUP)) and bool(gone_of(row))
+    return bool(row.get(GROUP)) and bool(gone_of(row))
 
 
 _FEWER_MESSAGES: Final[Mapping[str, str]] = {
@@ -234,11 +238,9 @@ class BacklogAtEnd(RowWarning):
         row = about.row
         share, behind_s = about.backlog
         # The subscribers outside the cohort; a consumer group receives each message once.
-        takers = (
-            1 if row.get(column_names.GROUP) else about.number(column_names.CLIENTS) - about.number("cohort_clients")
-        )
-        expected = about.number(column_names.COPIES_EXPECTED)  # 0 with one topic, whose messages each of them takes
-        each = expected / about.number(column_names.CLIENTS) if expected else about.number("total_tx")
+        takers = 1 if row.get(GROUP) else about.number(CLIENTS) - about.number("cohort_clients")
+        expected = about.number(COPIES_EXPECTED)  # 0 with one topic, whose messages each of them takes
+        each = expected / about.number(CLIENTS) if expected else about.number("total_tx")
         messages = share * each * takers
         return [cls(messages, share, behind_s, about.limit, about.sharing)] if behind_s > BACKLOG_S else []
 
@@ -261,8 +263,8 @@ class LateMessages(RowWarning):
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         pct, (_, behind_s) = about.number("late_pct"), about.backlog
-        lost = number_of(about.row.get(column_names.LOSS))
-        within = lost is not None and lost <= about.number(column_names.LOSS_TARGET)
-        missing = about.number("undrained") or about.number("unknown") or about.number(column_names.UNACCEPTED)
-        if about.row.get(column_names.PASSED) is False and pct and behind_s <= BACKLOG_S and within and not missing:
+        lost = number_of(about.row.get(LOSS))
+        within = lost is not None and lost <= about.number(LOSS_TARGET)
+        missing = about.number("undrained") or about.number("unknown") or about.number(UNACCEPTED)
+        if about.row.get(PASSED) is False and pct and behind_s <= BACKLOG_S and within and not missing:
             yield cls(pct, about.limit, about.sharing)

@@ -8,10 +8,21 @@ from typing import Final
 from hydra.events.event import Level
 from hydra.events.value_formatting import counted, number
 from hydra.events.warnings import HydraWarning
-from hydra.measure import column_names
 from hydra.measure.acceptance import STALLED_S
+from hydra.measure.acceptance_columns import (
+    PROGRESS,
+    PUBLISHERS_SLOW,
+    RATE_HELD,
+    RATE_SENT,
+    REFUSED_REASON,
+    REFUSED_TEXT,
+    STALLED,
+    UNANSWERED,
+)
 from hydra.measure.column import REPEATS
-from hydra.model import Figure, value_of
+from hydra.measure.published_columns import AVG_TX
+from hydra.measure.traffic_columns import REQUESTED
+from hydra.model import PUBLISHERS, Figure, value_of
 from hydra.model import number as number_of
 from hydra.model.acceptance import QUOTA
 from hydra.report.remedies import OF_REFUSAL, RowLimit, against
@@ -49,11 +60,11 @@ class RateMissed(RowWarning):
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         row = about.row
         # If publishers sent in time, or lost their connection, another warning states what the system did.
-        if row.get(column_names.PUBLISHERS_SLOW) == 0:
+        if row.get(PUBLISHERS_SLOW) == 0:
             return
-        if row.get(column_names.RATE_SENT, row.get(column_names.RATE_HELD)) is False:
-            reached = number_of(row.get(column_names.AVG_TX))
-            yield cls(about.number(column_names.REQUESTED), reached, row.get(REPEATS), about.limit)
+        if row.get(RATE_SENT, row.get(RATE_HELD)) is False:
+            reached = number_of(row.get(AVG_TX))
+            yield cls(about.number(REQUESTED), reached, row.get(REPEATS), about.limit)
 
 
 class BatchNotFilled(RowWarning):
@@ -78,7 +89,7 @@ class BatchNotFilled(RowWarning):
         if column is None or not asked or not reached or not _fills(about, asked):
             return []
         # A batch ends with the last message, and may have a limit of bytes.
-        publishers = number_of(row.get(column_names.PUBLISHERS)) or scenario.publishers
+        publishers = number_of(row.get(PUBLISHERS)) or scenario.publishers
         possible = min(asked, about.number("sent") / publishers)
         size = number_of(_setting(about, "message_size"))
         if size and (limit := number_of(row.get("batch_bytes"))):
@@ -92,7 +103,7 @@ _FILLED: Final = 0.9
 
 def _fills(about: RowContext, asked: float) -> bool:
     """Whether publishers had enough messages for full batches: at rate ``max``, or while a batch may wait."""
-    rate = about.row.get(column_names.REQUESTED)
+    rate = about.row.get(REQUESTED)
     if rate == "max":
         return True
     waits_s = (number_of(_setting(about, "linger_ms")) or 0.0) / 1000
@@ -154,7 +165,7 @@ class SendsRefused(RowWarning):
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         row = about.row
-        words = [str(row.get(name) or "") for name in (column_names.REFUSED_REASON, column_names.REFUSED_TEXT)]
+        words = [str(row.get(name) or "") for name in (REFUSED_REASON, REFUSED_TEXT)]
         return [cls(messages, about.number("sent"), *words)] if (messages := about.number("tx_failed")) else []
 
 
@@ -171,7 +182,7 @@ class SendsUnanswered(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        return [cls(messages)] if (messages := about.number(column_names.UNANSWERED)) else []
+        return [cls(messages)] if (messages := about.number(UNANSWERED)) else []
 
 
 class PublisherThrottled(RowWarning):
@@ -184,8 +195,8 @@ class PublisherThrottled(RowWarning):
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         row = about.row
-        throttled = row.get(column_names.REFUSED_REASON) == QUOTA and not about.number("tx_failed")
-        return [cls(str(row.get(column_names.REFUSED_TEXT)))] if throttled else []
+        throttled = row.get(REFUSED_REASON) == QUOTA and not about.number("tx_failed")
+        return [cls(str(row.get(REFUSED_TEXT)))] if throttled else []
 
 
 class PublisherStalled(RowWarning):
@@ -200,6 +211,6 @@ class PublisherStalled(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        stalled_s = about.number(column_names.STALLED)
-        progress = about.row.get(column_names.PROGRESS)
+        stalled_s = about.number(STALLED)
+        progress = about.row.get(PROGRESS)
         return [cls(stalled_s)] if progress is False and stalled_s >= STALLED_S else []

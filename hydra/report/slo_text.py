@@ -11,8 +11,9 @@ from typing import Final
 from hydra.events.event import Level
 from hydra.events.value_formatting import MARK, counted, number
 from hydra.events.warnings import HydraWarning
-from hydra.measure.column_names import CLEAN, LOCAL_LIMIT, NOT_CLEAN_WHY
+from hydra.measure.column import CLEAN, NOT_CLEAN_WHY
 from hydra.measure.event_recovery import EventImpact, SpanLatency
+from hydra.measure.host_columns import LOCAL_LIMIT
 from hydra.measure.slo import RATE, ObjectiveResult, word
 from hydra.measure.verdict import HOST, OTHERS_PCT
 from hydra.model import RunSetup, Scenario

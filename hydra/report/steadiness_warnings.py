@@ -8,9 +8,10 @@ from typing import Final
 from hydra.events.event import Level
 from hydra.events.value_formatting import counted, number
 from hydra.events.warnings import HydraWarning
-from hydra.measure import column_names
-from hydra.measure.column import REPEATS
-from hydra.measure.steadiness import Unsteadiness, decode_unsteadiness
+from hydra.measure.column import STATUS
+from hydra.measure.evidence import Differences, Unsteadiness
+from hydra.measure.loss_columns import LOSS_HIGH
+from hydra.measure.passing_columns import STEADY, UNSTEADY
 from hydra.report.row_context import RowContext, RowWarning
 from hydra.sweep.cleanness import unjudged
 
@@ -41,11 +42,9 @@ class UnsteadyRow(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        if about.row.get(column_names.STEADY) is False:
-            text = str(about.row.get(column_names.UNSTEADY) or "")
-            if REPEATS in about.row:  # texts of repeats end with their count, but for the one about the first repeat
-                text = text.split("; ")[0] if text.startswith("first ") else ""
-            yield cls(decode_unsteadiness(text))
+        if about.row.get(STEADY) is False:
+            differences = about.row.get(UNSTEADY)
+            yield cls(differences.found if isinstance(differences, Differences) else ())
 
 
 def _largest(seconds: Sequence[Unsteadiness]) -> str:
@@ -82,6 +81,6 @@ class NotJudged(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        if about.row.get(column_names.STATUS) != "ok" or column_names.LOSS_HIGH in about.row:
+        if about.row.get(STATUS) != "ok" or LOSS_HIGH in about.row:
             return []
         return map(cls, unjudged(about.row))

@@ -18,11 +18,14 @@ from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.events.stored_event import StoredEvent
 from hydra.events.value_formatting import counted, known_digits, number
 from hydra.events.warnings import HydraWarning
-from hydra.measure.column import COUNT, INTERVAL, REPEATS, Column
-from hydra.measure.column_names import AGGREGATE, AVG_RX, AVG_TX, CLIENTS, GROUP, LATE, LOSS, PUBLISHERS, STATUS
-from hydra.measure.connections import ACHIEVED, LOCAL
-from hydra.measure.step_columns import DUE, SENT, latency_columns
-from hydra.model import Figure, RunSetup, Scenario, StepResult
+from hydra.measure.column import COUNT, INTERVAL, REPEATS, STATUS, Column
+from hydra.measure.connection_columns import ACHIEVED, LOCAL
+from hydra.measure.latency_columns import DUE, SENT, latency_columns
+from hydra.measure.loss_columns import LATE
+from hydra.measure.passing_columns import GROUP
+from hydra.measure.published_columns import AVG_RX, AVG_TX, CLIENTS, LOSS
+from hydra.measure.traffic_columns import AGGREGATE
+from hydra.model import PUBLISHERS, Figure, RunSetup, Scenario, StepResult, cell_of
 from hydra.model import number as number_of
 from hydra.report.interval_display import LeastLosses, efforts, least_losses, legend, loss_limits, whole_rate
 from hydra.report.latency_bound import beside, bounded_text, latency_in_ms
@@ -201,7 +204,7 @@ class RunTables:
             "system": scenario.system,
             "client": scenario.client,
             "setup": setup_object(self.setup),
-            "rows": [{c.name: row.get(c.name) for c in columns} for row in rows],
+            "rows": [{c.name: cell_of(row.get(c.name)) for c in columns} for row in rows],
             "warnings": warnings(self.rows, self.notes, self.events),
             **({"error": self.error} if self.error else {}),
         }

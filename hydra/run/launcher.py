@@ -34,7 +34,7 @@ from hydra.events.run_events import (
 )
 from hydra.events.value_formatting import duration
 from hydra.events.warnings import CleanupFailed, Interrupted
-from hydra.measure.column_names import STATUS
+from hydra.measure.column import STATUS
 from hydra.model import Agent, ClusterSpec, GroupRole, Scenario, format_cpus
 from hydra.monitor.metrics_exports import Exports
 from hydra.monitor.progress_view import Observer, servers_of

@@ -21,7 +21,8 @@ from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, HydraError
 from hydra.events.run_events import RunDone, RunFailed
 from hydra.events.stored_event import StoredEvent
 from hydra.events.warnings import SubscribersFailed
-from hydra.measure.column_names import CLIENTS, STATUS
+from hydra.measure.column import STATUS
+from hydra.measure.published_columns import CLIENTS
 from hydra.model import Scenario, StepPlan, StepResult
 from hydra.monitor.progress_view import Observer, ServerStartup, servers_of
 from hydra.options import interrupts

@@ -17,8 +17,9 @@ from hydra.config.shortages import check_row
 from hydra.control.roster import Roster
 from hydra.errors import DoesNotFitError, PlacementError, ReadinessError, RowSkippedError, StepError
 from hydra.events.run_events import FramesRejected, StepStored, SystemFact, SystemRestarted
-from hydra.measure.column_names import WALL
-from hydra.measure.figures import MergedHistograms, figures, merge_histograms
+from hydra.measure.column import WALL
+from hydra.measure.figures import figures
+from hydra.measure.latency import MergedHistograms, merge_histograms
 from hydra.measure.observation import Observation
 from hydra.measure.steadiness import received_of, settled
 from hydra.model import EVENT_KINDS, RESTART, SKIPPED_BY, USER, Cohort, Figure, Histogram, Role, StepPlan, StepResult

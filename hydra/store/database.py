@@ -27,10 +27,11 @@ from hydra.errors import HydraError, RunDirectoryError, UnreadableRunError
 from hydra.events.event import Event
 from hydra.events.stored_event import StoredEvent
 from hydra.measure import latency
+from hydra.measure.column import SystemColumns
 from hydra.measure.event_recovery import added
-from hydra.measure.figures import MergedHistograms, merge_histograms
+from hydra.measure.latency import MergedHistograms, merge_histograms
 from hydra.measure.observation import Observation
-from hydra.measure.step_columns import SystemColumns, step_columns
+from hydra.measure.step_columns import evidence_classes, step_columns
 from hydra.model import (
     AgentClock,
     Figure,
@@ -393,7 +394,7 @@ class RunStore:
                     epoch,
                     plans.decode(plan),
                     msgspec.convert(status, StepStatus),
-                    msgspec.json.decode(figures, type=dict[str, Figure]),
+                    _figures(figures),
                     msgspec.convert(reason, str),
                     {name: h for name in MERGED_IN_REPEATS if (h := self.histogram(epoch, name)).counts}
                     if repeated
@@ -536,6 +537,16 @@ def _connect(path: Path, writable: bool) -> sqlite3.Connection:
 def _unreadable(before: str, path: Path, after: str, remedy: str) -> UnreadableRunError:
     """The error about a database: the text has its path, the brief text only its name."""
     return UnreadableRunError(f"{before}{path}{after}", f"{before}{path.name}{after}", remedy)
+
+
+def _figures(stored: str) -> dict[str, Figure]:
+    """The figures of a step, with evidence as objects."""
+    found: dict[str, Any] = msgspec.json.decode(stored)
+    kinds = evidence_classes()
+    return {
+        name: msgspec.convert(value, kinds[name]) if name in kinds and value is not None else value
+        for name, value in found.items()
+    }
 
 
 def _to_json(value: object) -> str:

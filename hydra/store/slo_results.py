@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import msgspec
 
 from hydra.events.value_formatting import counted
-from hydra.measure.column_names import HOST_OTHERS
 from hydra.measure.event_recovery import EventImpact, backlog_by_interval, event_impacts
+from hydra.measure.host_columns import HOST_OTHERS
 from hydra.measure.slo import ObjectiveResult, Recoveries, clock_bound_us, holds, objective_results
 from hydra.model import EVENT_KINDS, RESTART, EventSpec, SloSpec, TimeSeriesFacts, TimeSeriesInterval, number
 from hydra.store.database import RunStore

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hydra.config.resolved_scenario import ResolvedScenario
-from hydra.measure.column import Column
-from hydra.measure.step_columns import SystemColumns
+from hydra.measure.column import Column, SystemColumns
 from hydra.model import Scenario
 from hydra.sweep import row_columns
 from hydra.system import QueueCapacity

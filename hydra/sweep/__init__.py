@@ -6,8 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any, Final
 
-from hydra.measure.column import Column
-from hydra.measure.step_columns import SystemColumns
+from hydra.measure.column import Column, SystemColumns
 from hydra.model import FieldError, Scenario, SweepSpec
 from hydra.sweep.grid import GridSweep
 from hydra.sweep.held import HeldSweep

@@ -10,37 +10,24 @@ from typing import Final
 
 from hydra.events.value_formatting import counted, number
 from hydra.measure.acceptance import STALLED_S
-from hydra.measure.column import REPEATS
-from hydra.measure.column_names import (
-    AVG_TX,
-    CLEAN,
-    CLIENTS,
-    DIED_BY,
-    GONE,
-    LATE,
-    LOSS,
-    LOSS_HIGH,
-    LOSS_LOW,
-    LOSS_TARGET,
+from hydra.measure.acceptance_columns import (
     LOST_WHY,
-    NOT_CLEAN_WHY,
-    PASSED,
-    POINT,
     PROGRESS,
     PUBLISHERS_LOST,
     RATE_HELD,
     RATE_SENT,
-    REASON,
     REFUSED_REASON,
-    REQUESTED,
     STALLED,
-    STATUS,
-    STOPPED,
     SUBSCRIBERS_LOST,
     SUBSCRIBERS_LOST_WHY,
     UNACCEPTED,
     UNANSWERED,
 )
+from hydra.measure.column import CLEAN, NOT_CLEAN_WHY, POINT, REASON, REPEATS, STATUS
+from hydra.measure.loss_columns import DIED_BY, GONE, LATE, LOSS_HIGH, LOSS_LOW
+from hydra.measure.passing_columns import LOSS_TARGET, PASSED, STOPPED
+from hydra.measure.published_columns import AVG_TX, CLIENTS, LOSS
+from hydra.measure.traffic_columns import REQUESTED
 from hydra.model import Figure
 from hydra.model import number as number_of
 from hydra.sweep.interface import Row
@@ -212,5 +199,5 @@ def _searches(row: Figures) -> Iterator[str]:
             "none_held": "no rate was held",
             "unknown": "no answer",
             "unconfirmed": "not confirmed",
-        }.get(answer, "no answer in some repeats")
+        }.get(str(answer), "no answer in some repeats")
         yield f"{search}: {what}{f' ({why})' if why and answer == 'unknown' else ''}"

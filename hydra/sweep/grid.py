@@ -10,8 +10,9 @@ from math import prod
 from typing import ClassVar
 
 from hydra.errors import Key
-from hydra.measure.column_names import CLIENTS, POINT, REASON, STATUS
-from hydra.model import PUBLISHERS, Figure, Scenario, StepPlan, StepResult, with_values
+from hydra.measure.column import POINT, REASON, STATUS
+from hydra.measure.published_columns import CLIENTS
+from hydra.model import PUBLISHERS, Scenario, SettingValue, StepPlan, StepResult, with_values
 from hydra.model.base import MOST_PUBLISHERS
 from hydra.sweep.interface import QUICK_DRAIN_S, Row, Sweep, connecting_s, expected_step_s, step_bound_s
 from hydra.sweep.kind import RowSettings, SweepKind
@@ -30,7 +31,7 @@ class GridSweep(SweepKind):
     key: ClassVar[str] = "vary"
     uses: ClassVar[tuple[str, ...]] = ("clients", "vary")
 
-    vary: Mapping[str, tuple[Figure, ...]] = field(default_factory=dict)
+    vary: Mapping[str, tuple[SettingValue, ...]] = field(default_factory=dict)
 
     @property
     def _publishers(self) -> tuple[int, ...]:
@@ -63,12 +64,12 @@ class GridSweep(SweepKind):
         """See :class:`hydra.model.SweepSpec`."""
         return tuple(self.vary)
 
-    def values_of(self, name: str, usual: Figure) -> tuple[Figure, ...]:
+    def values_of(self, name: str, usual: SettingValue) -> tuple[SettingValue, ...]:
         """See :class:`hydra.model.SweepSpec`."""
         return tuple(self.vary.get(name, (usual,)))
 
     @property
-    def first(self) -> Mapping[str, Figure]:
+    def first(self) -> Mapping[str, SettingValue]:
         """See :class:`hydra.model.SweepSpec`."""
         return {name: values[0] for name, values in self.vary.items()}
 
@@ -107,7 +108,7 @@ class GridSweep(SweepKind):
         plans = [self._plan(scenario, clients, varied) for clients in self.counts for varied in combinations]
         return Grid(scenario, plans)
 
-    def _plan(self, scenario: Scenario, clients: int, varied: Mapping[str, Figure]) -> StepPlan:
+    def _plan(self, scenario: Scenario, clients: int, varied: Mapping[str, SettingValue]) -> StepPlan:
         publishers = varied.get(PUBLISHERS)
         settings = with_values(scenario.settings, varied)
         return StepPlan(

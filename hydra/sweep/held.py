@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from hydra.events.value_formatting import between, counted
 from hydra.events.value_formatting import number as text_of
-from hydra.measure.column import REPEATS, Column
-from hydra.measure.column_names import AGGREGATE_MAX, CLIENTS, STEP_S, WALL
-from hydra.measure.step_columns import SystemColumns
+from hydra.measure.column import AGGREGATE_MAX, REPEATS, STEP_S, WALL, Column, SystemColumns
+from hydra.measure.published_columns import CLIENTS
 from hydra.model import Scenario, StepResult, number
 from hydra.sweep import held_columns, search_columns
 from hydra.sweep.cleanness import why_not_clean

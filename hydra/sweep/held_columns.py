@@ -7,20 +7,12 @@ from dataclasses import replace
 from typing import Final
 
 from hydra.events.value_formatting import number as text_of
-from hydra.measure.column import MICROSECONDS, PER_SECOND, Column, text_column
-from hydra.measure.column_names import AVG_TX as SENT
-from hydra.measure.column_names import (
-    GONE,
-    LOSS,
-    LOSS_LOW,
-    PUBLISHERS_LOST,
-    RATE_HELD,
-    RATE_SENT,
-    STOPPED,
-    SUBSCRIBERS_LOST,
-    UNACCEPTED,
-    WALL,
-)
+from hydra.measure.acceptance_columns import PUBLISHERS_LOST, RATE_HELD, RATE_SENT, SUBSCRIBERS_LOST, UNACCEPTED
+from hydra.measure.column import MICROSECONDS, PER_SECOND, WALL, Column, text_column, values_of
+from hydra.measure.loss_columns import GONE, LOSS_LOW
+from hydra.measure.passing_columns import STOPPED
+from hydra.measure.published_columns import AVG_TX as SENT
+from hydra.measure.published_columns import LOSS
 from hydra.model import Figure, number
 from hydra.sweep import search_columns
 from hydra.sweep.search_columns import ANSWER, HIGH_PPS, LOW_PPS, WHY
@@ -88,9 +80,8 @@ def cause_of(figures: Mapping[str, Figure]) -> tuple[str, float | None]:
 
 def cause_text(row: Mapping[str, Figure], prefix: str) -> str:
     """Why the next rate was not held: ``lost 1.1 %``, ``publisher reached 23,100/s``; "" if there is none."""
-    causes = str(row.get(prefix + CAUSE) or "").split(" / ")
     amount = text_of(row.get(prefix + AMOUNT))
-    return " or ".join(UNITS.get(cause, cause).format(amount) for cause in causes)
+    return " or ".join(UNITS.get(str(cause), str(cause)).format(amount) for cause in values_of(row.get(prefix + CAUSE)))
 
 
 def not_held_column(prefix: str) -> Column:

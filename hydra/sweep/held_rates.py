@@ -7,19 +7,12 @@ from dataclasses import replace
 from math import sqrt
 from typing import Final
 
-from hydra.measure.column_names import (
-    AGGREGATE,
-    AGGREGATE_MAX,
-    AVG_RX,
-    AVG_TX,
-    GENERATOR_LIMITED,
-    GROUP,
-    LOSS,
-    STATUS,
-    VERDICT,
-    WALL,
-)
-from hydra.measure.step_columns import DUE
+from hydra.measure.column import AGGREGATE_MAX, STATUS, WALL
+from hydra.measure.host_columns import GENERATOR_LIMITED, VERDICT
+from hydra.measure.latency_columns import DUE
+from hydra.measure.passing_columns import GROUP
+from hydra.measure.published_columns import AVG_RX, AVG_TX, LOSS
+from hydra.measure.traffic_columns import AGGREGATE
 from hydra.model import Cohort, Figure, Scenario, Settings, StepPlan, StepResult, number, with_values
 from hydra.sweep import held_columns as columns
 from hydra.sweep import search_columns

@@ -6,8 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from hydra.events.value_formatting import counted
-from hydra.measure.column_names import CLIENTS, DISTURBED, HOST_CPU, HOST_OTHERS, PASSED, POINT
-from hydra.measure.disturbance import Disturbance, decode_disturbances, encode_disturbances
+from hydra.measure.column import POINT, values_of
+from hydra.measure.disturbance import Disturbance, Disturbances
+from hydra.measure.host_columns import DISTURBED, HOST_CPU, HOST_OTHERS
+from hydra.measure.passing_columns import PASSED
+from hydra.measure.published_columns import CLIENTS
 from hydra.measure.verdict import BUSY_HOST_PCT, OTHERS_PCT
 from hydra.model import Figure, StepResult
 from hydra.model import number as number_of
@@ -44,18 +47,23 @@ def host_trouble_in_short(rows: Sequence[Mapping[str, Figure]]) -> str:
     return f"{len(found)} of {len(rows)} rows: {row.get(POINT) or counted(row.get(CLIENTS), 'subscriber')}: {trouble}"
 
 
-def others_of(row: Mapping[str, Figure], disturbances: Sequence[Disturbance]) -> float:
+def disturbances_of(row: Mapping[str, Figure]) -> list[Disturbance]:
+    """What disturbed a row, for each host on which something did, of all its repeats."""
+    return [each for it in values_of(row.get(DISTURBED)) if isinstance(it, Disturbances) for each in it.hosts]
+
+
+def others_of(row: Mapping[str, Figure]) -> float:
     """The CPU of a host that processes outside the run used, in %: of the worst repeat if they are named."""
-    named = max((each.others_pct for each in disturbances), default=0.0)
+    named = max((each.others_pct for each in disturbances_of(row)), default=0.0)
     return named or number_of(row.get(HOST_OTHERS)) or 0.0
 
 
 def _troubles(row: Mapping[str, Figure]) -> Iterator[str]:
-    disturbances = decode_disturbances(str(row.get(DISTURBED) or ""))
     if (number_of(row.get(HOST_CPU)) or 0.0) >= BUSY_HOST_PCT:
         yield "a host had no CPU left"
-    if (others := others_of(row, disturbances)) >= OTHERS_PCT:
+    if (others := others_of(row)) >= OTHERS_PCT:
         yield f"other processes used {others:.0f} % of a host's CPU"
+    disturbances = disturbances_of(row)
     yield from (text for field, text in _FOUND.items() if any(getattr(each, field) for each in disturbances))
 
 
@@ -84,6 +92,5 @@ def add_host_facts(row: Row, steps: Iterable[StepResult]) -> None:
                 value for value in (number_of(row.get(name)), number_of(step.figures.get(name))) if value is not None
             ]
             row[name] = max(known, default=None)
-        both = [text for text in (row.get(DISTURBED), step.figures.get(DISTURBED)) if text]
-        found = dict.fromkeys(each for text in both for each in decode_disturbances(str(text)))
-        row[DISTURBED] = encode_disturbances(list(found))
+        found = dict.fromkeys([*disturbances_of(row), *disturbances_of(step.figures)])
+        row[DISTURBED] = Disturbances(tuple(found)) if found else None

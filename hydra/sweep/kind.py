@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 from hydra.errors import Key
 from hydra.events.value_formatting import counted, duration_us, known_digits
 from hydra.events.value_formatting import number as text_of
-from hydra.measure.column import REPEATS, Column
-from hydra.measure.column_names import AGGREGATE, AVG_RX, AVG_TX, CLIENTS, LOSS, POINT, REQUESTED
-from hydra.measure.connections import IN_TABLE, OF_CONNECTING, PRIMARY
-from hydra.measure.step_columns import DUE, SENT, SystemColumns, published, step_columns
+from hydra.measure.column import POINT, REPEATS, Column, SystemColumns
+from hydra.measure.connection_columns import CONNECTING, IN_TABLE, PRIMARY
+from hydra.measure.latency_columns import DUE, SENT
+from hydra.measure.published_columns import AVG_RX, AVG_TX, CLIENTS, LOSS, published
+from hydra.measure.step_columns import step_columns
+from hydra.measure.traffic_columns import AGGREGATE, REQUESTED
 from hydra.model import IMPAIRMENTS, Figure, Scenario, StepPlan, StepResult, SweepSpec, TableKind, number
 from hydra.sweep.cleanness import why_not_clean
 from hydra.sweep.host_trouble import host_trouble
@@ -206,7 +208,7 @@ class SweepKind(SweepSpec, ABC):
     def published(self, scenario: Scenario, system: SystemColumns) -> tuple[Column, ...]:
         """The columns of its table."""
         if scenario.table == "connections":
-            return tuple(c for c in (*published(system), *OF_CONNECTING) if c.name == CLIENTS or c.name in IN_TABLE)
+            return tuple(c for c in (*published(system), *CONNECTING) if c.name == CLIENTS or c.name in IN_TABLE)
         return tuple(c for c in published(system) if scenario.table == "batch" or c is not system.batch)
 
     def columns(self, scenario: Scenario, system: SystemColumns) -> Sequence[Column]:

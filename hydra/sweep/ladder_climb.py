@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple
 
-from hydra.measure.column_names import GENERATOR_LIMITED, WALL
+from hydra.measure.column import WALL
+from hydra.measure.host_columns import GENERATOR_LIMITED
 from hydra.model import Cohort, Settings, StepPlan, StepResult, number
 from hydra.sweep.cleanness import flaws
 from hydra.sweep.held_spec import HeldSpec

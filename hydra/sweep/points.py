@@ -8,11 +8,9 @@ from math import isfinite
 from typing import Any, ClassVar, Final
 
 from hydra.errors import Key, RefusedError, shown
+from hydra.measure.column import POINT, Column, SystemColumns, text_column
 from hydra.measure.column import PUBLISHERS as UNIT
-from hydra.measure.column import Column, text_column
-from hydra.measure.column_names import POINT, PUBLISHERS
-from hydra.measure.step_columns import SystemColumns
-from hydra.model import Bounded, Figure, Scenario, StepPlan, setting, value_of, with_values
+from hydra.model import PUBLISHERS, Bounded, Scenario, SettingValue, StepPlan, setting, value_of, with_values
 from hydra.model.base import DAY_S, MOST_CLIENTS, MOST_PUBLISHERS
 from hydra.sweep.grid import Grid
 from hydra.sweep.interface import Row, Sweep
@@ -44,7 +42,7 @@ class SweepPoint(Bounded):
     clients: int = setting(0, least=0, most=MOST_CLIENTS)
     publishers: int | None = setting(None, least=1, most=MOST_PUBLISHERS)
     duration_s: float | None = setting(None, least=0.001, most=DAY_S)
-    settings: Mapping[str, Figure] = field(default_factory=dict)
+    settings: Mapping[str, SettingValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +88,12 @@ class PointSweep(SweepKind):
         """See :class:`hydra.model.SweepSpec`."""
         return tuple(dict.fromkeys(name for point in self.points for name in point.settings))
 
-    def values_of(self, name: str, usual: Figure) -> tuple[Figure, ...]:
+    def values_of(self, name: str, usual: SettingValue) -> tuple[SettingValue, ...]:
         """See :class:`hydra.model.SweepSpec`."""
         return tuple(dict.fromkeys(point.settings.get(name, usual) for point in self.points))
 
     @property
-    def first(self) -> Mapping[str, Figure]:
+    def first(self) -> Mapping[str, SettingValue]:
         """See :class:`hydra.model.SweepSpec`."""
         return self.points[0].settings
 

@@ -9,20 +9,12 @@ from math import ceil, inf, log2
 from statistics import fmean
 from typing import Final
 
-from hydra.measure.column_names import (
-    AGGREGATE,
-    AGGREGATE_MAX,
-    AVG_RX,
-    AVG_TX,
-    GENERATOR_LIMITED,
-    LOSS,
-    RATE_SENT,
-    SHORTFALL,
-    STATUS,
-    STOPPED,
-    UNACCEPTED,
-    VERDICT,
-)
+from hydra.measure.acceptance_columns import RATE_SENT, UNACCEPTED
+from hydra.measure.column import AGGREGATE_MAX, STATUS
+from hydra.measure.host_columns import GENERATOR_LIMITED, VERDICT
+from hydra.measure.passing_columns import SHORTFALL, STOPPED
+from hydra.measure.published_columns import AVG_RX, AVG_TX, LOSS
+from hydra.measure.traffic_columns import AGGREGATE
 from hydra.model import (
     Cohort,
     Figure,

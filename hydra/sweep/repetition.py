@@ -10,31 +10,27 @@ varies take turns within a client count. All repeats of a listed point are measu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf, isfinite, sqrt
 from statistics import fmean, median, stdev
 from typing import Final
 
-from hydra.measure import latency, steadiness
-from hydra.measure.column import COUNT, HIGH, INTERVAL, LOW, REPEATS, Column
-from hydra.measure.column_names import (
-    AGGREGATE,
-    CLIENTS,
-    LOSS,
-    LOSS_CI_HIGH,
-    LOSS_CI_LOW,
-    LOSS_EVIDENCE,
-    REASON,
-    STATUS,
-    STEADY,
-    UNSTEADY,
-)
-from hydra.measure.connections import is_above_all
-from hydra.measure.loss_interval import around, decode_evidence, encode_evidence, pooled
-from hydra.measure.step_columns import DUE, SENT, step_columns
-from hydra.model import Figure, Histogram, Scenario, StepPlan, StepResult, number
+from hydra.measure import steadiness
+from hydra.measure.column import COUNT, HIGH, INTERVAL, LOW, REASON, REPEATS, STATUS, Column, Values
+from hydra.measure.connection_columns import is_above_all
+from hydra.measure.evidence import Differences, LossEvidence
+from hydra.measure.loss_columns import LOSS_CI_HIGH, LOSS_CI_LOW, LOSS_EVIDENCE
+from hydra.measure.loss_interval import around, pooled
+from hydra.measure.passing_columns import STEADY, UNSTEADY
+from hydra.measure.published_columns import CLIENTS, LOSS
+from hydra.measure.step_column import PercentileColumn
+from hydra.measure.step_columns import step_columns
+from hydra.measure.traffic_columns import AGGREGATE
+from hydra.model import Figure, Histogram, Scenario, StepPlan, StepResult, cell_of, number
 from hydra.sweep.interface import LadderProgress, RepeatTurn, Row, SearchProgress, Sweep, apart
 from hydra.sweep.kind import kind_of
+from hydra.wire.buckets import percentiles_us
 from hydra.wire.histogram import merge
 
 _WORST_FIRST: Final = ("partial", "failed", "skipped", "ok")
@@ -232,8 +228,9 @@ def merge_repeats(
     if not rows:
         raise ValueError("there is nothing to merge")
     result: Row = {}
-    together = _percentiles(rows, histograms)
-    for column in dict.fromkeys(c for row in rows for c in row):
+    names = dict.fromkeys(c for row in rows for c in row)
+    together = _percentiles(names, columns, histograms)
+    for column in names:
         values = [row[column] for row in rows if row.get(column) is not None]
         if column in (STATUS, REASON) or (column in columns and columns[column].repeats == "pooled"):
             continue
@@ -275,21 +272,21 @@ def _cold(rows: Sequence[Row], unsteady: Figure) -> Row:
         return {}
     return {
         STEADY: False,
-        UNSTEADY: "; ".join(filter(None, (steadiness.encode_unsteadiness([slow]), str(unsteady or "")))),
+        UNSTEADY: Differences((slow,), repeats=str(unsteady or "")),
     }
 
 
-def _percentiles(rows: Sequence[Row], histograms: Sequence[Histograms]) -> dict[str, Figure]:
+def _percentiles(
+    names: Iterable[str], columns: Mapping[str, Column], histograms: Sequence[Histograms]
+) -> dict[str, Figure]:
     """The percentiles of the repeats' merged histograms, by the columns that the rows have."""
-    found: dict[str, Figure] = {}
-    columns = {c for row in rows for c in row}
-    all_latencies = merge(h["latency"] for h in histograms if "latency" in h)
-    for prefix in (DUE, SENT):
-        if f"{prefix}_p50_us" in columns:
-            found |= latency.figures(all_latencies, prefix)
-    found |= latency.lag_figures(merge(h["lag"] for h in histograms if "lag" in h))
-    found |= latency.ack_figures(merge(h["ack"] for h in histograms if "ack" in h))
-    return {column: value for column, value in found.items() if value is not None}
+    merged = {name: merge(h[name] for h in histograms if name in h) for name in MERGED_IN_REPEATS}
+    found = {
+        name: percentiles_us(merged[column.histogram], [column.percent])[0]
+        for name in names
+        if isinstance(column := columns.get(name), PercentileColumn)
+    }
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _loss(rows: Sequence[Row], lost_pct: float | None) -> Row:
@@ -297,7 +294,7 @@ def _loss(rows: Sequence[Row], lost_pct: float | None) -> Row:
 
     A repeat without a burst lost nothing by chance. Student's interval of a few such repeats, 0 ± 0, is too narrow.
     """
-    steps = [decode_evidence(str(row[LOSS_EVIDENCE])) for row in rows if row.get(LOSS_EVIDENCE) is not None]
+    steps = [evidence for row in rows if isinstance(evidence := row.get(LOSS_EVIDENCE), LossEvidence)]
     if lost_pct is None or len(steps) < sum(row.get(LOSS) is not None for row in rows):
         return dict.fromkeys((LOSS_CI_LOW, LOSS_CI_HIGH, LOSS_EVIDENCE))
     limits = around(lost_pct, steps)
@@ -305,7 +302,7 @@ def _loss(rows: Sequence[Row], lost_pct: float | None) -> Row:
         LOSS + INTERVAL: None,
         LOSS_CI_LOW: limits and limits.low,
         LOSS_CI_HIGH: limits and limits.high,
-        LOSS_EVIDENCE: encode_evidence(pooled(steps)),
+        LOSS_EVIDENCE: pooled(steps),
     }
 
 
@@ -321,8 +318,8 @@ def mean_and_interval(numbers: Sequence[float]) -> tuple[float, float | None]:
 
 def _common(values: Sequence[Figure]) -> Figure:
     """The value that all repeats share, or all distinct values."""
-    distinct = list(dict.fromkeys(values))
-    return distinct[0] if len(distinct) == 1 else " / ".join(map(str, distinct)) or None
+    distinct = tuple({cell_of(value): value for value in values}.values())
+    return Values(distinct) if len(distinct) > 1 else next(iter(distinct), None)
 
 
 def _all_of(values: Sequence[Figure], repeats: int) -> Figure:
@@ -334,5 +331,5 @@ def _all_of(values: Sequence[Figure], repeats: int) -> Figure:
 
 def _told(values: Sequence[Figure], repeats: int) -> Figure:
     """Each text with the number of repeats that have it."""
-    said = {text: values.count(text) for text in dict.fromkeys(values) if text}
+    said = Counter(str(value) for value in values if value)
     return "; ".join(f"{text} ({n} of {repeats} repeats)" for text, n in said.items()) or None

@@ -6,9 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from hydra.measure.column import PER_SECOND, PUBLISHERS, REPEATS, TEXT, Column, of_repeats, yes_no_column
-from hydra.measure.column_names import CLEAN, NOT_CLEAN_WHY, REASON, STATUS
-from hydra.measure.step_columns import SystemColumns
+from hydra.measure.column import (
+    CLEAN,
+    NOT_CLEAN_WHY,
+    PER_SECOND,
+    PUBLISHERS,
+    REASON,
+    REPEATS,
+    STATUS,
+    TEXT,
+    Column,
+    SystemColumns,
+    of_repeats,
+    yes_no_column,
+)
 from hydra.model import SKIPPED_BY, Scenario
 from hydra.sweep.kind import kind_of
 

@@ -11,7 +11,8 @@ from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from hydra.measure.column_names import CLIENTS, FAILED_STEPS, REASON, STATUS, STEP_S
+from hydra.measure.column import FAILED_STEPS, REASON, STATUS, STEP_S
+from hydra.measure.published_columns import CLIENTS
 from hydra.model import Scenario, StepPlan, StepResult
 from hydra.sweep.interface import Row, Sweep, by_clients, check_plan
 from hydra.sweep.step_retry import ClientCountFailedError, StepRetry

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, ClassVar
 from hydra.errors import Key
 from hydra.events.value_formatting import counted
 from hydra.events.value_formatting import number as text_of
-from hydra.measure.column import REPEATS, Column
-from hydra.measure.column_names import AGGREGATE, AGGREGATE_MAX, CLIENTS, FAILED_STEPS, STEP_S
-from hydra.measure.step_columns import SystemColumns
+from hydra.measure.column import AGGREGATE_MAX, FAILED_STEPS, REPEATS, STEP_S, Column, SystemColumns
+from hydra.measure.published_columns import CLIENTS
+from hydra.measure.traffic_columns import AGGREGATE
 from hydra.model import Figure, Scenario, StepResult, TableKind, names_of, number
 from hydra.sweep import search_columns
 from hydra.sweep.cleanness import why_not_clean

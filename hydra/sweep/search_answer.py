@@ -13,9 +13,10 @@ from enum import Enum
 from statistics import fmean, median
 from typing import Final, Literal, NamedTuple
 
-from hydra.measure.column_names import BURSTS, LONE_LOSER, LONE_LOSS, REST_BURSTS, START_LOST
-from hydra.measure.loss_pattern import FEWEST, START_S, LoneLossySubscriber, decode_bursts
-from hydra.model import StepResult, number
+from hydra.measure.evidence import LossBursts
+from hydra.measure.loss_pattern import FEWEST, START_S, LoneLossySubscriber
+from hydra.measure.passing_columns import BURSTS, LONE_LOSER, LONE_LOSS, REST_BURSTS, START_LOST
+from hydra.model import Evidence, StepResult, number
 
 
 class CredibleInterval(NamedTuple):
@@ -58,6 +59,16 @@ class LossyRange:
 
     low: float
     high: float
+
+
+@dataclass(frozen=True, slots=True)
+class LossyRanges(Evidence):
+    """Such ranges; at least one."""
+
+    ranges: tuple[LossyRange, ...]
+
+    def __str__(self) -> str:
+        return ", ".join(f"{each.low:.5g} {each.high:.5g}" for each in self.ranges)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +159,7 @@ def start_lost_ms(steps: Sequence[StepResult], target: float) -> float | None:
     mostly = max(_MOSTLY, 3 * START_S / step_s) if step_s else 1.0
     lost = [number(step.figures.get(START_LOST)) or 0.0 for step in steps]
     located = [
-        ms > 0 and ms >= 1000 * mostly * sum(decode_bursts(str(step.figures.get(BURSTS) or "")))
-        for ms, step in zip(lost, steps, strict=True)
+        ms > 0 and ms >= 1000 * mostly * _bursts(step, BURSTS).total_s for ms, step in zip(lost, steps, strict=True)
     ]
     if len(steps) < _FEWEST_STEPS or sum(located) < _NEARLY_ALL * len(steps):
         return None
@@ -162,14 +172,19 @@ def bursts_of(step: StepResult, without: LoneLossySubscriber | None = None) -> t
 
     If the step does not show that one, because of few messages or many losses, its usual part is subtracted.
     """
-    bursts = decode_bursts(str(step.figures.get(BURSTS) or ""))
+    bursts = _bursts(step, BURSTS)
     if without is None:
-        return bursts
+        return bursts.sizes_s
     if step.figures.get(LONE_LOSER) == without.client:
-        return decode_bursts(str(step.figures.get(REST_BURSTS) or ""))
+        return _bursts(step, REST_BURSTS).sizes_s
     clients = step.plan.clients
-    rest = (sum(bursts) - without.loss * step.plan.duration_s / clients) * clients / (clients - 1)
+    rest = (bursts.total_s - without.loss * step.plan.duration_s / clients) * clients / (clients - 1)
     return (min(rest, step.plan.duration_s),) if rest > 0 else ()
+
+
+def _bursts(step: StepResult, column: str) -> LossBursts:
+    bursts = step.figures.get(column)
+    return bursts if isinstance(bursts, LossBursts) else LossBursts()
 
 
 def _rate(step: StepResult) -> float:

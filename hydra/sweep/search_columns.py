@@ -6,9 +6,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from hydra.measure.column import PER_SECOND, Column, text_column, yes_no_column
-from hydra.measure.column_names import AGGREGATE_MAX, FAILED_STEPS, GENERATOR_LIMITED, STEP_S
-from hydra.measure.step_columns import PUBLISHED, step_columns
+from hydra.measure.column import (
+    AGGREGATE_MAX,
+    FAILED_STEPS,
+    PER_SECOND,
+    STEP_S,
+    Column,
+    text_column,
+    values_of,
+    yes_no_column,
+)
+from hydra.measure.host_columns import GENERATOR_LIMITED
+from hydra.measure.published_columns import PUBLISHED
+from hydra.measure.step_columns import step_columns
 from hydra.model import Figure
 from hydra.sweep.host_trouble import HOST_FACTS
 from hydra.sweep.search_spec import SearchSeries, SearchSpec
@@ -247,18 +257,16 @@ GOOD_ANSWERS: Final = frozenset(("figure", "held", "at_least"))
 """The answers of searches and ladders that found a rate."""
 
 
-def answers(row: Mapping[str, Figure]) -> dict[str, str]:
-    """The answer of each series of a row; several in a text if repeats differ (``sweep/repetition.py``)."""
+def answers(row: Mapping[str, Figure]) -> dict[str, Figure]:
+    """The answer of each series of a row; several values if repeats differ (``sweep/repetition.py``)."""
     return {
-        name.removesuffix(ANSWER): str(value)
-        for name, value in row.items()
-        if name.endswith(ANSWER) and value is not None
+        name.removesuffix(ANSWER): value for name, value in row.items() if name.endswith(ANSWER) and value is not None
     }
 
 
-def is_good(answer: str) -> bool:
+def is_good(answer: Figure) -> bool:
     """Whether an answer, or that of every repeat, has a rate."""
-    return GOOD_ANSWERS.issuperset(answer.split(" / "))
+    return all(str(each) in GOOD_ANSWERS for each in values_of(answer))
 
 
 def search_columns(search: SearchSpec) -> tuple[Column, ...]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from hydra.measure.column import Values
+from hydra.model import Figure
 from hydra.sweep.interface import Row
-from hydra.sweep.search_answer import CredibleInterval, Inconclusive, SearchAnswer, SideFindings
+from hydra.sweep.search_answer import CredibleInterval, Inconclusive, LossyRanges, SearchAnswer, SideFindings
 from hydra.sweep.search_columns import (
     ANSWER,
     FLOOR,
@@ -20,7 +22,7 @@ from hydra.sweep.search_columns import (
     WHY,
     WITHOUT,
 )
-from hydra.sweep.search_warnings import SEVERAL, SearchWarning
+from hydra.sweep.search_warnings import SearchWarning
 
 
 def columns_of(
@@ -47,7 +49,7 @@ def columns_of(
     words = [*([answer.why.value] if answer.why else []), *(warning.why for warning in against)]
     always: Row = {
         f"{prefix}{ANSWER}": answer.kind,
-        f"{prefix}{WHY}": SEVERAL.join(words) or None,
+        f"{prefix}{WHY}": _one_or_several(words),
         f"{prefix}{LOW_PPS}": low,
         f"{prefix}{HIGH_PPS}": high,
         f"{prefix}{SEEN}": not answer.form if answer.kind == "figure" else None,
@@ -55,13 +57,17 @@ def columns_of(
     sometimes: Row = {
         f"{prefix}{NEEDED}": answer.needed_s,
         **_three(prefix, FLOOR, answer.loss, 100.0),
-        f"{prefix}{HOLES}": SEVERAL.join(f"{hole.low:.5g} {hole.high:.5g}" for hole in answer.holes) or None,
+        f"{prefix}{HOLES}": LossyRanges(answer.holes) if answer.holes else None,
         f"{prefix}{LONE}": beside.lone.client if beside.lone else None,
         f"{prefix}{LONE_PCT}": 100 * beside.lone.loss if beside.lone else None,
         **_three(prefix, WITHOUT, beside.without),
         f"{prefix}{START_MS}": beside.start_ms,
     }
     return always | {name: value for name, value in sometimes.items() if value is not None}
+
+
+def _one_or_several(words: Sequence[str]) -> Figure:
+    return Values(tuple(words), ", ") if len(words) > 1 else next(iter(words), None)
 
 
 def _three(prefix: str, names: tuple[str, str, str], of: CredibleInterval | None, unit: float = 1.0) -> Row:

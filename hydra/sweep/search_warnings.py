@@ -5,7 +5,6 @@ Each class finds its warnings in the columns beside the rate.
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from math import ceil
@@ -14,21 +13,15 @@ from typing import ClassVar, Final, NamedTuple
 from hydra.events.event import Event, Level
 from hydra.events.value_formatting import between, duration, number
 from hydra.events.warnings import GO_ON, HydraWarning
-from hydra.measure.column import REPEATS
-from hydra.measure.column_names import STEP_S
+from hydra.measure.column import REPEATS, STEP_S, values_of
 from hydra.model import Figure
 from hydra.model import number as number_of
 from hydra.sweep import search_columns
 from hydra.sweep.host_trouble import host_trouble
 from hydra.sweep.interface import QUICK_DRAIN_S, Row
 from hydra.sweep.kind import known_texts
-from hydra.sweep.search_answer import Inconclusive, LossyRange
+from hydra.sweep.search_answer import Inconclusive, LossyRanges
 from hydra.sweep.search_spec import MOST_STEPS
-
-SEVERAL: Final = ", "
-"""The separator of the keywords of one search."""
-_APART: Final = re.compile(", | / ")
-"""The separators of the keywords of one search, and of its repeats (``sweep/repetition.py``)."""
 
 Limits = tuple[float | None, float | None]
 """The limits of a 95 % confidence interval; None: not known."""
@@ -53,9 +46,9 @@ class SearchedFigure(NamedTuple):
         """The column whose name ends with ``end``."""
         return self.row.get(f"{self.search}{end}")
 
-    def words(self, end: str) -> list[str]:
-        """The keywords in a column."""
-        return [word for word in _APART.split(str(self.get(end) or "")) if word]
+    def words(self, end: str) -> list[Figure]:
+        """The keywords in a column, of a repeated row those of all repeats."""
+        return values_of(self.get(end))
 
     def limits(self, low: str, high: str) -> Limits:
         """The two columns of an interval."""
@@ -83,12 +76,6 @@ def of_figure(row: Row, search: str) -> list[SearchWarning]:
 def text_of_search(row: Row, search: str) -> str | None:
     """The texts of all warnings of a searched rate, in one line."""
     return "; ".join(warning.said for warning in of_figure(row, search)) or None
-
-
-def lossy_ranges_of(text: Figure) -> list[LossyRange]:
-    """The ranges of rates in a column of holes."""
-    pairs = (pair.split() for pair in str(text or "").split(SEVERAL) if pair)
-    return [LossyRange(float(low), float(high)) for low, high in pairs]
 
 
 class SearchWarning(HydraWarning):
@@ -400,7 +387,8 @@ class LossyBetween(SearchWarning):
 
     @classmethod
     def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
-        ranges = [(hole.low, hole.high) for hole in lossy_ranges_of(about.get(search_columns.HOLES))]
+        found = (each for each in values_of(about.get(search_columns.HOLES)) if isinstance(each, LossyRanges))
+        ranges = [(hole.low, hole.high) for each in found for hole in each.ranges]
         return [cls(about.search, ranges)] if ranges else []
 
 

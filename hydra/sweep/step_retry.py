@@ -9,7 +9,8 @@ from types import MappingProxyType
 from typing import Final
 
 from hydra.events.value_formatting import counted
-from hydra.measure.column_names import BURSTS, GONE
+from hydra.measure.loss_columns import GONE
+from hydra.measure.passing_columns import BURSTS
 from hydra.model import Cohort, Figure, Scenario, Settings, StepPlan, StepResult
 from hydra.sweep.search_spec import SearchSeries
 

@@ -24,7 +24,7 @@ from typing import Final
 import numpy as np
 from scipy.special import pdtr
 
-from hydra.measure.column_names import GONE
+from hydra.measure.loss_columns import GONE
 from hydra.measure.loss_pattern import LoneLossySubscriber
 from hydra.model import Cohort, Figure, Settings, StepPlan, StepResult, number
 from hydra.sweep.estimate import RateObservation, place, rate_at

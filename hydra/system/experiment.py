@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from hydra.measure.column import TEXT, Column
-from hydra.measure.column_names import NOT_CLEAN_WHY
+from hydra.measure.column import NOT_CLEAN_WHY, TEXT, Column
 from hydra.model import Figure, Scenario, number
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hydra.measure.column import Column, ReportColumn
-from hydra.measure.step_columns import BATCH
+from hydra.measure.column import BATCH, Column, ReportColumn
 from hydra.model import (
     EventSpec,
     Figure,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,11 +13,13 @@ import pytest
 
 from hydra.config import resolved_scenario
 from hydra.config.plugins import systems
-from hydra.measure.column import of_repeats
-from hydra.measure.connections import OF_COMING_BACK
+from hydra.measure.column import Values, of_repeats
+from hydra.measure.connection_columns import COMING_BACK
+from hydra.measure.evidence import LossBursts, LossEvidence
 from hydra.measure.figures import figures
+from hydra.measure.latency_columns import ACK_PERCENTILES, DUE, SENT
 from hydra.measure.observation import ServerFigures
-from hydra.measure.step_columns import ACK_PERCENTILES, DUE, SENT, step_columns
+from hydra.measure.step_columns import step_columns
 from hydra.model import Cohort, Histogram, Rate, Scenario, StepPlan
 from hydra.report import tables
 from hydra.store.system_columns import added_by, columns_of
@@ -81,7 +85,7 @@ def test_every_figure_of_a_step_has_a_record_and_every_record_a_figure(
     bounds = ("client_loss_low_pct", "client_loss_high_pct", "client_loss_unlisted")
     # Members whose reports list nothing of what they received leave bounds, too.
     of_servers = () if servers else ("server_cpu_pct", "server_in_mb_s", "server_out_mb_s", "server_messages_s")
-    back = (column.name for column in OF_COMING_BACK)
+    back = (column.name for column in COMING_BACK)
     rare = ("lone_loser", "lone_loser_loss_pct", "rest_bursts_s", "died_by", "payload", "pacing", *OF_TOPICS, *back)
     absent = {*(() if joined or group else bounds), *(() if group else ["group", *log]), *of_servers, *rare}
     assert list(figures(o)) == [name for name in expected if name not in absent]
@@ -109,3 +113,16 @@ def test_the_order_of_columns_does_not_depend_on_which_row_has_them() -> None:
     lacking = {name: value for name, value in first.items() if not name.startswith("latency")}
     whole, part = (tables.RunTables(RUNS["repeated"], [row, *others]).csv for row in (first, lacking))
     assert part.splitlines()[0] == whole.splitlines()[0]
+
+
+def test_evidence_is_a_text_in_tables_and_files() -> None:
+    (first, *_) = rows("fixed")
+    bursts, evidence = LossBursts((0.25, 0.5)), LossEvidence(10.0, 2, 0.75)
+    row: Row = {**first, "bursts_s": bursts, "loss_evidence": evidence, "verdict": Values(("server", "publisher"))}
+    made = tables.RunTables(FIXED, [row])
+    (written,) = json.loads(made.json)["rows"]
+    names = ("bursts_s", "loss_evidence", "verdict")
+    expected = ["0.25 0.5", "10 2 0.75 0 0 0 0", "server / publisher"]
+    assert [written[name] for name in names] == expected
+    (line,) = csv.DictReader(io.StringIO(made.csv))
+    assert [line[name] for name in names] == expected

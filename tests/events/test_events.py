@@ -10,7 +10,7 @@ from hydra.events import run_events, warnings
 from hydra.events.event import Event, EventData, Level
 from hydra.events.stored_event import StoredEvent
 from hydra.events.warnings import HydraWarning, Journal
-from hydra.measure.steadiness import Unsteadiness
+from hydra.measure.evidence import Unsteadiness
 from hydra.model import Agent, Demand, Group, Launch, Resources, Settings, StepPlan
 from hydra.report.connection_warnings import LostBySilence, NeverBack, NotLetIn, SubscribersWithoutReport
 from hydra.report.host_warnings import GeneratorLimited, HostBusy, HostShared

@@ -12,7 +12,8 @@ from hydra.config.plugins import system
 from hydra.config.resolved_scenario import ResolvedScenario, added_by
 from hydra.events.run_events import ClientsConnected, PhasesTimed, StepStored, SystemFact, WindowOpened
 from hydra.jupyter import run_data
-from hydra.measure.figures import figures, merge_histograms
+from hydra.measure.figures import figures
+from hydra.measure.latency import merge_histograms
 from hydra.measure.observation import Observation
 from hydra.model import (
     Figure,
@@ -70,7 +71,7 @@ def observe(scenario: Scenario, plan: StepPlan, nth: int = 0) -> Observation:
     got = int(min(sent, most * seconds * (1 - 0.01 * nth)))
     spec = system(scenario.system)
     batch = spec.batch_of(plan.settings)
-    us = 150 + plan.clients * 3 + int(batch or 0) // 10
+    us = 150 + plan.clients * 3 + int(str(batch or 0)) // 10
     spread = Histogram([us // 2, got - got // 20, us, got // 20], us // 2, us) if us < 2000 else Histogram()
     report = replace(received(got, lost=sent - got, seconds=seconds * 0.95), latency=spread)
     return Observation(

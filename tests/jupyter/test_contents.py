@@ -121,7 +121,7 @@ def test_the_ratio_stands_beside_the_published_figure(loaded: Loaded) -> None:
     text = found_one(markup.comparison(run)).text
     assert "hydra_kafka_fixed_rate.csv" in text
     assert "system zmq instead of kafka" in text
-    tx = float(run.rows[0]["avg_tx_rate_pps"] or 0) / 7190.53
+    tx = float(str(run.rows[0]["avg_tx_rate_pps"] or 0)) / 7190.53
     assert f'<td class="published">7,190.53</td><td class="ratio">{tx:.2f}×</td>' in text
 
 
@@ -312,7 +312,7 @@ def test_a_search_shows_the_interval_of_its_answer(loaded: Loaded) -> None:
     run = loaded("search")
     figure = found_one(line_plots.rates(run))
     (loss,) = (t for t in figure.data if t.name == "Highest rate within 0.5 % loss")
-    low, high = (float(run.rows[0][f"loss_{limit}_pps"] or 0) for limit in ("low", "high"))
+    low, high = (float(str(run.rows[0][f"loss_{limit}_pps"] or 0)) for limit in ("low", "high"))
     assert low < loss.y[0] < high
     assert loss.error_y.array[0] == pytest.approx(high - loss.y[0])
     assert loss.error_y.arrayminus[0] == pytest.approx(loss.y[0] - low)
@@ -335,7 +335,7 @@ def test_the_steps_of_a_search_at_each_rate_are_a_point(loaded: Loaded) -> None:
         short: dict[float, list[float]] = {}
         for r in run.results:
             if r.plan.clients == clients:
-                short.setdefault(float(r.plan.settings.rate), []).append(float(r.figures["shortfall_pct"] or 0))
+                short.setdefault(float(r.plan.settings.rate), []).append(float(str(r.figures["shortfall_pct"] or 0)))
         drawn = dict(zip(trace.x, trace.y, strict=True))
         assert drawn.keys() == short.keys()
         assert len(trace.x) == len(short) < len(run.results)

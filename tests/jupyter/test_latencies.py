@@ -33,7 +33,7 @@ def test_a_curve_reads_what_the_table_says(loaded: Loaded) -> None:
     run = loaded("fixed")
     curve = found_one(percentiles(run)).data[0]
     ms = dict(zip(curve.x, curve.y, strict=True))
-    assert ms[100] == pytest.approx(float(run.rows[0]["latency_p99_us"] or 0) / 1000)
+    assert ms[100] == pytest.approx(float(str(run.rows[0]["latency_p99_us"] or 0)) / 1000)
 
 
 @pytest.mark.parametrize(

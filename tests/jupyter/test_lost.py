@@ -9,6 +9,7 @@ import pytest
 
 from hydra.jupyter import run_data
 from hydra.jupyter.loss_plot import LossPlot, loss
+from hydra.measure.evidence import LossEvidence
 from hydra.model import Figure, StepResult
 from tests.jupyter.conftest import Loaded
 from tests.jupyter.runs import FEW, FIXED, found_one
@@ -27,7 +28,7 @@ def with_figures(run: run_data.RunData, *figures: Mapping[str, Figure]) -> run_d
 
 def test_a_row_has_the_interval_of_its_loss(loaded: Loaded) -> None:
     lossy: dict[str, Figure] = {"client_loss_pct": 2.0, "client_loss_ci_low_pct": 0.5, "client_loss_ci_high_pct": 7.0}
-    found = drawn(with_figures(loaded("fixed"), lossy, {"client_loss_pct": 0.0, "loss_evidence": "10 0 0 0 0 0 0"}))
+    found = drawn(with_figures(loaded("fixed"), lossy, {"client_loss_pct": 0.0, "loss_evidence": LossEvidence(10.0)}))
     (trace,) = found.figure.data
     assert (trace.error_y.array[0], trace.error_y.arrayminus[0]) == (pytest.approx(5.0), pytest.approx(1.5))
     assert "[0.5 – 7]" in trace.customdata[0][0]
@@ -37,8 +38,8 @@ def test_a_row_has_the_interval_of_its_loss(loaded: Loaded) -> None:
 
 
 def test_a_row_without_a_burst_is_known_from_what_one_would_have_cost(loaded: Loaded) -> None:
-    clean: dict[str, Figure] = {"client_loss_pct": 0.0, "loss_evidence": "10 0 0 0 0 0 0"}
-    lossy: dict[str, Figure] = {"client_loss_pct": 1.0, "loss_evidence": "10 2 0.1 0.005 0.05 0 0"}
+    clean: dict[str, Figure] = {"client_loss_pct": 0.0, "loss_evidence": LossEvidence(10.0)}
+    lossy: dict[str, Figure] = {"client_loss_pct": 1.0, "loss_evidence": LossEvidence(10.0, 2, 0.1, 0.005, 0.05)}
     first = drawn(with_figures(loaded(RATES), clean, lossy)).figure.data[0]
     assert first.y[0] + first.error_y.array[0] == pytest.approx(100 * 3.689 * 0.05 / 10, rel=0.001)
 
@@ -56,7 +57,7 @@ def test_rates_that_vary_are_drawn_across(loaded: Loaded) -> None:
         {
             "failed_dead": 1,
             "client_loss_pct": 0.0,
-            "loss_evidence": "10 0 0 0 0 0 0",
+            "loss_evidence": LossEvidence(10.0),
         },  # who died, did not do so by chance
         {"client_loss_pct": 2.0, "loss_evidence": None},
         {"client_loss_pct": None},
@@ -79,7 +80,7 @@ def test_each_step_of_a_search_has_its_interval_and_the_answer_a_diamond(loaded:
     found = drawn(run)
     diamonds = [trace for trace in found.figure.data if trace.marker.symbol == "diamond"]
     assert [d.x[0] for d in diamonds] == [row["max_rate_without_drop_pps"] for row in run.rows]
-    low, high = (float(run.rows[0][f"loss_{limit}_pps"] or 0) for limit in ("low", "high"))
+    low, high = (float(str(run.rows[0][f"loss_{limit}_pps"] or 0)) for limit in ("low", "high"))
     assert diamonds[0].x[0] - diamonds[0].error_x.arrayminus[0] == pytest.approx(low)
     assert diamonds[0].x[0] + diamonds[0].error_x.array[0] == pytest.approx(high)
     steps = [trace for trace in found.figure.data if trace not in diamonds]

@@ -33,7 +33,7 @@ def test_a_grid_is_told_by_its_best_row_without_loss(loaded: Loaded) -> None:
     run = loaded("fixed")
     assert request_sentence(run) == "10,000 messages/s, on here on 2026-02-03."
     carried = numbers(run)[0]
-    best = max(float(row["aggregate_pps"] or 0) for row in run.rows)
+    best = max(float(str(row["aggregate_pps"] or 0)) for row in run.rows)
     assert (carried.value, carried.clean) == (f"{best:,.0f}/s", True)
     assert carried.remark.startswith("without loss")
 

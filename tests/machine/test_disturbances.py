@@ -10,7 +10,8 @@ import pytest
 
 from hydra.client.linux_process import process_cpu_ns
 from hydra.config.scenario import load_scenario
-from hydra.measure.disturbance import Disturbance, decode_disturbances, disturbances, encode_disturbances
+from hydra.measure.column import Values
+from hydra.measure.disturbance import Disturbance, Disturbances, disturbances
 from hydra.measure.other_processes import ProcessTimes, descendants, processes_of, used_by_others
 from hydra.model import FactChange, Figure, MachineActivity
 from hydra.report.host_warnings import HostShared, RowDisturbed
@@ -145,8 +146,7 @@ QUIET = MachineActivity(seconds=10.0, cpus=4, others={"sshd": 1.9})
 )
 def test_what_disturbs_a_step(activity: MachineActivity, found: Disturbance | None) -> None:
     known = disturbances({"h": activity, "quiet": QUIET}, {"h": 0, "elsewhere": 0})
-    assert known == ([found] if found else [])
-    assert decode_disturbances(encode_disturbances(known) or "") == known
+    assert known == (Disturbances((found,)) if found else None)
 
 
 @pytest.mark.parametrize(
@@ -158,19 +158,19 @@ def test_what_disturbs_a_step(activity: MachineActivity, found: Disturbance | No
 )
 def test_a_host_whose_clock_jumps_is_named(jumps: dict[str, int], output: str) -> None:
     hot = MachineActivity(10.0, 4, {}, throttled=3)
-    (text,) = disturbed(encode_disturbances(disturbances({"h": hot, "quiet": QUIET}, jumps)))
+    (text,) = disturbed(disturbances({"h": hot, "quiet": QUIET}, jumps))
     assert output in text
     assert text.endswith("; measure when the host is not suspended, nor moved to other hardware")
 
 
-def disturbed(*texts: str | None, **figures: float) -> list[str]:
-    row: dict[str, Figure] = {"status": "ok", "disturbed": " / ".join(filter(None, texts)), **figures}
+def disturbed(*repeats: Disturbances | None, **figures: float) -> list[str]:
+    row: dict[str, Figure] = {"status": "ok", "disturbed": Values(repeats) if repeats else None, **figures}
     found = [w for w in warnings_of(row, load_scenario("zmqrate")) if isinstance(w, HostShared | RowDisturbed)]
     return [str(warning) for warning in found]
 
 
 def test_a_row_names_the_processes_in_place_of_a_share_and_stays_clean() -> None:
-    busy = encode_disturbances([Disturbance("h", 25.2, (("stress", 25.0),), throttled=1)])
+    busy = Disturbances((Disturbance("h", 25.2, (("stress", 25.0),), throttled=1),))
     (text,) = disturbed(busy, host_others_pct=30.0, host_cpu_mean_pct=60.0)
     assert text.startswith(
         "disturbed: on h, processes outside the run used 25 % of the CPU (stress 25 %), the CPU was slowed down 1 time"
@@ -181,14 +181,14 @@ def test_a_row_names_the_processes_in_place_of_a_share_and_stays_clean() -> None
 
 
 def test_a_row_with_repeats_names_the_worst_of_them() -> None:
-    repeats = [encode_disturbances([Disturbance("h", pct, ((f"p{pct:.0f}", pct),))]) for pct in (7.0, 9.0)]
+    repeats = [Disturbances((Disturbance("h", pct, ((f"p{pct:.0f}", pct),)),)) for pct in (7.0, 9.0)]
     (text,) = disturbed(*repeats)
     assert "used at most 9 % of the CPU (p9 9 %)" in text
-    falls = [encode_disturbances([Disturbance("h", frequencies_mhz=fall)]) for fall in ((900, 1000), (3000, 4000))]
+    falls = [Disturbances((Disturbance("h", frequencies_mhz=fall),)) for fall in ((900, 1000), (3000, 4000))]
     (text,) = disturbed(*falls)
     assert "on h, the frequency of the fastest core fell at most from 4000 to 3000 MHz under load; look at" in text
-    swapped = [encode_disturbances([Disturbance("h", swapped_bytes=grown)]) for grown in (1_000_000, 52_428_800)]
+    swapped = [Disturbances((Disturbance("h", swapped_bytes=grown),)) for grown in (1_000_000, 52_428_800)]
     (text,) = disturbed(*swapped)
     assert "on h, the used swap space grew at most by 52.4 MB; end what uses the memory" in text
-    changed = encode_disturbances([Disturbance("h", changed=(FactChange("governor", "a", "b"),))])
+    changed = Disturbances((Disturbance("h", changed=(FactChange("governor", "a", "b"),)),))
     assert "on h, governor was a and is b; change the machine only between runs" in disturbed(changed, changed)[0]

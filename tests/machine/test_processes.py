@@ -13,9 +13,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from textwrap import dedent
 
+import msgspec
 import pytest
 
-from hydra.measure.disturbance import decode_disturbances
+from hydra.measure.disturbance import Disturbance
 from hydra.store.database import RunStore
 from tests.suite.native_client import native_client
 from tests.suite.waiting import LONG_S, wait_until
@@ -80,7 +81,7 @@ def test_a_row_names_what_disturbed_it_and_its_clients_run_where_their_pin_says(
         output, _ = run.communicate(timeout=LONG_S)
     assert run.returncode == 0
     (row,) = json.loads(output)["rows"]
-    (disturbance,) = decode_disturbances(row["disturbed"])
+    (disturbance,) = msgspec.json.decode(row["disturbed"], type=list[Disturbance])
     assert NAME in dict(disturbance.by)
     assert disturbance.others_pct > 5
     with RunStore.open(tmp_path / "run") as store:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from hydra.measure.connections import ConnectFacts, connection_figures, is_above_all, ranked, reports_of
+from hydra.measure.connection_columns import COMING_BACK, CONNECTING, is_above_all
+from hydra.measure.connections import ConnectFacts, Connections, ranked, reports_of
+from hydra.model import Figure
 from hydra.model.connections import ConnectionReport
 
 MS = 1_000_000
@@ -16,6 +20,13 @@ AT = 10**18
 
 def let_in(number: int, ready_us: int, *, apart_ms: int = 0, **more: Any) -> ConnectionReport:
     return ConnectionReport(due_ns=AT + number * apart_ms * MS, attempts=1, lag_us=10, ready_us=ready_us, **more)
+
+
+def connection_figures(
+    facts: ConnectFacts | None, reports: Sequence[ConnectionReport], asked: int
+) -> dict[str, Figure]:
+    step: Any = SimpleNamespace(connections=Connections(facts, reports, asked))
+    return {column.name: column.of(step) for column in (*CONNECTING, *COMING_BACK) if column.when(step)}
 
 
 @pytest.mark.parametrize(

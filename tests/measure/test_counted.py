@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
-from hydra.measure.headerless_steps import account, acknowledged_after, only_counts, payload
+from hydra.measure.figures import figures
+from hydra.measure.tool_counts import acknowledged_after, counted_account, counted_payload
 from hydra.model import Histogram, LedgerCounts, ProcessUsage, PublisherReport, Settings, SubscriberReport
 from hydra.wire.subscriber_table import SubscriberTable, table_of
+from tests.measure.observations import observed, reporting
+from tests.measure.reports import received
 
 SENT = PublisherReport(100, 100, 0, 1, 2, 0, Histogram(), ProcessUsage())
 SHOWN = {"max_latency_ms": 9.0, "p50_ms": 1, "p99_ms": 3, "p99_9_ms": 4}
@@ -33,28 +36,33 @@ def read(*messages: int) -> SubscriberTable:
     ],
 )
 def test_the_account(subscribers: tuple[int, ...], grown: int | None, shared: bool, words: str) -> None:
-    assert account([SENT], read(*subscribers), grown, shared=shared) == f"counted only: {words}"
+    assert counted_account([SENT], read(*subscribers), grown, shared=shared) == f"counted only: {words}"
 
 
 @pytest.mark.parametrize(
-    ("publishers", "columns"),
+    ("publishers", "percentiles"),
     [
         ([None], {}),
-        ([{"figures": SHOWN}], {"ack_max_us": 9000, "ack_p50_us": 1000, "ack_p99_us": 3000, "ack_p999_us": 4000}),
-        ([{"figures": SHOWN}, {"figures": {"max_latency_ms": 12.5}}], {"ack_max_us": 12_500}),
+        ([{"figures": SHOWN}], {"max": 9000, "p50": 1000, "p99": 3000, "p999": 4000}),
+        ([{"figures": SHOWN}, {"figures": {"max_latency_ms": 12.5}}], {"max": 12_500}),
     ],
 )
 def test_percentiles_of_several_publishers_cannot_be_merged(
-    publishers: list[dict[str, Any] | None], columns: dict[str, Any]
+    publishers: list[dict[str, Any] | None], percentiles: dict[str, Any]
 ) -> None:
-    assert acknowledged_after([replace(SENT, system=text) for text in publishers]) == columns
+    assert acknowledged_after([replace(SENT, system=text) for text in publishers]) == percentiles
 
 
 def test_what_only_a_header_tells_is_empty() -> None:
-    columns = {"total_tx": 100, "lost": 0, "client_loss_pct": 0.0, "failed_lossy": 1, "failed_clients": 3}
-    assert only_counts(columns, Settings(message_size=10), [SENT], read(99), 100, shared=False) == {
-        "total_tx": 100, "lost": None, "client_loss_pct": None, "failed_lossy": 0, "failed_clients": 2,
-        "payload": "random letters, 10 bytes", "account": "counted only: 100 acknowledged, 100 in the log, 99 read",
-    }  # fmt: skip
+    reports = reporting(received(1000), received(990))
+    o = replace(observed(), subscriber_reports=reports, counted=True, log_growth=1000)
+    o = replace(o, publisher_reports={0: replace(o.publisher_reports[0], system={"figures": SHOWN})})
+    found = figures(o)
+    empty = ("client_loss_pct", "lost", "in_window", "duplicates", "aggregate_pps", "passed", "verdict", "bursts_s")
+    assert {found[name] for name in empty} == {None}
+    assert (found["total_tx"], found["failed_lossy"], found["failed_clients"]) == (1000, 0, 0)
+    assert found["payload"] == "random letters, 24 bytes"
+    assert found["account"] == "counted only: 1000 acknowledged, 1000 in the log, 990 to 1000 read"
+    assert (found["ack_p50_us"], found["ack_max_us"]) == (1000, 9000)
     lines = Settings(message_size=100, payload="lines", payload_file="/there")
-    assert payload(lines) == "lines of /there, at random"
+    assert counted_payload(lines) == "lines of /there, at random"

@@ -9,11 +9,10 @@ from typing import Literal
 import pytest
 
 from hydra import model
-from hydra.measure.column import Column, ReportColumn
-from hydra.measure.disturbance import Disturbance, decode_disturbances
+from hydra.measure.column import Column, ReportColumn, SystemColumns
+from hydra.measure.disturbance import Disturbance, Disturbances
 from hydra.measure.figures import figures
 from hydra.measure.observation import Observation
-from hydra.measure.step_columns import SystemColumns
 from hydra.model import Cohort, Figure, Histogram, HostSample, PublisherReport
 from hydra.wire.report_validation import MAX_ABSENT
 from hydra.wire.subscriber_table import EMPTY, SubscriberTable
@@ -146,8 +145,8 @@ def test_without_a_clock_or_a_latency_there_is_no_bound() -> None:
 def test_a_host_whose_clock_jumped_is_named_once_for_all_its_agents() -> None:
     clocks = {**CLOCKS, **dict.fromkeys(["c", "d"], replace(CLOCKS["c"], jumps=2)), "e": replace(CLOCKS["c"], jumps=1)}
     o = replace(observed(), clocks=clocks, machine_of={"a": "here", "b": "far", "c": "big", "d": "big"})
-    found = decode_disturbances(str(figures(o)["disturbed"]))
-    assert found == [Disturbance("big", clock_jumps=2), Disturbance("e", clock_jumps=1)]
+    found = Disturbances((Disturbance("big", clock_jumps=2), Disturbance("e", clock_jumps=1)))
+    assert figures(o)["disturbed"] == found
 
 
 def sampled(

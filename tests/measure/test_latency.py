@@ -10,7 +10,7 @@ from hdrh.histogram import HdrHistogram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hydra.measure import latency
+from hydra.measure import latency, latency_columns
 from hydra.model import LATENCY_DIGITS, LATENCY_HIGHEST_US, LATENCY_LOWEST_US, Histogram
 from hydra.wire.buckets import BUCKETS, highest_of, index_of, percentiles_us, rank_of
 from hydra.wire.histogram import LatencyRecorder, merge
@@ -88,8 +88,8 @@ def test_the_stored_form_gives_the_same_histogram_back(values: list[int]) -> Non
 
 
 def test_without_values_there_are_no_percentiles_and_at_rate_max_they_count_from_the_send() -> None:
-    assert set(latency.figures(Histogram(), "latency").values()) == {None}
-    assert [latency.prefix_for(rate) for rate in ("max", 1000.0)] == ["latency_from_send", "latency"]
+    assert percentiles_us(Histogram(), latency_columns.PERCENTILES.values()) == [None] * 5
+    assert [latency_columns.prefix_for(rate) for rate in ("max", 1000.0)] == ["latency_from_send", "latency"]
 
 
 @pytest.mark.parametrize("counts", [[BUCKETS, 1], [-BUCKETS - 1, 1], [1, 2, 3]])

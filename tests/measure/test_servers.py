@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from hydra.measure.observation import CPU, ServerFigures, ServerSample, between, columns, with_cpu
+from hydra.measure.figures import figures
+from hydra.measure.observation import CPU, ServerFigures, ServerSample, between, with_cpu
+from hydra.model import Figure
+from tests.measure.observations import observed
 
 MB = 1e6
 FIRST = {"a": {"in_bytes_total": 10.0, "heap_bytes": 4.0}, "b": {"in_bytes_total": 10.0}}
@@ -25,6 +30,11 @@ def sample(seconds: float, figures: ServerFigures) -> ServerSample:
 )
 def test_counters_become_rates_and_gauges_means(last: ServerFigures, rates: ServerFigures) -> None:
     assert between(sample(1, FIRST), sample(3, last)) == rates
+
+
+def columns(servers: ServerFigures) -> dict[str, Figure]:
+    found = figures(replace(observed(), servers=servers))
+    return {name: value for name, value in found.items() if name.startswith("server_")}
 
 
 def test_a_row_has_the_means_over_the_servers() -> None:

@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import beta
 
 from hydra.measure.event_recovery import EventImpact, SpanLatency, coarse_lowest
+from hydra.measure.evidence import Differences, Unsteadiness
 from hydra.measure.share_interval import least_s
 from hydra.measure.slo import ObjectiveResult, Recoveries, holds, impossible, needed, objective_results, shortest_s
 from hydra.model import Figure, Histogram, SloSpec, TimeSeriesFacts, TimeSeriesInterval
@@ -108,23 +109,45 @@ def test_what_the_hosts_of_the_run_delayed_is_no_answer_about_the_system(
     assert {o.local for o in found} == {local if kept is None else ""}
 
 
+CHANGE = Unsteadiness("change", 9, 0.1)
+
+
+def stop(at_s: int, for_s: float) -> Unsteadiness:
+    return Unsteadiness("stop", at_s, -1.0, for_s)
+
+
 @pytest.mark.parametrize(
     ("figures", "kept", "why"),
     [
         ({"stopped_s": 0.0}, True, ""),
         ({"stopped_s": None}, True, ""),  # the messages of each second are unknown
         (
-            {"stopped_s": 2.5, "unsteady": "change 9 0.1; stop 3 2.5", "verdict": "server"},
+            {
+                "stopped_s": 2.5,
+                "unsteady": Differences((CHANGE, stop(3, 2.5))),
+                "verdict": "server",
+            },
             False,
             "nothing arrived for about 2.5 s from second 3 on, although messages were due; limited by: server",
         ),
         (
-            {"stopped_s": 4.0, "unsteady": "stop 3 1; stop 8 3"},
+            {
+                "stopped_s": 4.0,
+                "unsteady": Differences((stop(3, 1.0), stop(8, 3.0))),
+            },
             False,
             "nothing arrived for about 3 s from second 8 on, and in 1 other stop, although messages were due; "
             "limited by: unknown",
         ),
-        ({"stopped_s": 2.5, "unsteady": "stop 3 2.5", "local_limit": "host CPU"}, None, ""),
+        (
+            {
+                "stopped_s": 2.5,
+                "unsteady": Differences((stop(3, 2.5),)),
+                "local_limit": "host CPU",
+            },
+            None,
+            "",
+        ),
     ],
 )
 def test_a_step_with_a_stop_does_not_hold_whatever_its_latencies_are(

@@ -8,10 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from hydra.measure.evidence import Unsteadiness
 from hydra.measure.steadiness import (
-    Unsteadiness,
-    decode_unsteadiness,
-    encode_unsteadiness,
     received_of,
     settled,
     slow_first,
@@ -94,9 +92,7 @@ def test_what_needs_no_statistics(received: Sequence[float], found: list[Unstead
     assert unsteady(received) == found
 
 
-def test_what_was_written_is_read_and_only_whole_seconds_of_a_complete_step_count() -> None:
-    found = [Unsteadiness("beginning", 3, -0.25), Unsteadiness("second", 7, 0.5), Unsteadiness("stop", 2, -1.0, 1.5)]
-    assert decode_unsteadiness(encode_unsteadiness(found)) == found
+def test_only_whole_seconds_of_a_complete_step_count() -> None:
     series = [TimeSeriesInterval(second, 100, received=second) for second in range(12)]
     assert received_of(TimeSeriesFacts(0, 9.5, 1, 2.0, complete=True), series) == list(range(9))
     assert received_of(TimeSeriesFacts(0, 9.5, 1, 2.0), series) == []

@@ -283,9 +283,9 @@ def test_a_step_with_a_stop_is_neither_steady_nor_clean() -> None:
     received = [200, 200, 200, 0, 0, 0, 800, 200, 200, 200]
     stopped = figures(replace(observed(), received=received, course=due(received, 100), facts=facts))
     assert (stopped["steady"], stopped["stopped_s"]) == (False, 3.0)
-    assert stopped["unsteady"] == "stop 3 3; second 6 3"
+    assert str(stopped["unsteady"]) == "stop 3 3; second 6 3"
     # What was due in a stop is part of a search's shortfall, and the rate does not pass.
-    assert (stopped["passed"], stopped["shortfall_pct"], stopped["bursts_s"]) == (False, 30.0, "3")
+    assert (stopped["passed"], stopped["shortfall_pct"], str(stopped["bursts_s"])) == (False, 30.0, "3")
     assert why_not_clean(stopped) == "nothing arrived for 3 s although messages were due"
     running = figures(replace(observed(), received=[200] * 10, course=due([200] * 10, 100), facts=facts))
     assert (running["steady"], running["stopped_s"], running["unsteady"]) == (True, 0, None)

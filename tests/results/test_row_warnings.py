@@ -8,8 +8,9 @@ import pytest
 
 from hydra.config.scenario import load_scenario
 from hydra.events.value_formatting import MARK
-from hydra.measure.connections import LOCAL_WHY, REFUSED
-from hydra.measure.disturbance import Disturbance, encode_disturbances
+from hydra.measure.column import Values
+from hydra.measure.connection_columns import LOCAL_WHY, REFUSED
+from hydra.measure.disturbance import Disturbance, Disturbances
 from hydra.report.connection_warnings import SubscribersWithoutReport
 from hydra.report.host_warnings import HostBusy, HostShared
 from hydra.report.incompleteness_warnings import RowPartial, RowSkipped
@@ -116,7 +117,7 @@ def test_a_host_that_others_keep_busy_is_theirs_to_free() -> None:
 
 
 def test_other_processes_have_one_figure_in_a_row() -> None:
-    named = encode_disturbances([Disturbance("h", 77.0, (("python3", 77.0),))])
+    named = Disturbances((Disturbance("h", 77.0, (("python3", 77.0),)),))
     row: Row = {**ROW, "host_cpu_mean_pct": 99.0, "host_others_pct": 50.0, "disturbed": named}
     texts = [str(warning) for warning in warnings_of(row, FIXED)]
     assert [text.split(":")[0] for text in texts] == ["a host had no CPU left", "disturbed"]
@@ -141,7 +142,7 @@ EVENTS, LIMIT = "the events of the scenario caused this", "the setting receive_r
         ({"verdict": "server"}, "use a lower rate"),
         ({"verdict": "undecided: no stage was busy"}, "use a lower rate"),
         ({"verdict": "planned events"}, EVENTS),
-        ({"verdict": "requested rate / planned events"}, EVENTS),
+        ({"verdict": Values(("requested rate", "planned events"))}, EVENTS),
         ({"verdict": "undecided: planned events or receive_rate"}, f"{EVENTS}.*; {LIMIT}"),
         ({"verdict": "clients not let in"}, "raise the server's limits of connections"),
         ({"verdict": "lost connections"}, "see in the server's log why it ended the connections"),

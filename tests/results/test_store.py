@@ -22,10 +22,13 @@ from pyroaring import BitMap
 from hydra.errors import EXIT_USAGE, HydraError, RunDirectoryError
 from hydra.events.run_events import ClientError, Evicted, SystemFact
 from hydra.events.warnings import CleanupFailed
-from hydra.measure.column import Column, ReportColumn
-from hydra.measure.figures import figures, merge_histograms
-from hydra.measure.step_columns import SystemColumns
-from hydra.model import Histogram, LedgerCounts, StepResult
+from hydra.measure.column import Column, ReportColumn, SystemColumns
+from hydra.measure.disturbance import Disturbance, Disturbances
+from hydra.measure.evidence import Differences, LossBursts, LossEvidence, Unsteadiness
+from hydra.measure.figures import figures
+from hydra.measure.latency import merge_histograms
+from hydra.measure.step_columns import evidence_classes
+from hydra.model import FactChange, Figure, Histogram, LedgerCounts, StepResult
 from hydra.store.client_rows import client_figures
 from hydra.store.database import DATABASE, RunStore
 from hydra.store.run_folders import database, write_whole
@@ -46,6 +49,19 @@ def test_results_come_back_as_they_were_in_order(store: RunStore) -> None:
     store.add_step(two)
     assert store.results() == [one, two]
     assert list(store.results()[0].figures) == list(one.figures)
+
+
+def test_evidence_comes_back_as_objects(store: RunStore) -> None:
+    evidence: dict[str, Figure] = {
+        "bursts_s": LossBursts((0.01234, 1.0, 2e-05)),
+        "rest_bursts_s": LossBursts(),
+        "loss_evidence": LossEvidence(10.0, 3, 0.25, 0.03125, 0.125, 0.5, 7.0),
+        "unsteady": Differences((Unsteadiness("beginning", 3, -0.25), Unsteadiness("stop", 2, -1.0, 1.5))),
+        "disturbed": Disturbances((Disturbance("h", 25.2, (("stress", 25.0),), changed=(FactChange("a", "b", "c"),)),)),
+    }
+    assert evidence.keys() == evidence_classes().keys()
+    store.add_step(StepResult(1, PLAN, "ok", evidence))
+    assert store.results()[0].figures == evidence
 
 
 def test_facts_come_back_and_can_be_replaced(store: RunStore) -> None:

@@ -13,7 +13,7 @@ import pytest
 from hydra.errors import HydraError
 from hydra.events.value_formatting import MARK
 from hydra.measure.verdict import BUSY_HOST_PCT
-from hydra.model import Figure, Scenario, Settings, StepPlan, StepResult, TableKind
+from hydra.model import Scenario, Settings, SettingValue, StepPlan, StepResult, TableKind
 from hydra.report import tables
 from hydra.report.marks import NOTED
 from hydra.report.setup_text import COLUMN
@@ -30,7 +30,7 @@ NOT_PASSED: Row = {"passed": False}
 
 
 def grid(table: TableKind = "batch") -> Scenario:
-    vary: dict[str, tuple[Figure, ...]] = {"msg_batch": (100, 200)} if table == "batch" else {}
+    vary: dict[str, tuple[SettingValue, ...]] = {"msg_batch": (100, 200)} if table == "batch" else {}
     sweep = GridSweep(clients=(30, 60), duration_s=10.0, vary=vary)
     return Scenario("kafka-batch", "kafka", "c", table, sweep, Settings(rate=6000.0), description="What batching does.")
 
@@ -40,7 +40,7 @@ def search(**rules: Any) -> Scenario:
     return Scenario("zmqrate", "zmq", "pyzmq", "rates", sweep)
 
 
-def with_rates(*rates: Figure) -> Scenario:
+def with_rates(*rates: SettingValue) -> Scenario:
     return replace(grid("fixed"), sweep=GridSweep(clients=(30,), duration_s=10.0, vary={"rate": rates}))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from hydra.kafkatest.settings import KafkaSettings
 from hydra.measure.figures import figures
-from hydra.model import Figure, NativeSpec, Rate, Scenario, Settings, TableKind, with_values
+from hydra.model import NativeSpec, Rate, Scenario, Settings, SettingValue, TableKind, with_values
 from hydra.report import tables
 from hydra.report.row_warnings import warnings_of
 from hydra.report.send_warnings import BatchNotFilled
@@ -27,7 +27,7 @@ def grid(table: TableKind = "batch") -> Scenario:
     return Scenario("kafka-batch", "kafka", "c", table, sweep, Settings(rate=6000.0))
 
 
-def batched(rate: Rate, *, reached: float = 216.0, sent: int = 50_000, **more: Figure) -> list[str]:
+def batched(rate: Rate, *, reached: float = 216.0, sent: int = 50_000, **more: SettingValue) -> list[str]:
     """The warnings about batches of a row in which 1,000 messages a batch were asked for."""
     sweep = GridSweep(clients=(30,), duration_s=10.0, vary={"msg_batch": (1000,)})
     settings = with_values(Settings(rate=rate, system=KafkaSettings(msg_batch=1000)), more)

@@ -13,7 +13,8 @@ from click.testing import CliRunner, Result
 from hydra.cli.main import cli
 from hydra.cli.step_resources import read_run
 from hydra.errors import HydraError, UsageError
-from hydra.measure.figures import figures, merge_histograms
+from hydra.measure.figures import figures
+from hydra.measure.latency import merge_histograms
 from hydra.model import (
     CoreTimes,
     HostCounters,

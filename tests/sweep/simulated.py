@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from hydra.measure.loss_pattern import encode_bursts
+from hydra.measure.evidence import LossBursts
 from hydra.model import Scenario, StepPlan, StepResult
 from hydra.sweep import SearchSpec, SearchSweep
 from hydra.sweep.interface import Row
@@ -208,7 +208,7 @@ class System:
         bursts = self.world.lost_bursts(rate, seconds, begin_s)
         lost = min(sum(bursts) / seconds, 0.98)
         scale = lost * seconds / sum(bursts) if bursts else 1.0
-        sizes = encode_bursts([b * scale for b in bursts])
+        sizes = LossBursts(tuple(b * scale for b in bursts))
         return StepResult(self.steps, plan, "ok", {"bursts_s": sizes, "avg_rx_rate_pps": rate * (1 - lost)})
 
 

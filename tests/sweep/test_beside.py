@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hydra.measure.evidence import LossBursts
 from hydra.measure.loss_pattern import LoneLossySubscriber
 from hydra.model import Figure, Settings, StepPlan, StepResult
 from hydra.sweep.search_answer import bursts_of, lone_loser, start_lost_ms, telling
@@ -16,7 +17,13 @@ def step(rate: float, **figures: Figure) -> StepResult:
 
 
 def lone(client: int, rate: float = 1e4, pct: float = 5.0) -> StepResult:
-    return step(rate, lone_loser=client, lone_loser_loss_pct=pct, bursts_s="0.0083", rest_bursts_s="0.001")
+    return step(
+        rate,
+        lone_loser=client,
+        lone_loser_loss_pct=pct,
+        bursts_s=LossBursts((0.0083,)),
+        rest_bursts_s=LossBursts((0.001,)),
+    )
 
 
 def test_steps_at_half_of_the_answer_or_less_tell_and_without_one_all_do() -> None:
@@ -49,21 +56,21 @@ def test_a_subscriber_loses_alone_that_does_so_in_nearly_every_step(
 @pytest.mark.parametrize(
     ("lost_ms", "bursts", "found"),
     [
-        ([2.0, 2.0, 2.0, 3.0], "0.002", 2.0),
-        ([2.0, 2.0, 2.0, 2.0, 0.0], "0.002", 2.0),
-        ([2.0, 2.0, 0.0, 0.0], "0.002", None),
-        ([2.0, 2.0], "0.002", None),
+        ([2.0, 2.0, 2.0, 3.0], (0.002,), 2.0),
+        ([2.0, 2.0, 2.0, 2.0, 0.0], (0.002,), 2.0),
+        ([2.0, 2.0, 0.0, 0.0], (0.002,), None),
+        ([2.0, 2.0], (0.002,), None),
         # As much is lost elsewhere; and a loss of 2 % all the time has 2 ms in the first tenth of a second.
-        ([2.0] * 4, "0.002 0.003", None),
-        ([2.0] * 4, "0.02", None),
+        ([2.0] * 4, (0.002, 0.003), None),
+        ([2.0] * 4, (0.02,), None),
         # A hundredth of what is allowed.
-        ([0.05] * 4, "0.00005", None),
+        ([0.05] * 4, (0.00005,), None),
     ],
 )
 def test_what_is_lost_at_nearly_every_start_and_hardly_elsewhere_is_lost_at_the_start(
-    lost_ms: list[float], bursts: str, found: float | None
+    lost_ms: list[float], bursts: tuple[float, ...], found: float | None
 ) -> None:
-    assert start_lost_ms([step(1e4, start_lost_ms=ms, bursts_s=bursts) for ms in lost_ms], TARGET) == found
+    assert start_lost_ms([step(1e4, start_lost_ms=ms, bursts_s=LossBursts(bursts)) for ms in lost_ms], TARGET) == found
     assert start_lost_ms([], TARGET) is None
 
 
@@ -72,10 +79,10 @@ def test_what_is_lost_at_nearly_every_start_and_hardly_elsewhere_is_lost_at_the_
     [
         (lone(3), (0.001,)),
         # Of six, it has a sixth of 3 % of the second; what is beyond is that of five.
-        (step(50.0, bursts_s="0.004"), ()),
-        (step(1e4, bursts_s="0.1 0.305"), (0.48,)),
-        (step(1e4, bursts_s="1"), (1.0,)),
-        (step(1e4, bursts_s=""), ()),
+        (step(50.0, bursts_s=LossBursts((0.004,))), ()),
+        (step(1e4, bursts_s=LossBursts((0.1, 0.305))), (0.48,)),
+        (step(1e4, bursts_s=LossBursts((1.0,))), (1.0,)),
+        (step(1e4, bursts_s=LossBursts()), ()),
     ],
 )
 def test_the_bursts_without_a_subscriber_are_those_of_the_others(it: StepResult, bursts: tuple[float, ...]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hydra.measure.column import Values
 from hydra.model import Scenario, Settings, SloSpec
 from hydra.sweep import GridSweep, Row
 from hydra.sweep.cleanness import flaws, in_short, judged, why_not_clean
@@ -71,7 +72,7 @@ def test_a_row_that_is_not_clean_says_why(more: Row, why: str) -> None:
         ({"loss_answer": "none"}, "loss: no rate passes"),
         ({"loss_answer": "figure", "slow_answer": "unknown", "slow_why": "too_short"},
          "slow: no answer (too short)"),
-        ({"loss_answer": "figure / unknown", "repeats": 2}, "loss: no answer in some repeats"),
+        ({"loss_answer": Values(("figure", "unknown")), "repeats": 2}, "loss: no answer in some repeats"),
     ],
 )  # fmt: skip
 def test_a_search_is_clean_that_found_every_rate(answers: Row, why: str) -> None:

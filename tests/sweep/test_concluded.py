@@ -98,7 +98,7 @@ def test_every_why_has_its_warning() -> None:
 
 def test_repeats_that_answer_differently_are_all_told_and_no_good_end() -> None:
     together = merge_repeats([row(FIGURE), row(SHORT), row(SHORT), row(NONE)], COLUMNS)
-    assert (together["loss_answer"], together["loss_why"]) == ("figure / unknown / none", "too short")
+    assert (str(together["loss_answer"]), together["loss_why"]) == ("figure / unknown / none", "too short")
     assert (together["loss_needed_s"], together["loss_floor_pct"]) == (300.0, 2.0)
     (warning,) = of_figure(together, "loss")
     assert isinstance(warning, SearchText)

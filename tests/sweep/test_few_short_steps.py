@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import pytest
 
-from hydra.measure.loss_pattern import encode_bursts
+from hydra.measure.evidence import LossBursts
 from hydra.model import Figure, Scenario, StepPlan, StepResult
 from hydra.sweep import Row, SearchSpec, SearchSweep
 from hydra.sweep.rate_search import Search
@@ -49,7 +49,7 @@ def figures(plan: StepPlan, capacity: float, stall: float, chance: np.random.Gen
         bursts.append(float(min(chance.lognormal(log(0.01), 1.5), STEP_S)))
     share = min(sum(bursts) / STEP_S, 1.0)
     whole = [burst * share * STEP_S / sum(bursts) for burst in bursts]
-    return {"bursts_s": encode_bursts(whole), "avg_rx_rate_pps": plan.settings.rate * (1 - share)}
+    return {"bursts_s": LossBursts(tuple(whole)), "avg_rx_rate_pps": plan.settings.rate * (1 - share)}
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from hydra.kafkatest.settings import KafkaSettings
-from hydra.model import SKIPPED_BY, USER, Figure, Scenario, Settings, StepPlan, StepResult, value_of
+from hydra.model import SKIPPED_BY, USER, Figure, Scenario, Settings, SettingValue, StepPlan, StepResult, value_of
 from hydra.sweep import GridSweep, Sweep, for_scenario, kind_of
 
 SCENARIO = Scenario(
@@ -58,7 +58,7 @@ def test_clients_ascend_in_the_outer_loop_and_vary_follows_the_file() -> None:
 
 @pytest.mark.parametrize("other", ["msg_batch", "topics"])
 def test_publishers_vary_like_a_setting(other: str) -> None:
-    vary: Mapping[str, tuple[Figure, ...]] = {"publishers": (3, 1), other: (100, 200)}
+    vary: Mapping[str, tuple[SettingValue, ...]] = {"publishers": (3, 1), other: (100, 200)}
     scenario = replace(SCENARIO, sweep=GridSweep(clients=(5, 10), duration_s=1, vary=vary))
     scenario = kind_of(scenario).completed(scenario)
     assert (scenario.publishers, scenario.sizes) == (3, ((1, 5), (3, 5), (1, 10), (3, 10)))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from hydra.measure.step_columns import SystemColumns
+from hydra.measure.column import SystemColumns
 from hydra.model import Figure, Scenario, StepPlan, StepResult
 from hydra.sweep import HeldSpec, HeldSweep, Row, SearchSpec, for_scenario, kind_of
 from hydra.sweep.cleanness import why_not_clean

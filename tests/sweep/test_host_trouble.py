@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from hydra.config.scenario import load_scenario
-from hydra.measure.disturbance import Disturbance, encode_disturbances
+from hydra.measure.disturbance import Disturbance, Disturbances
 from hydra.report.host_warnings import HostBusy, HostShared, RowDisturbed
 from hydra.report.row_warnings import warnings_of
 from hydra.sweep import Row, kind_of
 from hydra.sweep.host_trouble import host_trouble, host_trouble_in_short
 from tests.sweep.clean_row import CLEAN
 
-OTHERS = encode_disturbances([Disturbance("h", 77.4, (("python3", 77.4),), throttled=2)])
+OTHERS = Disturbances((Disturbance("h", 77.4, (("python3", 77.4),), throttled=2),))
 BUSY: Row = {"host_cpu_mean_pct": 99.0, "host_others_pct": 50.0, "disturbed": OTHERS}
 CAUSES = "a host had no CPU left, other processes used 77 % of a host's CPU, the CPU was slowed down"
 
@@ -25,7 +25,7 @@ CAUSES = "a host had no CPU left, other processes used 77 % of a host's CPU, the
         ({"host_others_pct": 5.0}, "other processes used 5 % of a host's CPU"),
         ({"host_cpu_mean_pct": 92.0}, "a host had no CPU left"),
         (BUSY, CAUSES),
-        ({"disturbed": encode_disturbances([Disturbance("h", clock_jumps=1)])}, "a clock jumped"),
+        ({"disturbed": Disturbances((Disturbance("h", clock_jumps=1),))}, "a clock jumped"),
     ],
 )
 def test_a_row_has_trouble_if_it_has_a_warning_about_its_hosts(row: Row, text: str) -> None:

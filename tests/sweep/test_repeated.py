@@ -9,9 +9,10 @@ from dataclasses import replace
 import pytest
 
 from hydra.kafkatest.settings import KafkaSettings
-from hydra.measure.connections import OF_CONNECTING
-from hydra.measure.loss_pattern import encode_bursts
-from hydra.measure.step_columns import SystemColumns, step_columns
+from hydra.measure.column import SystemColumns, Values
+from hydra.measure.connection_columns import CONNECTING
+from hydra.measure.evidence import Differences, LossBursts, Unsteadiness
+from hydra.measure.step_columns import step_columns
 from hydra.model import Figure, Histogram, Scenario, Settings, StepPlan, StepResult, value_of
 from hydra.sweep import GridSweep, RepeatTurn, SearchSpec, SearchSweep, Sweep, for_scenario, scripted_sweep
 from hydra.sweep.interface import check_plan
@@ -100,7 +101,7 @@ def carrying(*lossless: float) -> Measure:
         assert plan.settings.rate != "max"
         begun += plan.settings.rate == SEARCH.start_rate
         short = 1 - lossless[begun - 1] / plan.settings.rate
-        return result(epoch, plan, bursts_s=encode_bursts([short]) if short > 0 else "")
+        return result(epoch, plan, bursts_s=LossBursts((short,) if short > 0 else ()))
 
     return measure
 
@@ -167,7 +168,10 @@ def test_a_search_that_was_given_up_goes_on_when_the_run_is_resumed(repeat: int)
             [{"x": 1.0}, {"status": "failed", "reason": "broker"}],
             {"x": 1.0, "x_ci95": None, "x_n": 1, "status": "failed", "reason": "broker"},
         ),
-        ([{"verdict": "a", "x": None}, {"verdict": "b", "x": None}], {"verdict": "a / b", "x": None, "reason": ""}),
+        (
+            [{"verdict": "a", "x": None}, {"verdict": "b", "x": None}],
+            {"verdict": Values(("a", "b")), "x": None, "reason": ""},
+        ),
     ],
 )
 def test_rows_are_merged_without_inventing_anything(
@@ -217,7 +221,7 @@ def test_a_percentile_on_a_client_that_was_never_let_in_is_above_those_of_other_
     figures: tuple[float | None, ...], middle: float | None, highest: float | None
 ) -> None:
     rows = [of(ready_p99_ms=ms, never_connected=int(ms is None)) for ms in figures]
-    row = merge_repeats(rows, {column.name: column for column in OF_CONNECTING})
+    row = merge_repeats(rows, {column.name: column for column in CONNECTING})
     assert (row["ready_p99_ms"], row["ready_p99_ms_low"], row["ready_p99_ms_high"]) == (middle, 5.0, highest)
 
 
@@ -242,9 +246,9 @@ def test_percentiles_are_of_the_merged_histograms() -> None:
 
 def test_a_slow_first_repeat_is_named_before_what_single_repeats_say() -> None:
     rows = [of(aggregate_pps=pps, steady=pps != 99.0, unsteady=None) for pps in (80.0, 100.0, 99.0, 101.0)]
-    rows[2]["unsteady"] = "second 3 -0.5"
+    rows[2]["unsteady"] = Differences((Unsteadiness("second", 3, -0.5),))
     found = merge_repeats(rows)
-    assert (found["steady"], found["unsteady"]) == (False, "first 0 -0.2; second 3 -0.5 (1 of 4 repeats)")
+    assert (found["steady"], str(found["unsteady"])) == (False, "first 0 -0.2; second 3 -0.5 (1 of 4 repeats)")
     # The first one that is known is not the first.
     assert merge_repeats([of(aggregate_pps=None, steady=True), *rows[:2], *rows[3:]])["steady"] is True
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hydra.measure.loss_pattern import encode_bursts
-from hydra.measure.step_columns import SystemColumns
+from hydra.measure.column import SystemColumns
+from hydra.measure.evidence import LossBursts
 from hydra.model import Figure, Scenario, Settings, StepPlan, StepResult, value_of
 from hydra.sweep import SearchSpec, SearchSweep, for_scenario
 from hydra.sweep.interface import Row, SearchProgress, step_bound_s
@@ -47,7 +47,7 @@ def rate(plan: StepPlan) -> float:
 
 def short_by(share: float) -> Figure:
     """The bursts of a step that falls short by this share all the time."""
-    return encode_bursts([share] * int(STEP_S)) if share > 0 else ""
+    return LossBursts((share,) * int(STEP_S) if share > 0 else ())
 
 
 def capacity(most: float, lossless: float) -> System:
@@ -233,7 +233,7 @@ def test_the_highest_rate_is_not_the_luckiest_of_noisy_steps(fresh: int, held: r
 
     def system(plan: StepPlan) -> Outcome:
         pps = min(rate(plan), 10_000) * dice.gauss(1, 0.1)
-        return {"avg_rx_rate_pps": pps, "aggregate_pps": 30 * pps, "bursts_s": ""}
+        return {"avg_rx_rate_pps": pps, "aggregate_pps": 30 * pps, "bursts_s": LossBursts()}
 
     for _ in range(200):
         row, _ = row_of(scenario(SearchSpec(series=("max_rate",), fresh_steps=fresh)), system)
@@ -308,7 +308,7 @@ def by_chance(most: float, again: int = 7) -> System:
 
     def system(plan: StepPlan) -> Outcome:
         short = next(count) % again == 0 and rate(plan) > most
-        return {"avg_rx_rate_pps": rate(plan), "bursts_s": encode_bursts([0.5]) if short else ""}
+        return {"avg_rx_rate_pps": rate(plan), "bursts_s": LossBursts((0.5,) if short else ())}
 
     return system
 
@@ -368,7 +368,7 @@ def test_the_parts_of_a_shortfall_are_named(figures: dict[str, Figure], parts: l
     sweep = for_scenario(spec)
     plan = sweep.next([])
     assert plan is not None
-    progress = sweep.progress([StepResult(1, plan, "ok", {"bursts_s": "0.1", **figures})])
+    progress = sweep.progress([StepResult(1, plan, "ok", {"bursts_s": LossBursts((0.1,)), **figures})])
     assert isinstance(progress, SearchProgress)
     assert (progress.target_pct, progress.shortfall_pct) == (0.5, figures["shortfall_pct"])
     assert list(progress.parts) == parts
@@ -402,7 +402,7 @@ def test_a_wider_interval_takes_fewer_steps() -> None:
 
     def varying(plan: StepPlan) -> Outcome:
         lost = (1 - 4000 * chance.lognormvariate(0, 0.15) / rate(plan) for _ in range(int(STEP_S)))
-        return {"avg_rx_rate_pps": rate(plan), "bursts_s": encode_bursts([share for share in lost if share > 0])}
+        return {"avg_rx_rate_pps": rate(plan), "bursts_s": LossBursts(tuple(share for share in lost if share > 0))}
 
     for width in (2.0, 1.3):
         row, results = row_of(loss_only(width=width, steps=500), varying)
@@ -464,7 +464,7 @@ def test_a_search_ends_within_its_bound_whatever_it_is_told(data: st.DataObject,
         st.sampled_from(["failed:x"]),
         st.fixed_dictionaries(
             {
-                "bursts_s": st.lists(st.floats(0, 1), max_size=5).map(encode_bursts),
+                "bursts_s": st.lists(st.floats(0, 1), max_size=5).map(lambda sizes: LossBursts(tuple(sizes))),
                 "failed_dead": st.sampled_from([0, 0, 0, 1]),
                 "avg_rx_rate_pps": st.one_of(st.none(), st.floats(0, 1e7)),
             }

@@ -158,5 +158,7 @@ def test_more_steps_leave_a_narrower_interval() -> None:
     widths = []
     for steps in (20, 60, 180):
         rows = [played(System(WORLDS[replayed.__name__](seed)), 1.0, steps=steps)[0] for seed in range(5)]
-        widths.append(np.median([float(r["loss_high_pps"] or 0) / float(r["loss_low_pps"] or 1) for r in rows]))
+        widths.append(
+            np.median([float(str(r["loss_high_pps"] or 0)) / float(str(r["loss_low_pps"] or 1)) for r in rows])
+        )
     assert widths[0] > widths[2]

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from hydra.measure.column import SystemColumns
 from hydra.measure.figures import figures
-from hydra.measure.step_columns import SystemColumns
 from hydra.model import EventSpec, LoadSpec, Points, Rate, Scenario, Settings, StepPlan
 from hydra.sweep import GridSweep
 from hydra.sweep.row_columns import columns_of

@@ -94,7 +94,7 @@ def test_every_figure_is_what_the_rows_give_by_hand(tmp_path: Path, zmq_implemen
     assert figures["client_loss_pct"] == pytest.approx(100 * (CLIENTS * tx - sum(received)) / (CLIENTS * tx))
     assert (figures["failed_clients"], figures["failed_dead"]) == (KILLED, KILLED)
     assert (figures["failed_lossy"], figures["failed_silent"]) == (0, 0)
-    assert figures["avg_rx_rate_pps"] == pytest.approx(float(figures["aggregate_pps"] or 0) / CLIENTS)
+    assert figures["avg_rx_rate_pps"] == pytest.approx(float(str(figures["aggregate_pps"] or 0)) / CLIENTS)
     # From the first batch to the last, of the clients that reported.
     rates = [(row["messages"] - row["first_batch"]) * 1e9 / (row["last_ns"] - row["first_ns"]) for row in alive]
     assert figures["rx_clients"] == len(rates)

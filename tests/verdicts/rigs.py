@@ -29,7 +29,7 @@ from hydra.config.cluster import load_cluster
 from hydra.config.scenario import resolve
 from hydra.errors import StepError
 from hydra.local.engine import LocalEngine
-from hydra.measure import bottleneck
+from hydra.measure import measured_step
 from hydra.measure.verdict import verdict
 from hydra.model import Figure, Group, GroupRole, Launch
 from hydra.monitor.progress_view import Observer
@@ -176,7 +176,7 @@ class Rig:
 
             system.configure = configured  # type: ignore[method-assign]
             store = stack.enter_context(closing(RunStore.create(folder / "run", {"scenario": resolved.scenario})))
-            decided = stack.enter_context(patch.object(bottleneck, "verdict", wraps=verdict))
+            decided = stack.enter_context(patch.object(measured_step, "verdict", wraps=verdict))
             run(RunContext(resolved, cluster, engine, system, store, Observer(io.StringIO())))
             # A step that could not be measured was tried once more.
             result = store.results()[-1]

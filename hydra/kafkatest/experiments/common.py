@@ -7,10 +7,9 @@ from functools import cache
 from typing import Any, Final, NamedTuple, TypeVar
 
 from hydra.events.value_formatting import MARK
-from hydra.measure.column import TEXT, Column
-from hydra.measure.column_names import POINT, PUBLISHERS, REASON, STATUS
-from hydra.measure.step_columns import DUE, SENT
-from hydra.model import HEADER_BYTES, Figure, number
+from hydra.measure.column import POINT, REASON, STATUS, TEXT, Column
+from hydra.measure.latency_columns import DUE, SENT
+from hydra.model import HEADER_BYTES, PUBLISHERS, Figure, number
 from hydra.report.latency_bound import at_most
 from hydra.report.reference_files import parsed, text_of
 from hydra.system import (

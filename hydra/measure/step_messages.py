@@ -1,0 +1,490 @@
+"""The clients, messages and connections of a measured step as typed parts. Pure.
+
+In a step with a cohort, the parts are those of the other subscribers. Only ``everyone`` and the sums of reported counts
+are over all subscribers. What cannot be known is None, never an invented number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+
+from hydra.measure import loss, loss_interval, loss_pattern, steadiness, stops
+from hydra.measure.acceptance import Acceptance, acceptance, subscribers_lost
+from hydra.measure.column import ReportColumn
+from hydra.measure.connections import Connections, reports_of
+from hydra.measure.evidence import Differences, LossBursts, LossEvidence
+from hydra.measure.hot_topics import TopicLosses, without
+from hydra.measure.lag import BacklogGrowth, growth
+from hydra.measure.latency import MergedHistograms, count_below_zero, latency_bound_ns
+from hydra.measure.loss import FailedClients, MessageOutcome, StepSubscribers, asked_of
+from hydra.measure.loss_interval import ConfidenceInterval
+from hydra.measure.loss_pattern import LoneLossySubscriber, asked_s
+from hydra.measure.message_accounting import MessageAccounts, accounts_of
+from hydra.measure.message_accounting import account as log_account
+from hydra.measure.observation import Observation, mean_over
+from hydra.measure.rates import SECOND_NS, jain, nearest_rank
+from hydra.measure.tool_counts import acknowledged_after, counted_account, counted_payload
+from hydra.measure.traffic import Traffic
+from hydra.model import PERCENTILES, Figure, PublisherReport
+from hydra.wire.arrays import Flags, Ints, sorted_ids, total
+from hydra.wire.buckets import percentiles_us
+from hydra.wire.data_message import payload
+from hydra.wire.report_validation import MAX_ABSENT
+from hydra.wire.subscriber_table import OF_LEDGERS, SubscriberTable
+from hydra.wire.traffic import traffic_of
+
+HistogramName = Literal["latency", "lag", "ack"]
+_NOTHING: Final = MessageOutcome()
+
+
+class Shortfall(NamedTuple):
+    """What a rate lacks that a system carries.
+
+    Attributes:
+        bursts: the sizes of the bursts of lost messages.
+        pct: the share of the due messages that counts as lost or as backlog, in %.
+        start_ms: the messages lost at the start of the step, in ms of traffic.
+        lone: the subscriber that lost alone; None: there is none.
+        rest: the bursts of all other subscribers; None: there is no such subscriber.
+    """
+
+    bursts: LossBursts
+    pct: float
+    start_ms: float
+    lone: LoneLossySubscriber | None = None
+    rest: LossBursts | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class StepMessages:
+    """What became of the messages of a step; each part is computed when it is first read.
+
+    Attributes:
+        o: the observations of the step.
+        histograms: its merged histograms.
+    """
+
+    o: Observation
+    histograms: MergedHistograms
+
+    # --- clients ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def publishers(self) -> list[PublisherReport]:
+        """The reports of the publishers."""
+        return list(self.o.publisher_reports.values())
+
+    @cached_property
+    def subscribers(self) -> StepSubscribers:
+        """The subscribers, with the reports of those that reported."""
+        o = self.o
+        return asked_of(o.subscribers, o.subscriber_reports, o.cohort, o.dead, o.silent)
+
+    @property
+    def others(self) -> Flags:
+        """The flags of the subscribers outside the cohort."""
+        return self.subscribers.others
+
+    @cached_property
+    def reports(self) -> SubscriberTable:
+        """The reports of the subscribers outside the cohort."""
+        return self.subscribers.reports_of(self.others)
+
+    @cached_property
+    def failed(self) -> FailedClients:
+        """The numbers of failed subscribers; messages without a header show no subscriber that lost any."""
+        counts = self.accounts.most if self.accounts and not self.o.counted else None
+        return loss.failed_clients(self.subscribers, self.others, counts)
+
+    @property
+    def subscriber_cpu_s(self) -> float:
+        """The CPU time of all subscribers."""
+        reports = self.subscribers.reports
+        return float((reports.cpu_user_s + reports.cpu_system_s).sum())
+
+    @property
+    def subscriber_rss_max_bytes(self) -> int | None:
+        """The largest resident set size of a subscriber; None: none reported."""
+        sizes = self.subscribers.reports.max_rss_bytes
+        return int(sizes.max()) if len(sizes) else None
+
+    @property
+    def deaths(self) -> str | None:
+        """How the dead subscribers ended: ``SIGKILL``, ``2 × SIGKILL, 1 × exit code 3``; None: none died."""
+        if not self.failed.dead or not self.o.deaths:
+            return None
+        dead = self.subscribers.ids[self.others & self.subscribers.dead]
+        counts = {how: int(np.isin(dead, sorted_ids(ids)).sum()) for how, ids in self.o.deaths.items()}
+        found = {how: count for how, count in counts.items() if count}
+        return ", ".join(f"{count} × {how}" if len(found) > 1 else how for how, count in found.items())
+
+    def reported(self, column: ReportColumn) -> Figure:
+        """The figure of a system's column from the reports of its clients."""
+        reports = (p.system for p in self.publishers)
+        systems = reports if column.role == "publisher" else self.o.subscriber_reports.systems()
+        values: list[Any] = [value for each in systems if (value := (each or {}).get(column.key)) is not None]
+        if not values:
+            return None
+        if column.fold == "mean":
+            return float(sum(values)) / len(values)
+        folded: Figure = sum(values) if column.fold == "sum" else max(values)
+        return None if column.fold == "common" and min(values) != folded else folded
+
+    # --- messages --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def accounts(self) -> MessageAccounts | None:
+        """The accounts of all subscribers; None if a publisher's report lacks, so the expected messages are unknown."""
+        o = self.o
+        if not o.publisher_reports or not all(p in o.publisher_reports for p in o.publishers):
+            return None
+        return accounts_of(
+            *(self.subscribers, o.publisher_reports, o.window_s, o.last_words),
+            # Messages that are only counted cannot be assigned to members of a consumer group.
+            group=bool(o.group) and not o.counted,
+            one_publisher=o.one_publisher,
+            traffic=traffic_of(o.plan.settings),
+        )
+
+    @cached_property
+    def outcome(self) -> MessageOutcome:
+        """The outcome of the messages of the subscribers outside the cohort; of nothing if it is unknown."""
+        return self.accounts.of(self.others) if self.accounts else _NOTHING
+
+    @cached_property
+    def least(self) -> MessageOutcome:
+        """The same with the least possible number of received messages."""
+        return self.accounts.of(self.others, "least") if self.accounts else _NOTHING
+
+    @property
+    def exact(self) -> MessageOutcome | None:
+        """The same if the number of received messages is known exactly."""
+        return self.outcome if self.accounts and self.accounts.exact else None
+
+    @property
+    def live(self) -> MessageOutcome | None:
+        """The same if subscribers read while publishers sent."""
+        return None if self.o.stored else self.exact
+
+    @property
+    def bounded(self) -> bool:
+        """Whether only the limits of the loss are known."""
+        return self.accounts is not None and not self.accounts.exact
+
+    @cached_property
+    def everyone(self) -> MessageOutcome | None:
+        """The outcome of the messages of all subscribers, the cohort included; None: unknown, or no subscribers."""
+        return self.accounts.of() if self.accounts and len(self.subscribers.ids) else None
+
+    @property
+    def exact_of_all(self) -> MessageOutcome | None:
+        """The same if the number of received messages is known exactly."""
+        return self.everyone if self.accounts and self.accounts.exact else None
+
+    @cached_property
+    def of_cohort(self) -> MessageOutcome:
+        """The outcome of the cohort's messages; of nothing if unknown, as losses of a group belong to no member."""
+        known = self.accounts if self.accounts and self.accounts.exact and not self.o.group else None
+        return known.of(self.subscribers.cohort) if known else _NOTHING
+
+    @cached_property
+    def cohort_reports(self) -> SubscriberTable:
+        """The reports of the cohort."""
+        return self.subscribers.reports_of(self.subscribers.cohort)
+
+    @property
+    def reconnects(self) -> int:
+        """The reconnects of the cohort."""
+        return total(self.cohort_reports.reconnects)
+
+    @property
+    def absent_s(self) -> float | None:
+        """The time in which members of the cohort were disconnected; None: not all of it is listed."""
+        reports = self.cohort_reports
+        # The last intervals of a full list may be joined over times in which the subscriber was connected.
+        if bool((reports.absent_counts >= MAX_ABSENT).any()):
+            return None
+        return total(reports.absent[1::2] - reports.absent[0::2]) / SECOND_NS
+
+    @property
+    def cohort_felt(self) -> bool | None:
+        """Whether buffers of slow subscribers filled; None: there are none."""
+        slow = self.o.plan.cohort.kind == "slow" and len(self.cohort_reports)
+        return bool(self.cohort_reports.felt.any()) if slow else None
+
+    @cached_property
+    def ledgers(self) -> SubscriberTable:
+        """The ledgers of all subscribers, or of their group."""
+        return self.accounts.ledgers(self.subscribers.reports) if self.accounts else self.subscribers.reports
+
+    def added(self, name: str) -> int:
+        """The sum of a count that all subscribers report."""
+        return total(getattr(self.ledgers if name in OF_LEDGERS else self.subscribers.reports, name))
+
+    @cached_property
+    def received(self) -> Ints:
+        """The messages that each subscriber outside the cohort received; empty if the numbers are unknown."""
+        known = self.accounts if self.exact and self.outcome.expected else None
+        return known.received(self.others) if known else np.zeros(0, np.int64)
+
+    @property
+    def mean_received(self) -> float | None:
+        """The mean of these numbers."""
+        return total(self.received) / len(self.received) if len(self.received) else None
+
+    def received_at(self, percent: float) -> int | None:
+        """A nearest-rank percentile of these numbers; None: they are unknown."""
+        return nearest_rank(self.received, percent) if len(self.received) else None
+
+    @property
+    def fairness(self) -> float | None:
+        """Jain's index of these numbers."""
+        return jain(self.received) if len(self.received) else None
+
+    @property
+    def payload(self) -> str | None:
+        """What the messages contained; None: zeros of one size."""
+        return counted_payload(self.o.plan.settings) if self.o.counted else payload(self.o.plan.settings)
+
+    @cached_property
+    def traffic(self) -> Traffic:
+        """What was sent and received per second."""
+        known = bool(self.exact and self.outcome.expected)
+        return Traffic(self.o, self.subscribers, self.accounts, known)
+
+    @cached_property
+    def acceptance(self) -> Acceptance | None:
+        """What the system accepted; None: a publisher's report lacks."""
+        plan = self.o.plan
+        if self.accounts is None:
+            return None
+        return acceptance(self.publishers, plan.settings.rate, asked_s(plan), self.o.loss_target)
+
+    @property
+    def unexplained(self) -> Acceptance | None:
+        """The same if nothing that the step asked for explains lost connections and stops of publishers."""
+        return None if self.o.explained else self.acceptance
+
+    @cached_property
+    def subscribers_lost(self) -> tuple[int, str] | None:
+        """The subscribers whose connection was lost without such a cause, and why the first of them lost it.
+
+        The reason is "" if it is not known. None: something explains it, or a publisher's report lacks.
+        """
+        if self.unexplained is None or self.o.plan.cohort.kind != "none":
+            return None
+        return subscribers_lost(self.o.subscriber_reports.systems())
+
+    @property
+    def account(self) -> str | None:
+        """The agreement of the servers' log with the clients' counts; None: not known."""
+        o = self.o
+        if o.counted:
+            return counted_account(self.publishers, self.subscribers.reports, o.log_growth, shared=bool(o.group))
+        if o.log_growth is None or self.accounts is None:
+            return None
+        all_ = self.accounts.of()
+        extra, duplicates = (
+            int(self.ledgers.of_clients(counts).max(initial=0))
+            for counts in (self.ledgers.extra, self.ledgers.duplicates)
+        )
+        return log_account(
+            o.log_growth,
+            # The acknowledged messages of a publisher without a report are unknown.
+            sum(p.acknowledged for p in self.publishers),
+            sum(p.sent for p in self.publishers) if o.log_acknowledges else None,
+            missing=all_.expected - all_.received,
+            duplicates=duplicates,
+            extra=extra,
+            shared=bool(o.group),
+        )
+
+    # --- losses ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def loss_evidence(self) -> LossEvidence | None:
+        """The evidence for the loss of the subscribers outside the cohort."""
+        accounts, others = self.accounts, self.others
+        # The losses of a dead subscriber are not random, and losses in reading from a log have no time.
+        if (
+            accounts is None
+            or not accounts.exact
+            or accounts.truncated
+            or self.o.stored
+            or self.outcome.loss_pct is None
+        ):
+            return None
+        if not bool(self.subscribers.reported[others].all()):
+            return None
+        sent = max((p.sent for p in self.publishers), default=0)
+        found = loss_interval.of_reports(accounts.evidence(self.reports), self.o.plan, sent)
+        return found if found.total or not self.outcome.loss_pct else None
+
+    @cached_property
+    def loss_limits(self) -> ConfidenceInterval | None:
+        """The 95 % confidence interval of that loss, in %."""
+        lost_pct, evidence = self.outcome.loss_pct, self.loss_evidence
+        return loss_interval.around(lost_pct, [evidence]) if evidence and lost_pct is not None else None
+
+    @cached_property
+    def growing(self) -> BacklogGrowth:
+        """The growth of the backlog."""
+        return growth(self.reports.lag_bins_us, self.o.plan.duration_s)
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether the rate passes; None: not known."""
+        return self.passes(self.others, self.acceptance.unaccepted_share if self.acceptance else 0.0)
+
+    def passes(self, clients: Flags, unaccepted: float = 0.0, *, reporting: bool = False) -> bool | None:
+        """Whether the rate passes for these subscribers (``reporting``: all of them reported); None: not known.
+
+        ``unaccepted`` is the share of the messages sent that the system did not accept; they count as lost. With a stop
+        the system did not carry the rate all the time.
+        """
+        accounts, target = self.accounts, self.o.loss_target
+        if accounts is None:
+            return None
+        if self.stops and self.stops.stops:
+            return False
+        of = accounts.of_reporting if reporting else accounts.of
+        at_best = of(clients).passes(target, unaccepted)
+        if at_best and self.o.steady and self.growing.falling_behind:
+            return False
+        if at_best and not accounts.exact and not of(clients, "least").passes(target, unaccepted):
+            return None
+        return at_best
+
+    @cached_property
+    def shortfall(self) -> Shortfall | None:
+        """What the rate lacks; None at rate ``max`` and without an account."""
+        o, accounts, taken, outcome = self.o, self.accounts, self.acceptance, self.outcome
+        rate = o.plan.settings.rate
+        if rate == "max" or o.plan.load or o.stored or accounts is None or taken is None or accounts.truncated:
+            return None
+        if not outcome.expected or not len(self.reports):
+            return None
+        # The planned length counts, since a step that stopped early lacks the messages of the rest.
+        length_s, unsustained, share = asked_s(o.plan), self._unsustained(taken), self._own_share
+        profile = loss_pattern.loss_profile(accounts.evidence(self.reports), rate, length_s, share)
+        sizes = loss_pattern.bursts(profile, length_s, unsustained)
+        # What was due in a stop was not carried; the part of it that was lost is in the bursts already.
+        if self.stops and (more_s := self.stops.stopped_s - sum(sizes)) > 0:
+            sizes.append(more_s)
+        found = Shortfall(
+            LossBursts(tuple(sizes)),
+            pct=100 * sum(sizes) / length_s,
+            start_ms=1000 * loss_pattern.start_lost_s(profile, length_s),
+        )
+        # A single member of a consumer group has no losses.
+        lone = None if o.group else loss_pattern.lone_loser(self.subscribers.ids, self.others, accounts.most)
+        if lone is None:
+            return found
+        rest = loss_pattern.loss_profile(self.reports.take(self.reports.ids != lone.client), rate, length_s, share)
+        of_rest = LossBursts(tuple(loss_pattern.bursts(rest, length_s, unsustained)))
+        return found._replace(lone=lone, rest=of_rest)
+
+    @property
+    def lone(self) -> LoneLossySubscriber | None:
+        """The subscriber that lost alone."""
+        return self.shortfall.lone if self.shortfall else None
+
+    def _unsustained(self, taken: Acceptance) -> float:
+        """The share of the rate that cannot be sustained.
+
+        A growing or undrained backlog, messages that a publisher never sent, and messages that a server never accepted.
+        If no lag is known, it is all that was not received in time.
+        """
+        outcome, share = self.outcome, self.growing.share
+        behind = (outcome.undrained + outcome.unknown) / outcome.expected
+        if share is None:
+            behind = 1 - (outcome.in_time + outcome.lost) / outcome.expected
+        return min(max(share or 0.0, behind, taken.unsent_share) + taken.unaccepted_of_due, 1.0)
+
+    @property
+    def _own_share(self) -> float:
+        """The mean share of a publisher's messages that a subscriber expects: below 1 if it has some of the topics."""
+        o, reports = self.o, self.reports
+        if o.plan.settings.chosen_topics == o.plan.settings.topics:
+            return 1.0
+        acknowledged = {p: report.acknowledged for p, report in o.publisher_reports.items()}
+        due = sum(acknowledged.get(publisher, 0) for publisher in reports.publisher.tolist())
+        return total(reports.received + reports.missing) / due if due else 1.0
+
+    @cached_property
+    def topic_losses(self) -> TopicLosses:
+        """The losses of the topics with most messages, beside those of all others."""
+        known = bool(self.subscribers.reported[self.others].all())
+        return TopicLosses.of(self.reports) if known else TopicLosses()
+
+    # --- seconds ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def stops(self) -> stops.Found | None:
+        """The times in which nothing arrived; None: they are unknown."""
+        return stops.found_in(self.o)
+
+    @cached_property
+    def differences(self) -> Differences | None:
+        """How the seconds of the window differ; None: they are too few."""
+        received = self.o.received
+        interval_s = max(round(self.o.window_s / len(received)), 1) if received else 1
+        found = steadiness.unsteady(received, interval_s, self.stops or stops.Found())
+        return None if found is None else Differences(tuple(found))
+
+    # --- latencies -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def latency_bound_us(self) -> float | None:
+        """The largest error of a latency that clocks cause; None: not known, or no latency."""
+        o = self.o
+        if not self.histograms.latency.counts:
+            return None
+        receivers = self.subscribers.ids[self.others & self.subscribers.reported].tolist()
+        ends = ({o.agents.get(c) for c in o.publishers}, {o.agents.get(c) for c in receivers})
+        bound_ns = latency_bound_ns(*ends, o.clocks)
+        return None if bound_ns is None else bound_ns / 1000
+
+    @property
+    def negative_latencies(self) -> int | None:
+        """The number of latencies below zero; None: there is no latency."""
+        return count_below_zero(self.histograms.latency) if self.histograms.latency.counts else None
+
+    def percentile_us(self, histogram: HistogramName, percent: float) -> float | None:
+        """A percentile of a merged histogram; None: the histogram is empty."""
+        return percentiles_us(getattr(self.histograms, histogram), [percent])[0]
+
+    @cached_property
+    def tool_acks(self) -> Mapping[str, float]:
+        """The ack latencies (µs) that tools report, by percentile."""
+        return acknowledged_after(self.publishers) if self.o.counted else {}
+
+    def topics_us(self, *, hot: bool) -> float | None:
+        """The 99th percentile of the latency of the topics with most messages, or of all others."""
+        reports = self.subscribers.reports
+        of = reports.hot_latency if hot else without(reports.latency, reports.hot_latency)
+        return percentiles_us(of, [PERCENTILES["p99"]])[0]
+
+    @property
+    def blocked_s(self) -> float:
+        """The longest total time that any publisher waited for a full queue."""
+        return max((p.blocked_ns for p in self.publishers), default=0) / SECOND_NS
+
+    # --- connections -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def connections(self) -> Connections:
+        """How the subscribers connected and came back."""
+        o = self.o
+        reports = reports_of(o.subscriber_reports.systems())
+        # The disconnections of a cohort are planned, or follow from its slowness.
+        return Connections(o.connecting, reports, len(self.subscribers.ids), planned=bool(len(o.cohort)))
+
+    def server_mean(self, *names: str) -> float | None:
+        """The mean, over the servers that report any of these figures, of their sum; None: none does."""
+        return mean_over(self.o.servers, *names)
