@@ -8,19 +8,21 @@ from dataclasses import replace
 from pyroaring import BitMap
 
 from hydra.events.run_events import ClientError, PhasesTimed, WindowOpened
+from hydra.measure.connections import ConnectFacts
 from hydra.measure.message_accounting import is_complete
-from hydra.measure.observation import SMOOTH, Observation, with_cpu
+from hydra.measure.observation import SMOOTH, Observation, ServerFigures, with_cpu
 from hydra.model import StepPlan
 from hydra.monitor.step_progress import StepProgress, Tick, watched
 from hydra.run.command_exchange import CommandExchange
 from hydra.run.context import RunContext
 from hydra.run.deployment import Deployment
 from hydra.run.host_sampling import StepHosts
-from hydra.run.report_collection import ReportCollector, caught_up, stored_only
+from hydra.run.report_collection import Publishers, ReportCollector, caught_up, stored_only
 from hydra.run.server_counters import ServerCounters
 from hydra.run.server_restarts import ServerRestarts
 from hydra.run.step_start import StepStarter, StepTiming
 from hydra.run.step_window import run_window
+from hydra.wire.subscriber_table import SubscriberTable
 
 
 class StepRunner:
@@ -52,42 +54,93 @@ class StepRunner:
         """
         try:
             with contextlib.closing(ServerCounters(self.run)) as counters:
-                return self._measure(plan, tick, counters)
+                step = _RunningStep(self.run, self._deployment, self._asker, self._beginner, plan, counters)
+                return step.measured(tick)
         finally:
             self.run.system.after_step()
 
-    def _measure(self, plan: StepPlan, tick: Tick, counters: ServerCounters) -> Observation:
-        phases = StepTiming()
-        deployment = self._deployment
+
+class _RunningStep:
+    """One step, which begins when this object is made.
+
+    Arguments:
+        run, deployment, asker, beginner: those of the runner.
+        plan: the plan of the step.
+        counters: the counters of the servers.
+    """
+
+    def __init__(
+        self,
+        run: RunContext,
+        deployment: Deployment,
+        asker: CommandExchange,
+        beginner: StepStarter,
+        plan: StepPlan,
+        counters: ServerCounters,
+    ) -> None:
+        self._run, self._deployment, self._asker, self._beginner = run, deployment, asker, beginner
+        self._plan, self._counters = plan, counters
+        self._phases = StepTiming()
         deployment.begin_step()
-        asked, agents = BitMap(deployment.subscribers), deployment.agents()
-        step = self.run.setup(plan, deployment.subscribers)
-        cohort = step.cohort
-        begun = self._beginner.begin(step, phases)
-        epoch, answers = self.run.epoch, self.run.controller.roster.answers
-        self.run.journal.note(WindowOpened(epoch))
+        self._asked, self._agents = BitMap(deployment.subscribers), deployment.agents()
+        self._setup = run.setup(plan, deployment.subscribers)
+        self._begun = beginner.begin(self._setup, self._phases)
+        run.journal.note(WindowOpened(run.epoch))
+        self._restarts = ServerRestarts(run, plan.restarts)
+        self._reading_ns: int | None = None
 
-        def now_ns() -> int:
-            return begun.clocks.step_ns(self.run.clock_ns())
+    def _now_ns(self) -> int:
+        return self._begun.clocks.step_ns(self._run.clock_ns())
 
+    def measured(self, tick: Tick) -> Observation:
+        """Carries the step out; arguments and errors as for :meth:`StepRunner.measure`."""
+        run, plan, step_ns = self._run, self._plan, self._begun.clocks.step_ns
         # A step with a number of messages may end long before its time limit.
         known_s = plan.duration_s if plan.settings.messages is None else 0.0
-        hosts = StepHosts(self.run.controller, epoch, begun.clocks.step_ns, known_s, self.run.system.server_processes)
+        hosts = StepHosts(run.controller, run.epoch, step_ns, known_s, run.system.server_processes)
+        run.machines.begin(run.controller, run.system.server_processes())
+        machine_of = run.machines.of_agents(run.controller)
+        window = self._through_window(hosts, tick)
+        run.machines.end(run.controller)
+        self._phases.end("lead and window")
+        publishers, grown, servers = self._collect(window, tick)
+        answers, clocks = run.controller.roster.answers, self._begun.clocks
+        read_until_ns = min(int(answers.subscriber_reports.table().last_ns.max(initial=window[1])), self._now_ns())
+        clocks.hear_once_more(run.controller.wait_until)
+        load, machines = hosts.load(run.clock_ns()), run.machines.activities(run.controller)
+        # Read after these two waits, during which late reports may have arrived.
+        reports, reported = answers.subscriber_reports.table(), BitMap(answers.subscriber_reports.ids)
+        self._phases.end("reports")
+        run.journal.note(PhasesTimed(run.epoch, tuple(self._phases.took_s)))
+        self._prove_readiness(reports, publishers)
+        for client, text in answers.errors.items():
+            run.journal.note(ClientError(client, text))
+        return replace(
+            self._of_clients(window, publishers, reports, reported),
+            log_growth=grown,
+            servers=with_cpu(servers, load.servers),
+            clocks=clocks.used(self._agents, window[0], read_until_ns),
+            hosts=load.hosts,
+            host_of=load.host_of,
+            threads=load.threads,
+            machines=machines,
+            machine_of=machine_of,
+            connecting=self._connecting(),
+        )
 
-        machines, controller = self.run.machines, self.run.controller
-        machines.begin(controller, self.run.system.server_processes())
-        machine_of = machines.of_agents(controller)
-        restarts = ServerRestarts(self.run, plan.restarts)
-        others = asked - cohort
-        each = 0.0 if cohort or step.group else 1.0
-        if step.one_publisher:
+    def _through_window(self, hosts: StepHosts, tick: Tick) -> tuple[int, int]:
+        """Waits for the end of the window while hosts are sampled; returns its begin and end."""
+        run, deployment, setup = self._run, self._deployment, self._setup
+        answers, start_ns = run.controller.roster.answers, self._begun.start.start_at_ns
+        others, settings = self._asked - setup.cohort, self._plan.settings
+        each = 0.0 if setup.cohort or setup.group else 1.0
+        if setup.one_publisher:
             each /= len(deployment.publishers)
-        each *= plan.settings.chosen_topics / plan.settings.topics
+        each *= settings.chosen_topics / settings.topics
 
         def sampled(moment: StepProgress) -> None:
             hosts.sample(moment.time_ns)
-            machines.sample(controller)
-            start_ns = begun.start.start_at_ns
+            run.machines.sample(run.controller)
             tick(
                 replace(
                     moment,
@@ -97,86 +150,87 @@ class StepRunner:
             )
 
         try:
-            window = run_window(self.run, deployment, self._asker, counters, plan, begun, sampled, restarts)
-            restarts.end()
+            window = run_window(
+                *(run, deployment, self._asker, self._counters, self._plan, self._begun, sampled, self._restarts)
+            )
+            self._restarts.end()
         except BaseException:
             # Otherwise the next step would wait for a server that nothing starts.
-            self.run.system.abandon_restart()
+            run.system.abandon_restart()
             raise
         finally:
             hosts.end()
-        machines.end(controller)
-        phases.end("lead and window")
-        collect = ReportCollector(self.run, deployment, self._asker, step, window, now_ns)
-        publishers, grown = collect.publishers(begun.log_begin)
+        return window
+
+    def _collect(self, window: tuple[int, int], tick: Tick) -> tuple[Publishers, int | None, ServerFigures]:
+        """Collects all reports: those of publishers, the growth of the servers' log, and the servers' figures."""
+        setup = self._setup
+        collect = ReportCollector(self._run, self._deployment, self._asker, setup, window, self._now_ns)
+        publishers, grown = collect.publishers(self._begun.log_begin)
         # A server that was started again counts from 0.
-        servers = {} if restarts.down_ns else counters.figures()
-        reading_ns: int | None = None
-        if step.stored:
-            phases.end("publishers' reports")
-            if deployment.subscribers:
-                reading_ns = self._beginner.read_stored(step, begun, collect.drain_max_s)
-            collect.stored(publishers, reading_ns or window[1], tick)
-        else:
+        servers = {} if self._restarts.down_ns else self._counters.figures()
+        if not setup.stored:
             collect.subscribers(publishers, tick)
-        read_until_ns = min(int(answers.subscriber_reports.table().last_ns.max(initial=window[1])), now_ns())
-        begun.clocks.hear_once_more(self.run.controller.wait_until)
-        load = hosts.load(self.run.clock_ns())
-        activities = machines.activities(controller)
-        # Read after these two waits, during which late reports may have arrived.
-        reports, reported = answers.subscriber_reports.table(), BitMap(answers.subscriber_reports.ids)
-        phases.end("reports")
-        self.run.journal.note(PhasesTimed(epoch, tuple(phases.took_s)))
-        if not any(report.stopped_early for report in publishers.values()):
-            # (A publisher that stopped early begins the next step with a new socket.)
-            # A member of a consumer group cannot know that nothing follows; the reports of all members show it.
-            nothing_left = step.group != "" and is_complete(reports, publishers)
-            self._beginner.ready(begun, caught_up(reports, cohort, nothing_left=nothing_left))
-        for client, text in answers.errors.items():
-            self.run.journal.note(ClientError(client, text))
-        told = {c: p for c, p in answers.progress.items() if c in asked}
+            return publishers, grown, servers
+        self._phases.end("publishers' reports")
+        if self._deployment.subscribers:
+            self._reading_ns = self._beginner.read_stored(setup, self._begun, collect.drain_max_s)
+        collect.stored(publishers, self._reading_ns or window[1], tick)
+        return publishers, grown, servers
+
+    def _prove_readiness(self, reports: SubscriberTable, publishers: Publishers) -> None:
+        """Has every subscriber that more data of this step may reach prove its readiness for the next one."""
+        # A publisher that stopped early begins the next step with a new socket.
+        if any(report.stopped_early for report in publishers.values()):
+            return
+        # A member of a consumer group cannot know that nothing follows; the reports of all members show it.
+        nothing_left = self._setup.group != "" and is_complete(reports, publishers)
+        self._beginner.ready(self._begun, caught_up(reports, self._setup.cohort, nothing_left=nothing_left))
+
+    def _of_clients(
+        self, window: tuple[int, int], publishers: Publishers, reports: SubscriberTable, reported: BitMap
+    ) -> Observation:
+        """What is known of the step from its clients and its scenario."""
+        run, plan, setup, deployment = self._run, self._plan, self._setup, self._deployment
+        spec, scenario, asked = run.spec, run.scenario, self._asked
         gone = asked - reported
-        spec, scenario = self.run.spec, self.run.scenario
+        progress = {c: p for c, p in run.controller.roster.answers.progress.items() if c in asked}
+        stored = self._reading_ns is not None
         return Observation(
             plan=plan,
             queue=spec.queue,
             batch=spec.batch_of(plan.settings),
             direct=spec.servers is None,
-            columns=self.run.resolved.added,
+            columns=run.resolved.added,
             publishers=set(deployment.publishers),
             subscribers=asked.to_array(),
             publisher_reports=publishers,
-            subscriber_reports=reports if reading_ns is None else stored_only(reports),
-            group=step.group,
-            one_publisher=step.one_publisher,
-            log_acknowledges=step.log_acknowledges,
+            subscriber_reports=stored_only(reports) if stored else reports,
+            group=setup.group,
+            one_publisher=setup.one_publisher,
+            log_acknowledges=setup.log_acknowledges,
             counted=scenario.client in spec.tools,
             loss_target=scenario.loss_target,
             steady="rate" in scenario.sweep.decided,
             dead=(deployment.died & gone).to_array(),
             deaths={how: (ids & gone).to_array() for how, ids in deployment.deaths.items()},
             silent=(deployment.alive(asked) - reported).to_array(),
-            cohort=cohort.to_array(),
-            agents=agents,
+            cohort=setup.cohort.to_array(),
+            agents=self._agents,
             pacing=SMOOTH if plan.settings.rate == "max" else scenario.native.pacing,
             window_ns=window,
-            last_words={c: p.messages for c, p in told.items() if reading_ns is not None or p.time_ns <= window[1]},
-            reading_ns=reading_ns,
-            log_growth=grown,
-            servers=with_cpu(servers, load.servers),
-            clocks=begun.clocks.used(agents, window[0], read_until_ns),
-            hosts=load.hosts,
-            host_of=load.host_of,
-            threads=load.threads,
-            machines=activities,
-            machine_of=machine_of,
+            last_words={c: p.messages for c, p in progress.items() if stored or p.time_ns <= window[1]},
+            reading_ns=self._reading_ns,
             events=bool(plan.restarts) or spec.undisturbed(plan.settings) != plan.settings,
-            connecting=begun.connecting
-            and replace(
-                begun.connecting,
-                # The end of one of several servers does not disconnect every subscriber.
-                down_ns=tuple(restarts.down_ns) if self.run.resolved.servers == 1 else (),
-                losses_known=scenario.client in spec.shows_disconnections
-                and not (spec.connects_to_all and self.run.resolved.servers > 1),
-            ),
+        )
+
+    def _connecting(self) -> ConnectFacts | None:
+        """What is known of how the subscribers connected; None: the step did not measure it."""
+        run, spec, facts = self._run, self._run.spec, self._begun.connecting
+        return facts and replace(
+            facts,
+            # The end of one of several servers does not disconnect every subscriber.
+            down_ns=tuple(self._restarts.down_ns) if run.resolved.servers == 1 else (),
+            losses_known=run.scenario.client in spec.shows_disconnections
+            and not (spec.connects_to_all and run.resolved.servers > 1),
         )
