@@ -68,7 +68,9 @@ class Layers:
             if isinstance(value, Mapping) and (below is None or isinstance(below, dict)):
                 table[name] = below or {}
                 self._merge(table[name], value, key, origin)
-                if value:
+                if value or below:
+                    # The table's values have origins of their own; an empty table may be filled by the next layer.
+                    self.origins.pop(key, None)
                     continue
             else:
                 self._forget(key)

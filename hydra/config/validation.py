@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
 from difflib import get_close_matches
-from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin
 
 import msgspec
 
 from hydra.config.written_amounts import with_numbers
 from hydra.errors import UNKNOWN_KEY, Key, RefusedError, RefusedKeyError, shown
 from hydra.model import FieldError, NoOptions, NoSettings, SystemPart
+from hydra.model.bounds import types_of
 
 Tables = Mapping[Key, Sequence[str]]
 """The keys of each table of a file, by the table's path."""
@@ -92,15 +92,9 @@ def field_names(*nouns: type) -> tuple[str, ...]:
     return tuple(f.name for noun in nouns for f in fields(noun) if f.default_factory not in _PARTS)
 
 
-@cache
-def hints_of(noun: type) -> dict[str, Any]:
-    """The types of a dataclass's fields by name."""
-    return get_type_hints(noun)
-
-
 def free_text(noun: type) -> list[str]:
     """The fields of a dataclass that are tables of texts whose keys are not Hydra's."""
-    return [name for name, hint in hints_of(noun).items() if hint == Mapping[str, str]]
+    return [name for name, hint in types_of(noun).items() if hint == Mapping[str, str]]
 
 
 def refuse_unknown(key: Key, table: Mapping[str, object], tables: Tables) -> None:
@@ -147,7 +141,7 @@ def _values(noun: type, data: Mapping[str, object], key: Key, made: Mapping[str,
     for of in fields(noun):
         if of.name in written and of.name not in made:
             hidden = not of.repr or of.name in free_text(noun)
-            found[of.name] = _converted(hints_of(noun)[of.name], written[of.name], (*key, of.name), hidden=hidden)
+            found[of.name] = _converted(types_of(noun)[of.name], written[of.name], (*key, of.name), hidden=hidden)
     refuse_missing(noun, {**found, **made}, key)
     return found
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import Field, fields
 from types import NoneType
-from typing import Any, Final, get_args, get_origin, get_type_hints
+from typing import Any, Final, get_args, get_origin
 
 from hydra.amounts import AMOUNTS, BYTES, UNITS, amount, duration, unit_of, whole_number
 from hydra.model import Rate, setting_of
+from hydra.model.bounds import types_of
 
 _NUMBERS: Final = {int, float, *get_args(Rate)}
 
@@ -20,7 +21,7 @@ def with_numbers(table: Mapping[str, object], noun: type) -> dict[str, object]:
         table: the values of the table by key.
         noun: the dataclass with its fields.
     """
-    hints = get_type_hints(noun)
+    hints = types_of(noun)
     found = dict(table)
     for each in fields(noun):
         value = found.get(each.name)

@@ -122,7 +122,3 @@ class Event(ABC):
 def _ids(clients: Iterable[int]) -> list[list[int]]:
     """A set of ids as ranges: the first and the last id of each."""
     return [[run.start, run.stop - 1] for run in ranges(clients)]
-
-
-EventSink = Callable[[Event], None]
-"""A function that takes an event to store with the run."""

@@ -38,7 +38,7 @@ SERVERS: Final = (
         "server_cpu_pct",
         "% of a core",
         "CPU time of a server in % of the length of the window (*T*); mean over the servers. Only if servers report "
-        "CPU time, or if it is a single server that Hydra started on this machine; of servers that report it, empty "
+        "CPU time, or if the servers run on this machine; of servers that report it, empty "
         "after the event `restart_server`",
         better="lower",
         keys=("cpu_seconds_per_s",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import Field, fields
 from functools import cache
 from math import isfinite
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final, cast, get_type_hints
 
 from hydra.model.base import FieldError, Setting, setting_of
 
@@ -19,6 +19,12 @@ _SHOWN_UNITS: Final = {
     "_bytes": " bytes",
 }
 """The unit of a field's numbers, by the end of its name."""
+
+
+@cache
+def types_of(kind: type) -> dict[str, Any]:
+    """The types of a dataclass's fields by name."""
+    return get_type_hints(kind)
 
 
 class Bounded:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from hydra.model.base import HEADER_BYTES, LEAST_RATE, MOST_RATE, Need, Rate, SettingValue, require, setting
-from hydra.model.bounds import Bounded
+from hydra.model.bounds import Bounded, types_of
 from hydra.model.size_ranges import MOST_BYTES, size_ranges
 from hydra.model.system_part import NoSettings, SystemSettings
 
@@ -217,9 +217,16 @@ def with_values(settings: Settings, values: Mapping[str, object]) -> Settings:
     Raises:
         ValueError: a setting cannot have its value.
     """
-    shared: dict[str, Any] = {name: value for name, value in values.items() if name in SHARED}
-    own: dict[str, Any] = {name: value for name, value in values.items() if name not in (*SHARED, PUBLISHERS)}
-    return replace(settings, **shared, system=replace(settings.system, **own))
+    shared = {name: value for name, value in values.items() if name in SHARED}
+    own = {name: value for name, value in values.items() if name not in (*SHARED, PUBLISHERS)}
+    system = replace(settings.system, **_with_floats(type(settings.system), own))
+    return replace(settings, **_with_floats(Settings, shared), system=system)
+
+
+def _with_floats(kind: type, values: Mapping[str, object]) -> dict[str, Any]:
+    """The values, of which whole numbers for fields of floats are floats, as they are when read from a database."""
+    of_floats = {name for name, hint in types_of(kind).items() if {float, int} & {hint, *get_args(hint)} == {float}}
+    return {name: float(v) if isinstance(v, int) and name in of_floats else v for name, v in values.items()}
 
 
 def value_of(settings: Settings, name: str) -> SettingValue:

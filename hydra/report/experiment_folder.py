@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -187,12 +187,20 @@ def csv_text(views: Sequence[ExperimentTable], setup: RunSetup) -> str:
     return out.getvalue()
 
 
+def _values(item: Any, kind: type | None = None) -> dict[str, Any]:
+    """The fields of a dataclass by name; of a subclass those of ``kind``: a step's column has functions."""
+    values = {f.name: getattr(item, f.name) for f in fields(kind or item)}
+    return {
+        name: value if name in ("columns", "rows") else msgspec.to_builtins(value) for name, value in values.items()
+    }
+
+
 def json_text(record: ExperimentRecord, views: Sequence[ExperimentTable], setup: RunSetup) -> str:
     """The content of ``table.json``: the tables and their column definitions; every row has all columns in order."""
     tables = [
-        {
-            **msgspec.to_builtins(view),
-            "columns": [msgspec.to_builtins(column) for column in view.columns],
+        _values(view)
+        | {
+            "columns": [_values(column, Column) for column in view.columns],
             "rows": [{column.name: cell_of(row.get(column.name)) for column in view.columns} for row in view.rows],
         }
         for view in views

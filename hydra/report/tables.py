@@ -222,9 +222,10 @@ class RunTables:
 
     def _document(self, written: FigureFormat) -> list[str | PartedLine | Table]:
         """The table with its title, what was measured, the legend and the warnings."""
-        scenario, rows = self.scenario, self.rows
+        scenario, rows, titles = self.scenario, self.rows, headings(self.scenario)
+        names = [kind_of(scenario).name_of(row, titles.__getitem__) for row in rows]
         about = merge_equal_warnings(
-            [WarnedRow(name_of(scenario, row), its, not flaws(row)) for row, its in zip(rows, self.notes, strict=True)]
+            [WarnedRow(name, its, not flaws(row)) for name, its, row in zip(names, self.notes, rows, strict=True)]
         )
         parts: list[str | PartedLine | Table] = [
             f"# {scenario.name}",

@@ -31,7 +31,7 @@ _LAST_WITHIN_S: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class HostLoad:
+class WindowSamples:
     """The samples of a step's hosts, in fields as of :class:`hydra.measure.observation.Observation`.
 
     ``servers`` has only the CPU use of servers without a process group.
@@ -172,7 +172,7 @@ class StepHosts:
         """Ends the sampling of other hosts."""
         self._controller.end_watch()
 
-    def load(self, now_ns: int) -> HostLoad:
+    def load(self, now_ns: int) -> WindowSamples:
         """Waits for the last samples, and returns all of them; ``now_ns`` is the controller's CLOCK_MONOTONIC."""
         roster = self._controller.roster
         self._controller.wait_until(roster.watch.answered, _LAST_WITHIN_S)
@@ -184,7 +184,7 @@ class StepHosts:
         return replace(load, servers={name: {CPU: used} for name, used in cores.items() if used is not None})
 
 
-def samples_on_step_clock(roster: Roster, now_ns: int, step_ns: Callable[[int], int]) -> HostLoad:
+def samples_on_step_clock(roster: Roster, now_ns: int, step_ns: Callable[[int], int]) -> WindowSamples:
     """The samples of relays and servers, with times on the step's clock.
 
     Samples of a host whose clock is not known (it has only servers, and none has answered a ping yet) are left out,
@@ -192,7 +192,7 @@ def samples_on_step_clock(roster: Roster, now_ns: int, step_ns: Callable[[int], 
     """
     watch = roster.watch
     names = _names(watch.posts(), watch.own)
-    load = HostLoad(hosts={}, host_of={post.agent: names[post.place] for post in watch.posts()}, threads={})
+    load = WindowSamples(hosts={}, host_of={post.agent: names[post.place] for post in watch.posts()}, threads={})
     lines = {post.host: roster.clock(post.host, now_ns) for post in watch.posts()}
     for post, sample in watch.samples():
         line = lines[post.host]

@@ -39,6 +39,7 @@ from hydra.model import (
     HostSample,
     MachineActivity,
     MachineRecord,
+    SettingValue,
     StepPlan,
     StepResult,
     StepStatus,
@@ -544,7 +545,7 @@ def _figures(stored: str) -> dict[str, Figure]:
     found: dict[str, Any] = msgspec.json.decode(stored)
     kinds = evidence_classes()
     return {
-        name: msgspec.convert(value, kinds[name]) if name in kinds and value is not None else value
+        name: msgspec.convert(value, kinds.get(name, SettingValue) if value is not None else None)
         for name, value in found.items()
     }
 

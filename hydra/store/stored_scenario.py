@@ -10,6 +10,7 @@ import msgspec
 
 from hydra.config import plugins
 from hydra.config.resolved_scenario import ResolvedScenario
+from hydra.errors import ConfigError
 from hydra.model import NoOptions, NoSettings, Scenario, StepPlan, SystemPart, SystemSettings
 from hydra.sweep import as_table, kind_of_table
 from hydra.system import SystemSpec
@@ -48,4 +49,8 @@ class _Parts:
 
 def plan_decoder(system: str) -> msgspec.json.Decoder[StepPlan]:
     """Reads the plans of the steps of a system, which need not be installed."""
-    return msgspec.json.Decoder(StepPlan, dec_hook=_Parts(plugins.systems().get(system)))
+    try:
+        spec = plugins.systems().get(system)
+    except ConfigError:  # a damaged package
+        spec = None
+    return msgspec.json.Decoder(StepPlan, dec_hook=_Parts(spec))

@@ -4,35 +4,30 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import socket
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import psutil
 
-_PROXIES: Final = frozenset({"docker-proxy", "rootlessport", "systemd"})
+_PROXIES: Final = re.compile(
+    "docker-proxy|envoy|haproxy|kubectl|nginx|rootlessport|slirp4netns|socat|systemd|(?:auto)?s{2}hd?"
+)
 """Programs that listen in place of a server whose process is elsewhere."""
 _ANY: Final = ("0.0.0.0", "::")  # noqa: S104  # compared, not bound
 """What a socket for all addresses of IPv4, and of both versions of IP, listens at."""
 
 
-class ServerListeners:
-    """The processes behind some addresses; looked for at first, and again if one of them has ended.
+def listeners(addresses: str) -> tuple[int, ...]:
+    """The ids of the processes behind some addresses; empty if none is on this host, or its sockets cannot be read.
+
+    It resolves names and reads the sockets of all processes: never while a step begins or runs.
 
     Args:
         addresses: ``host:port`` of each server, separated by commas.
     """
-
-    def __init__(self, addresses: str) -> None:
-        self._addresses = addresses
-        self._pids: tuple[int, ...] | None = None
-
-    def processes(self) -> tuple[int, ...]:
-        """The process ids; empty if none is on this host, or its sockets cannot be read."""
-        if self._pids is None or not all(Path(f"/proc/{pid}").exists() for pid in self._pids):
-            self._pids = _listening(dict.fromkeys(_of_this_host(self._addresses)))
-        return self._pids
+    return _listening(dict.fromkeys(_of_this_host(addresses)))
 
 
 def _of_this_host(addresses: str) -> Iterator[tuple[str, int]]:
@@ -61,11 +56,11 @@ def _listening(addresses: dict[tuple[str, int], None]) -> tuple[int, ...]:
         for its in sockets
         if its.status == psutil.CONN_LISTEN and its.pid and its.pid != os.getpid() and tuple(its.laddr) in wanted
     }
-    return tuple(pid for pid in pids if _name(pid) not in _PROXIES)
+    return tuple(pid for pid in pids if not _PROXIES.fullmatch(_name(pid)))
 
 
 def _name(pid: int) -> str:
     try:
         return psutil.Process(pid).name()
     except psutil.Error:
-        return next(iter(_PROXIES))
+        return "systemd"  # it has ended

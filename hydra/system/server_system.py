@@ -18,7 +18,7 @@ from hydra.errors import ServerError, StepError, UsageError
 from hydra.model import ServerFacts, parse_cpus
 from hydra.system import Program, ServerCluster, Servers, System, Waiting, wait_alone
 from hydra.system.local_server import LocalServer
-from hydra.system.server_listener import ServerListeners
+from hydra.system.server_listener import listeners
 from hydra.system.worker_thread import WorkerThread
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class ServerSystem(System):
         self._own: Servers | None = None
         self._monitor: Monitor | None = None
         self._mute = ""
-        self._listeners = ServerListeners(users)
+        self._listeners: Sequence[int] = ()
         self._is_killed = False  # whether a server was killed on purpose and is not back
         self._warnings: list[HydraWarning] = []
         self._address = ""
@@ -102,7 +102,7 @@ class ServerSystem(System):
 
     def server_processes(self) -> Sequence[int]:
         """The processes of an embedded server, or of the user's servers that listen on this host."""
-        return self._own.processes() if self._own else self._listeners.processes()
+        return self._own.processes() if self._own else self._listeners
 
     def kill_server(self) -> str:
         """Kills the last of Hydra's servers; see :class:`hydra.system.System`."""
@@ -158,6 +158,7 @@ class ServerSystem(System):
             # The monitor would report the same silence again during the wait.
             self._unwatch()
             await_return(self._return, self._wait, self._scenario.ready_timeout_s)
+            self._listeners = listeners(self._users)
 
     def server_facts(self) -> ServerFacts:
         """The versions of Hydra's servers, and whether they use TLS."""
@@ -277,7 +278,7 @@ class ServerSystem(System):
     def _bring_up(self) -> None:
         self._mute = ""
         if self._users:
-            self._address = self._users
+            self._address, self._listeners = self._users, listeners(self._users)
         else:
             self._own = self._deployed or self._embedded()
             self._address = self._own.start()

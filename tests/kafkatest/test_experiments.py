@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -24,7 +25,7 @@ from hydra.kafkatest.experiments import (
 from hydra.kafkatest.experiments.common import WARM_UP, not_measured, published
 from hydra.kafkatest.presets import PRESETS
 from hydra.kafkatest.settings import KafkaSettings
-from hydra.model import Figure, Scenario, value_of
+from hydra.model import Figure, Scenario, value_of, with_values
 from hydra.report import experiment_folder
 from hydra.report.marks import NOTED
 from hydra.sweep import PointSweep
@@ -346,6 +347,20 @@ def test_a_file_goes_before_the_preset_that_it_names() -> None:
 @pytest.mark.parametrize("bootstrap", ["", "mine:9092"])
 def test_every_preset_is_usable_with_any_cluster(preset: str, bootstrap: str) -> None:
     assert settings_with(preset, **{"kafka.bootstrap": bootstrap}).preset == preset
+
+
+def test_what_a_preset_adds_to_an_empty_table_is_not_the_users(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    tables = "[sweep]\nclients = [1]\nduration_s = 1.0\n[server]\n[kafka]\nbootstrap = 'mine:9092'\n"
+    file.write_text(f"system = 'kafka'\nclient = 'native'\npreset = 'availability'\ntable = 'fixed'\n{tables}")
+    assert load_scenario(str(file)).preset == "availability"
+
+
+def test_a_whole_number_that_a_sweep_varies_is_like_the_one_that_was_stored() -> None:
+    settings = load_scenario("kafka-batch").settings
+    changed = with_values(settings, {"rate": 100, "linger_ms": 5, "msg_batch": 10})
+    values = [value_of(changed, name) for name in ("rate", "linger_ms", "msg_batch")]
+    assert list(map(repr, values)) == ["100.0", "5.0", "10"]
 
 
 def test_settings_of_the_users_brokers_are_theirs() -> None:

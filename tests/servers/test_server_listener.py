@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from hydra.system.server_listener import ServerListeners
+from hydra.system.server_listener import listeners
 
 pytestmark = pytest.mark.tier("test")
 _LISTENER = """import socket, sys
@@ -22,9 +22,8 @@ def test_the_process_is_found_by_an_address_of_this_host_only_and_as_long_as_it_
         port = int(listener.stdout.readline())
         others = ("192.0.2.1", "no-such-host.invalid", "127.0.0.2" if bound == "127.0.0.1" else "[::1]")
         for host in others:
-            assert ServerListeners(f"{host}:{port}").processes() == ()
-        found = ServerListeners(f"192.0.2.1:{port},localhost:{port},127.0.0.1:{port}")
-        assert found.processes() == (listener.pid,)
+            assert listeners(f"{host}:{port}") == ()
+        addresses = f"192.0.2.1:{port},localhost:{port},127.0.0.1:{port}"
+        assert listeners(addresses) == (listener.pid,)
         listener.communicate()
-    assert found.processes() == ()
-    assert ServerListeners("").processes() == ()
+    assert (listeners(addresses), listeners("")) == ((), ())
