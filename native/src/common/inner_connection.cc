@@ -13,8 +13,8 @@
 namespace hydra {
 namespace {
 
-constexpr std::size_t kReadBytes = 4096;  // on the stack, whose first page is in use anyway
-constexpr std::size_t kMostKept = 4096;   // most capacity kept after sending
+constexpr std::size_t kStackBytes = 4096;  // on the stack, whose first page is in use anyway
+constexpr std::size_t kMostKept = 4096;    // most capacity kept after sending
 
 }  // namespace
 
@@ -55,7 +55,7 @@ void InnerConnection::watch(Waiter* waiter, std::uint64_t token) {
 }
 
 std::optional<std::string> InnerConnection::receive() {
-    std::array<char, kReadBytes> bytes;
+    std::array<char, kStackBytes> bytes;
     if (waits()) {
         flush();
         if (!waits() && waiter_ != nullptr) {
