@@ -70,7 +70,8 @@ def at_a_terminal(*arguments: object, closed: bool = False) -> tuple[int, psutil
     own, others = pty.openpty()
     if closed:
         os.close(own)
-    words = [*Hydra, *map(str, arguments)]
+    # Under nohup, which the tests may run under, a command would ignore that its terminal is closed.
+    words = ["env", "--default-signal=HUP", *Hydra, *map(str, arguments)]
     process = psutil.Popen(words, stdin=others, stdout=others, stderr=others, start_new_session=True)
     os.close(others)
     return own, process
