@@ -11,13 +11,15 @@ The first part that fails ends it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 NATIVE: Final = ROOT / "build" / "native"
@@ -68,6 +70,10 @@ TIERS: Final[dict[str, list[str]]] = {
 }
 
 
+BESIDE: Final = {"native-asan"}
+"""Parts of a compiler's work, which run with the least priority beside the parts after them."""
+
+
 def run(commands: list[list[str]]) -> int:
     """Runs them until one fails; its exit code, else 0."""
     for program, *arguments in commands:
@@ -75,6 +81,10 @@ def run(commands: list[list[str]]) -> int:
         if done.returncode:
             return done.returncode
     return 0
+
+
+def _line(part: str, began: float, code: int) -> str:
+    return f"{part:12}{time.monotonic() - began:8.0f} s{'' if code == 0 else '  failed'}"
 
 
 def main(words: list[str]) -> int:
@@ -85,13 +95,32 @@ def main(words: list[str]) -> int:
     if unknown := [part for part in parts if part not in PARTS]:
         sys.stderr.write(f"no such part: {' '.join(unknown)}; there are {' '.join([*TIERS, *PARTS])}, and pytest …\n")
         return 2
+    with contextlib.ExitStack() as stack:
+        return _run_parts(parts, stack)
+
+
+def _run_parts(parts: list[str], stack: contextlib.ExitStack) -> int:
     took: list[str] = []
+    beside: list[tuple[str, float, subprocess.Popen[bytes], IO[str]]] = []
+    code = 0
     for part in parts:
         began = time.monotonic()
+        if part in BESIDE and part != parts[-1]:
+            words = ["nice", "-n", "19", sys.executable, __file__, part]
+            output = stack.enter_context(tempfile.TemporaryFile("w+"))  # noqa: SIM115  # the stack closes it
+            process = subprocess.Popen(words, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
+            beside.append((part, began, process, output))
+            continue
         code = run(PARTS[part])
-        took.append(f"{part:12}{time.monotonic() - began:8.0f} s{'' if code == 0 else '  failed'}")
+        took.append(_line(part, began, code))
         if code:
             break
+    for part, began, process, text in beside:
+        failed = process.wait()
+        text.seek(0)
+        sys.stdout.write(text.read())
+        took.append(_line(part, began, failed))
+        code = code or failed
     sys.stdout.write("\n".join(["", *took, ""]))
     return code
 
