@@ -49,8 +49,8 @@ soak: tox native servers ## Fifty seeds of trouble at random moments, lossy cont
 	HYDRA_SOAK_SEEDS=12 $(BIN)/tox run -e tests -- pytest tests/integration/test_lossy_channel.py
 	HYDRA_SOAK_SEEDS=1 $(BIN)/tox run -e tests -- pytest tests/integration/test_experiments.py
 	HYDRA_SOAK_SEEDS=1 $(BIN)/tox run -e tests -- pytest tests/mesos/test_scenarios.py
-	HYDRA_SOAK_SEEDS=1 $(BIN)/tox run -e tests -- pytest tests/kubernetes/test_faults.py tests/kubernetes/test_refused.py
-	HYDRA_SOAK_SEEDS=1 $(BIN)/tox run -e tests -- pytest tests/natstest/test_lossy.py
+	HYDRA_SOAK_SEEDS=1 $(BIN)/tox run -e tests -- pytest tests/kubernetes/test_faults.py tests/kubernetes/test_refused.py tests/kubernetes/test_runs.py
+	HYDRA_SOAK_SEEDS=1 $(BIN)/tox run -e tests -- pytest tests/natstest/test_lossy.py tests/connections/test_planted.py
 	HYDRA_TRUTH=whole $(BIN)/tox run -e tests -- pytest tests/truth
 	HYDRA_EXPERIMENTS=whole $(BIN)/tox run -e tests -- pytest tests/integration/test_experiments.py
 	HYDRA_VERDICTS=4 $(BIN)/tox run -e tests -- pytest tests/verdicts

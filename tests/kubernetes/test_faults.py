@@ -52,7 +52,7 @@ soak = pytest.mark.skipif("HYDRA_SOAK_SEEDS" not in os.environ, reason="takes mo
 FIXED = ("zmqfixed", "--rate", 100, "--client", "native")
 
 
-@pytest.mark.parametrize("whom", ["controller", "both"])
+@pytest.mark.parametrize("whom", [pytest.param("controller", marks=soak), "both"])
 def test_nothing_stays_of_a_run_whose_processes_are_killed(lab: Lab, whom: str) -> None:
     with lab.measuring(*FIXED, "--clients", "2,3", "--duration", 2) as command:
         lab.await_window()
@@ -186,7 +186,8 @@ def an_apiserver_is_away_for_ten_seconds_of_a_window(lab: Lab) -> None:
 
 
 @pytest.mark.timeout(400 * TIME_FACTOR)
-@pytest.mark.parametrize("lost", ["node", pytest.param("kubelet", marks=soak)])
+@soak
+@pytest.mark.parametrize("lost", ["node", "kubelet"])
 def test_what_an_apiserver_an_etcd_and_a_node_do_to_a_run(own_rig: Rig, tmp_path: Path, lost: str) -> None:
     """A cluster of its own, broken in each way in turn."""
     with opened(own_rig, tmp_path) as lab:

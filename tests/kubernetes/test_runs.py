@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -42,7 +43,11 @@ def test_an_image_with_python_only_gets_hydra_from_the_archive(lab: Lab) -> None
 @pytest.mark.parametrize(
     "words",
     [
-        pytest.param(("kafka-batch", "--client", "confluent-kafka", "--msg-batch", 100, "--rate", 200), id="kafka"),
+        pytest.param(
+            ("kafka-batch", "--client", "confluent-kafka", "--msg-batch", 100, "--rate", 200),
+            id="kafka",
+            marks=pytest.mark.skipif("HYDRA_SOAK_SEEDS" not in os.environ, reason="takes a minute: make soak"),
+        ),
         pytest.param(("nats-fixed", "--rate", 200), id="nats"),
     ],
 )
