@@ -11,15 +11,13 @@ The first part that fails ends it.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 NATIVE: Final = ROOT / "build" / "native"
@@ -83,6 +81,11 @@ def run(commands: list[list[str]]) -> int:
     return 0
 
 
+def _log(part: str) -> Path:
+    """What a part writes that runs beside others, which is shown at the end."""
+    return ROOT / "build" / f"{part}.log"
+
+
 def _line(part: str, began: float, code: int) -> str:
     return f"{part:12}{time.monotonic() - began:8.0f} s{'' if code == 0 else '  failed'}"
 
@@ -95,30 +98,24 @@ def main(words: list[str]) -> int:
     if unknown := [part for part in parts if part not in PARTS]:
         sys.stderr.write(f"no such part: {' '.join(unknown)}; there are {' '.join([*TIERS, *PARTS])}, and pytest …\n")
         return 2
-    with contextlib.ExitStack() as stack:
-        return _run_parts(parts, stack)
-
-
-def _run_parts(parts: list[str], stack: contextlib.ExitStack) -> int:
     took: list[str] = []
-    beside: list[tuple[str, float, subprocess.Popen[bytes], IO[str]]] = []
+    beside: list[tuple[str, float, subprocess.Popen[bytes]]] = []
     code = 0
     for part in parts:
         began = time.monotonic()
         if part in BESIDE and part != parts[-1]:
             words = ["nice", "-n", "19", sys.executable, __file__, part]
-            output = stack.enter_context(tempfile.TemporaryFile("w+"))  # noqa: SIM115  # the stack closes it
-            process = subprocess.Popen(words, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
-            beside.append((part, began, process, output))
+            _log(part).parent.mkdir(exist_ok=True)
+            with _log(part).open("w") as output:
+                beside.append((part, began, subprocess.Popen(words, cwd=ROOT, stdout=output, stderr=output)))
             continue
         code = run(PARTS[part])
         took.append(_line(part, began, code))
         if code:
             break
-    for part, began, process, text in beside:
+    for part, began, process in beside:
         failed = process.wait()
-        text.seek(0)
-        sys.stdout.write(text.read())
+        sys.stdout.write(_log(part).read_text())
         took.append(_line(part, began, failed))
         code = code or failed
     sys.stdout.write("\n".join(["", *took, ""]))

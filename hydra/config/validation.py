@@ -14,7 +14,7 @@ import msgspec
 
 from hydra.config.written_amounts import with_numbers
 from hydra.errors import UNKNOWN_KEY, Key, RefusedError, RefusedKeyError, shown
-from hydra.model import FieldError, NoOptions, NoSettings, SystemPart
+from hydra.model import FieldError, NoOptions, NoSystemSettings, SystemPart
 from hydra.model.bounds import types_of
 
 Tables = Mapping[Key, Sequence[str]]
@@ -27,7 +27,7 @@ _WANTED: Final[Mapping[Any, str]] = {
     str: "a valid string",
     bool: "a valid boolean",
 }
-_PARTS: Final = (NoSettings, NoOptions)
+_PARTS: Final = (NoSystemSettings, NoOptions)
 _IN_QUOTES: Final = "write the value in quotes"
 
 T = TypeVar("T")

@@ -29,7 +29,7 @@ from hydra.measure.message_accounting import account as log_account
 from hydra.measure.observation import Observation, mean_over
 from hydra.measure.rates import SECOND_NS, jain, nearest_rank
 from hydra.measure.tool_counts import acknowledged_after, counted_account, counted_payload
-from hydra.measure.traffic import Traffic
+from hydra.measure.traffic import StepRates
 from hydra.model import PERCENTILES, Figure, PublisherReport
 from hydra.wire.arrays import Flags, Ints, sorted_ids, total
 from hydra.wire.buckets import percentiles_us
@@ -252,10 +252,10 @@ class StepMessages:
         return counted_payload(self.o.plan.settings) if self.o.counted else payload(self.o.plan.settings)
 
     @cached_property
-    def traffic(self) -> Traffic:
+    def traffic(self) -> StepRates:
         """What was sent and received per second."""
         known = bool(self.exact and self.outcome.expected)
-        return Traffic(self.o, self.subscribers, self.accounts, known)
+        return StepRates(self.o, self.subscribers, self.accounts, known)
 
     @cached_property
     def acceptance(self) -> Acceptance | None:

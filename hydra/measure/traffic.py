@@ -20,7 +20,7 @@ from hydra.wire.subscriber_table import SubscriberTable
 
 
 @dataclass(frozen=True, eq=False)
-class Traffic:
+class StepRates:
     """The rates of a step; None: not known.
 
     Attributes:

@@ -114,4 +114,4 @@ from hydra.model.step import (
     StepStatus,
 )
 from hydra.model.sweep import SweepSpec
-from hydra.model.system_part import NoOptions, NoSettings, SystemOptions, SystemPart, SystemSettings
+from hydra.model.system_part import NoOptions, NoSystemSettings, SystemOptions, SystemPart, SystemSettings

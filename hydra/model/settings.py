@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, get_args
 from hydra.model.base import HEADER_BYTES, LEAST_RATE, MOST_RATE, Need, Rate, SettingValue, require, setting
 from hydra.model.bounds import Bounded, types_of
 from hydra.model.size_ranges import MOST_BYTES, size_ranges
-from hydra.model.system_part import NoSettings, SystemSettings
+from hydra.model.system_part import NoSystemSettings, SystemSettings
 
 Payload = Literal["zeros", "random", "json", "lines"]
 """The content after a message's header: zeros, bytes that do not compress, JSON records, or lines of a file."""
@@ -165,7 +165,7 @@ class Settings(SharedSettings):
         most=1e6,
     )
     connect_within_s: float = setting(10.0, least=0.1, most=3600, needs=(Need("settings.connect_rate"),))
-    system: SystemSettings = field(default_factory=NoSettings)
+    system: SystemSettings = field(default_factory=NoSystemSettings)
 
     def __post_init__(self) -> None:
         SharedSettings.__post_init__(self)
@@ -224,7 +224,7 @@ def with_values(settings: Settings, values: Mapping[str, object]) -> Settings:
 
 
 def _with_floats(kind: type, values: Mapping[str, object]) -> dict[str, Any]:
-    """The values, of which whole numbers for fields of floats are floats, as they are when read from a database."""
+    """The values, in which the whole number of a field of floats is a float, as it is when read from a database."""
     of_floats = {name for name, hint in types_of(kind).items() if {float, int} & {hint, *get_args(hint)} == {float}}
     return {name: float(v) if isinstance(v, int) and name in of_floats else v for name, v in values.items()}
 

@@ -28,7 +28,7 @@ class SystemPart(Bounded):
         """
         if isinstance(own := table.system, cls):
             return own
-        if isinstance(own, NoSettings | NoOptions):
+        if isinstance(own, NoSystemSettings | NoOptions):
             return cls()
         raise TypeError(f"{cls.__name__} of a table with {type(own).__name__}")
 
@@ -50,7 +50,7 @@ class SystemOptions(SystemPart):
 
 
 @dataclass(frozen=True, slots=True)
-class NoSettings(SystemSettings):
+class NoSystemSettings(SystemSettings):
     """The settings of a system that has none of its own."""
 
 

@@ -11,7 +11,7 @@ import msgspec
 from hydra.config import plugins
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.errors import ConfigError
-from hydra.model import NoOptions, NoSettings, Scenario, StepPlan, SystemPart, SystemSettings
+from hydra.model import NoOptions, NoSystemSettings, Scenario, StepPlan, SystemPart, SystemSettings
 from hydra.sweep import as_table, kind_of_table
 from hydra.system import SystemSpec
 
@@ -39,7 +39,7 @@ class _Parts:
     """Makes the parts of a system in tables that systems share; of an unknown system they are empty."""
 
     def __init__(self, spec: SystemSpec | None) -> None:
-        self._settings = spec.settings if spec else NoSettings
+        self._settings = spec.settings if spec else NoSystemSettings
         self._options = spec.native if spec else NoOptions
 
     def __call__(self, kind: type, value: object) -> SystemPart:

@@ -27,7 +27,7 @@ def listeners(addresses: str) -> tuple[int, ...]:
     Args:
         addresses: ``host:port`` of each server, separated by commas.
     """
-    return _listening(dict.fromkeys(_of_this_host(addresses)))
+    return _listening(set(_of_this_host(addresses)))
 
 
 def _of_this_host(addresses: str) -> Iterator[tuple[str, int]]:
@@ -41,26 +41,25 @@ def _of_this_host(addresses: str) -> Iterator[tuple[str, int]]:
                     yield str(where[0]), int(port)
 
 
-def _listening(addresses: dict[tuple[str, int], None]) -> tuple[int, ...]:
+def _listening(addresses: set[tuple[str, int]]) -> tuple[int, ...]:
     if not addresses:
         return ()
     try:
         sockets = psutil.net_connections("tcp")
     except (psutil.Error, OSError):
         return ()
-    wanted = set(addresses)
-    for host, port in addresses:
-        wanted |= {(every, port) for every in (_ANY[1:] if ":" in host else _ANY)}
+    wanted = addresses | {(every, port) for host, port in addresses for every in (_ANY[1:] if ":" in host else _ANY)}
     pids = {
         its.pid: None
         for its in sockets
         if its.status == psutil.CONN_LISTEN and its.pid and its.pid != os.getpid() and tuple(its.laddr) in wanted
     }
-    return tuple(pid for pid in pids if not _PROXIES.fullmatch(_name(pid)))
+    return tuple(pid for pid in pids if (name := _name(pid)) and not _PROXIES.fullmatch(name))
 
 
 def _name(pid: int) -> str:
+    """The name of a process; "" if it has ended."""
     try:
         return psutil.Process(pid).name()
     except psutil.Error:
-        return "systemd"  # it has ended
+        return ""

@@ -12,7 +12,7 @@ from hydra.cli.main import cli
 from hydra.config import plugins
 from hydra.config.scenario import load_scenario
 from hydra.errors import ConfigError
-from hydra.model import NoSettings
+from hydra.model import NoSystemSettings
 from hydra.store.database import RunStore
 from hydra.system import SystemSpec
 from tests.integration.command import assert_all_arrived, background, hydra, table
@@ -114,7 +114,7 @@ def test_its_settings_are_varied_beside_the_shared_ones() -> None:
 def test_a_specification_says_what_it_does_not_know_and_what_it_needs() -> None:
     class Toy(SystemSpec):
         name = title = queue = "toy"
-        settings = NoSettings
+        settings = NoSystemSettings
 
     with pytest.raises(TypeError, match="has no grup, held_by"):
         Toy(make=lambda *_: None, grup=lambda _: "", held_by=None)
