@@ -150,8 +150,8 @@ def lacks(client: str, clients: int) -> str:
     """What this machine lacks for a run of zmqfixed with this number of clients, as `hydra check` finds it."""
     resolved = resolve("zmqfixed", {"client": client, "sweep.clients": [clients]})
     (row,) = check_all(resolved, load_cluster(), read_limits())
-    grave = (each for each in row.shortages if each.grave)
-    return "; ".join(f"{each.what} ({each.has}, needs {each.needed}): {each.remedy}" for each in grave)
+    severe = (each for each in row.shortages if each.severe)
+    return "; ".join(f"{each.what} ({each.has}, needs {each.needed}): {each.remedy}" for each in severe)
 
 
 def clients_of(client: str, clients: int, *words: str) -> Seconds:

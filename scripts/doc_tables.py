@@ -44,7 +44,7 @@ from hydra.report.row_warnings import OF_FIGURES, OF_STATUS
 from hydra.sweep import KINDS, TABLE
 from hydra.sweep.held_columns import WALL_S, series_columns
 from hydra.sweep.points import SweepPoint
-from hydra.sweep.search_columns import FAILED, LENGTH, beside, published
+from hydra.sweep.search_columns import FAILED, LENGTH, published, side_columns
 from hydra.sweep.search_spec import SearchSeries, SearchSpec
 from hydra.sweep.search_warnings import SearchWarning
 from hydra.system import SystemSpec
@@ -101,7 +101,7 @@ def marks() -> list[str]:
 def columns() -> Mapping[str, list[Column]]:
     """The columns of every system's rows, by the name of their table, and those that each system adds, by its name."""
     names = {column.name for column in PUBLISHED}
-    every = {column.name: column for series in SERIES for column in beside("<series>", series)}
+    every = {column.name: column for series in SERIES for column in side_columns("<series>", series)}
     held = {column.name: column for series in LADDERS for column in series_columns("<series>", series)}
     held = {name: column for name, column in held.items() if name not in every or column != every[name]}
     own = {spec.name: [*([] if spec.batch == BATCH else [spec.batch]), *spec.columns] for spec in systems()}

@@ -154,7 +154,7 @@ def _here(resolved: ResolvedScenario, cluster: ClusterSpec) -> _Found:
             "memory_bytes": row.needs.memory_bytes,
             "disk_bytes": row.needs.disk_bytes,
             "missing": [
-                _missing(f"{s.what}: {s.has}, needs {s.needed}", s.remedy, severe=s.grave) for s in row.shortages
+                _missing(f"{s.what}: {s.has}, needs {s.needed}", s.remedy, severe=s.severe) for s in row.shortages
             ],
         }
         for row in rows

@@ -24,7 +24,7 @@ from hydra.report.fail_conditions import columns, conditions_met, not_clean_line
 from hydra.report.table import fitted, terminal_width
 from hydra.run.launcher import RunRequest
 from hydra.run.remote_command import ResolvedCommand
-from hydra.run.run_metadata import asked, differences, refuse_hidden
+from hydra.run.run_metadata import command_record, differences, refuse_hidden
 from hydra.store.redaction import Redactor
 from hydra.store.run_folders import fresh_folder, is_experiment, locked, resumed_folder
 from hydra.system import Experiment, ExperimentOptions, ExperimentPart
@@ -114,7 +114,7 @@ class ExperimentRun(Measurement):
         resolved = [scenario_of(self._experiment, part, self._overrides) for part in parts]
         expected_s = sum(request.expected_s(each) for each in resolved)
         number = counted(len(parts), "part") if self._experiment.parts else "the first part"
-        request.say(f"{self._experiment.name} into {request.out}: {number}, about {duration(expected_s)}")
+        request.show(f"{self._experiment.name} into {request.out}: {number}, about {duration(expected_s)}")
         request.confirm(expected_s)
 
     def _record(self, request: RunRequest) -> ExperimentRecord:
@@ -126,7 +126,7 @@ class ExperimentRun(Measurement):
             source=self._experiment.source,
             scale=self._order.scale,
             options=dict(self._order.options),
-            **asked(request.command_line, self.command.replaced, redactor),
+            **command_record(request.command_line, self.command.replaced, redactor),
         )
 
 

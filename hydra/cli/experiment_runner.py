@@ -121,7 +121,7 @@ class Parts:
         try:
             while (part := self.experiment.next_part(self.order, done)) is not None:
                 label = self._label(len(done) + 1)
-                self.request.say(f"{label}{part.name}")
+                self.request.show(f"{label}{part.name}")
                 code, each = self._take(part, label)
                 done.append(each)
                 codes.append(code)
@@ -164,7 +164,7 @@ class Parts:
         try:
             end = launcher.launch(resolved, self.request.part(part.name, label))
         except (PlacementError, DoesNotFitError) as e:
-            self.request.say(f"{part.name} is skipped: {e}")
+            self.request.show(f"{part.name} is skipped: {e}")
             return EXIT_INCOMPLETE, PartResult(part, resolved.scenario, (), reason=str(e))
         with RunStore.open(folder) as store:
             return end.code, done_of(part, resolved, store)

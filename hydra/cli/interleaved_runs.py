@@ -45,7 +45,7 @@ from hydra.report.table import fitted, terminal_width
 from hydra.run import launcher
 from hydra.run.launcher import RunRequest
 from hydra.run.remote_command import ResolvedCommand
-from hydra.run.run_metadata import asked, continued, given_again, hidden_keys, leaves, refuse_hidden
+from hydra.run.run_metadata import command_record, continued, given_again, hidden_keys, leaves, refuse_hidden
 from hydra.run.runner import code_of
 from hydra.store import interleaved_record
 from hydra.store.database import DATABASE, FINISHED, INTERRUPTED, RunStore
@@ -200,9 +200,9 @@ class InterleavedRuns(Measurement):
         expected_s = sum(request.expected_s(each, max(len(each.sweep.turns), 1)) for each in command.scenarios.values())
         names = ", ".join(command.scenarios)
         what = names if record.commands else f"{record.scenario} with {names}"
-        request.say(f"{what} into {folder}: about {duration(expected_s)}")
-        if request.remark:
-            request.say(request.remark)
+        request.show(f"{what} into {folder}: about {duration(expected_s)}")
+        if request.note:
+            request.show(request.note)
         request.confirm(expected_s)
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder):
@@ -212,7 +212,7 @@ class InterleavedRuns(Measurement):
         try:
             compared, held = compare_runs([folder], "", command.flags["fail_if"])
         except HydraError as e:
-            request.say(f"there is nothing to compare yet: {e}")
+            request.show(f"there is nothing to compare yet: {e}")
             code = code or EXIT_INCOMPLETE
         else:
             not_clean = [
@@ -243,7 +243,7 @@ class InterleavedRuns(Measurement):
             },
             interleaved=command.flags["interleave"] is not False,
             seed=secrets.randbelow(2**31),
-            **asked(request.command_line, command.replaced, redactor),
+            **command_record(request.command_line, command.replaced, redactor),
         )
 
 
@@ -382,10 +382,10 @@ def measure(request: RunRequest, scenarios: Mapping[str, ResolvedScenario], reco
                 turns.append(TurnRecord(block, turn.part, turn.repeat, name, began))
                 interleaved_record.write_record(request.out, replace(record, turns=turns))
             label = f"block {block + 1}, {name}"
-            request.say(label)
+            request.show(label)
             resolved, part = scenarios[name], request.part(name, f"{label}: ")
             overrides, others = {**request.overrides, **record.sides[name]}, list(scenarios.values())
-            end = launcher.launch(resolved, replace(part, overrides=overrides, turn=turn, beside=others))
+            end = launcher.launch(resolved, replace(part, overrides=overrides, turn=turn, others=others))
             codes[name], coming[name] = end.code, _next_turn(resolved, end.results)
             if codes[name] == EXIT_INTERRUPTED:
                 ended = INTERRUPTED

@@ -107,7 +107,7 @@ def carry_out(
         flags["quiet"],
         plain,
         agreed=flags["yes"],
-        remark=note,
+        note=note,
     )
     request.exports.open(flags)
     done = measurement.measure(request)
@@ -117,7 +117,7 @@ def carry_out(
     if flags.get("strict"):
         code = failed_if(done.not_clean, code, "--strict")
     if done.last:
-        request.say(done.last)
+        request.show(done.last)
     sys.exit(code)
 
 

@@ -12,7 +12,7 @@ from hydra.analysis.host_resources import HOST_CPU, HOST_MEMORY, HOST_NETWORK
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.errors import UsageError
 from hydra.events.value_formatting import number as number_text
-from hydra.measure.loss_columns import GONE
+from hydra.measure.loss_columns import NO_REPORT
 from hydra.measure.rates import SECOND_NS
 from hydra.measure.resources import HostSummary, summarise
 from hydra.measure.traffic_columns import AGGREGATE, REQUESTED
@@ -100,7 +100,7 @@ def _whole(scenario: Scenario, results: list[StepResult]) -> list[StepResult]:
         and result.plan.clients > 0
         and result.plan.cohort.kind == "none"
         and not number(result.figures.get("cohort_clients"))
-        and not any(number(result.figures.get(column)) for column in GONE)
+        and not any(number(result.figures.get(column)) for column in NO_REPORT)
         and (number(result.figures.get(AGGREGATE)) or 0) > 0
     ]
     return kind_of(scenario).at_full_load(good)

@@ -133,8 +133,8 @@ def refusal(spec: SystemSpec, unused_: Sequence[UnusedSetting]) -> RefusedError:
     parts = [f"it needs {_listed(map(as_keys, needs))}"]
     parts[0] += f" (so {'does' if len(same) == 1 else 'do'} {_listed(same)})" if same else ""
     parts += [
-        f"{_listed(names)} {'needs' if len(names) == 1 else 'need'} {_listed(map(as_keys, theirs))}"
-        for theirs, names in others.items()
+        f"{_listed(names)} {'needs' if len(names) == 1 else 'need'} {_listed(map(as_keys, missing))}"
+        for missing, names in others.items()
     ]
     to_do = {
         "add": [as_flags(spec, need) for need in needs if not (need.absent or need.other_than)],

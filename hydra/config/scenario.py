@@ -350,9 +350,9 @@ def _consistent(spec: SystemSpec, scenario: Scenario) -> None:
     sweep = kind_of(scenario)
     if scenario.table in sweep.tables:
         return
-    theirs = [kind for kind in KINDS if scenario.table in kind.tables]
-    if all(kind.decided for kind in theirs):
-        remedy = f"add {' or '.join(f'[sweep.{kind.key}]' for kind in theirs)}"
+    possible = [kind for kind in KINDS if scenario.table in kind.tables]
+    if all(kind.decided for kind in possible):
+        remedy = f"add {' or '.join(f'[sweep.{kind.key}]' for kind in possible)}"
         raise RefusedError(("table",), f"{scenario.table} is the table of a search", remedy)
     what, remedy = f"{scenario.table} has no {sweep.key}", f"remove [sweep.{sweep.key}] or use {sweep.tables[0]}"
     raise RefusedError(("table",), what, remedy, [("sweep", sweep.key)])
@@ -399,7 +399,7 @@ def _given(spec: SystemSpec, sweep: SweepKind, settings: Mapping[str, Any]) -> N
     for given in sweep.given():
         for name in given.settings:
             if name not in known:
-                raise _unknown_setting(spec, (*given.key, name), name, (*sweep.beside, *known))
+                raise _unknown_setting(spec, (*given.key, name), name, (*sweep.row_keys, *known))
         try:
             build(Settings, {**settings, **given.settings}, own=spec.settings)
         except RefusedError as e:

@@ -21,7 +21,7 @@ GOOD_CLOCKS: Final = ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksourc
 class Shortage:
     """A resource of which the machine has less than is needed.
 
-    ``grave``: whether the step does not fit; otherwise it is only slower or less exact. ``remedy`` is the command to
+    ``severe``: whether the step does not fit; otherwise it is only slower or less exact. ``remedy`` is the command to
     type, or states that this machine's limit cannot be changed.
     """
 
@@ -29,7 +29,7 @@ class Shortage:
     has: str
     needed: str
     remedy: str
-    grave: bool = True
+    severe: bool = True
 
     def __str__(self) -> str:
         return f"{self.what}: {self.has}, needs {self.needed}; {self.remedy}"
@@ -46,7 +46,7 @@ def shortages(machine: MachineLimits, needed: MachineNeeds, running: MachineNeed
     """
     threads = needed.threads - (running.threads if running else 0)
     memory_bytes = needed.memory_bytes - (running.memory_bytes if running else 0)
-    return sorted(_all(machine, needed, threads, memory_bytes), key=lambda shortage: not shortage.grave)
+    return sorted(_all(machine, needed, threads, memory_bytes), key=lambda shortage: not shortage.severe)
 
 
 def _all(machine: MachineLimits, needed: MachineNeeds, threads: int, memory_bytes: int) -> Iterator[Shortage]:
@@ -66,7 +66,7 @@ def _all(machine: MachineLimits, needed: MachineNeeds, threads: int, memory_byte
             str(machine.nofile_soft),
             str(needed.files),
             f"ulimit -n {needed.files} (a run does this by itself)",
-            grave=False,
+            severe=False,
         )
     yield from _counted(machine, "processes of one user", machine.nproc_soft, 0, needed.processes, "ulimit -u {}")
     yield from _sysctl(machine, "open files of the host", "fs.file-max", machine.file_max, 0, needed.all_files)
@@ -90,12 +90,12 @@ def _all(machine: MachineLimits, needed: MachineNeeds, threads: int, memory_byte
             f"{bytes_text(machine.disk_available_bytes)} available",
             f"{'up to ' if needed.disk_guessed else ''}{bytes_text(needed.disk_bytes)}",
             "make room, name a folder on another disk with --out, or take shorter steps",
-            grave=not needed.disk_guessed,
+            severe=not needed.disk_guessed,
         )
     if machine.clock_source not in GOOD_CLOCKS:
         yield Shortage(
             "clock source", machine.clock_source, f"one of {', '.join(GOOD_CLOCKS)}",
-            "latencies are less exact: every reading is a system call", grave=False,
+            "latencies are less exact: every reading is a system call", severe=False,
         )  # fmt: skip
 
 
@@ -108,12 +108,12 @@ def _network(machine: MachineLimits, needed: MachineNeeds) -> Iterator[Shortage]
             f"{ports} ({machine.ports_first}-{machine.ports_last})",
             str(needed.ports) if ports < needed.ports else f"{2 * needed.ports} to connect without a search",
             'sysctl -w net.ipv4.ip_local_port_range="1024 65535"',
-            grave=ports < needed.ports,
+            severe=ports < needed.ports,
         )
     if machine.somaxconn < needed.backlog:
         yield Shortage(
             "listen queue", str(machine.somaxconn), str(needed.backlog),
-            f"sysctl -w net.core.somaxconn={needed.backlog}", grave=False,
+            f"sysctl -w net.core.somaxconn={needed.backlog}", severe=False,
         )  # fmt: skip
 
 
@@ -144,7 +144,7 @@ class RowCheck:
     @property
     def fits(self) -> bool:
         """Whether the row fits: no shortage is severe."""
-        return not any(s.grave for s in self.shortages)
+        return not any(s.severe for s in self.shortages)
 
 
 Size = tuple[int, int]
@@ -206,7 +206,7 @@ def checked_line(scenario: Scenario, name: str, file: Path, *, named: bool) -> s
 
 def needs_line(row: RowCheck) -> dict[str, str | float]:
     """A row of the table of needed resources."""
-    missing = ", ".join(s.what for s in row.shortages if s.grave)
+    missing = ", ".join(s.what for s in row.shortages if s.severe)
     return {
         "clients": row.clients,
         "publishers": row.publishers,

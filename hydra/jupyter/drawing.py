@@ -14,7 +14,7 @@ from hydra.events.value_formatting import counted, duration_us
 from hydra.measure.column import HIGH, INTERVAL, LOW, MICROSECONDS
 from hydra.measure.published_columns import CLIENTS
 from hydra.model import Figure, number
-from hydra.report.latency_bound import at_most, beside, bounded_text, margin
+from hydra.report.latency_bound import at_most, bounded_text, error_text, margin
 from hydra.sweep import Row
 
 _TEMPLATE: Final = "plotly_white"
@@ -359,7 +359,9 @@ def _hover_text(row: Row, x: str, y: str, interval: Interval | None) -> str:
     elif low is not None and high is not None:
         around = f" [{low:,.4g} – {high:,.4g}]"
     at = f", {x} {row.get(x)}" if x != CLIENTS else ""
-    value = bounded_text(row, y) if at_most(row, y) is not None else f"{number(row.get(y)) or 0.0:,.6g}{beside(row, y)}"
+    value = (
+        bounded_text(row, y) if at_most(row, y) is not None else f"{number(row.get(y)) or 0.0:,.6g}{error_text(row, y)}"
+    )
     return f"{counted(row.get(CLIENTS), 'subscriber')}{at}: {escape(str(value))}{around}"
 
 

@@ -16,7 +16,7 @@ from hydra.measure.column import MICROSECONDS, Column
 from hydra.measure.lag import Lags
 from hydra.measure.latency import curve
 from hydra.measure.latency_columns import DUE, LATENCY_BOUND, SENT, latency_columns
-from hydra.measure.loss_pattern import asked_s
+from hydra.measure.loss_pattern import sending_s
 from hydra.measure.published_columns import AVG_RX, AVG_TX, CLIENTS
 from hydra.measure.step_columns import step_columns
 from hydra.measure.traffic_columns import AGGREGATE
@@ -193,7 +193,7 @@ def _lags(run: RunData, steps: Sequence[StepResult]) -> tuple[list[float], Lags]
     known = np.asarray(~np.isnan(lags).all(axis=0))
     if known.sum() < 2:
         return None
-    width_s = asked_s(step.plan) / len(known)
+    width_s = sending_s(step.plan) / len(known)
     return [round((part + 0.5) * width_s, 4) for part in np.flatnonzero(known).tolist()], lags[:, known]
 
 

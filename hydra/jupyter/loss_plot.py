@@ -17,7 +17,7 @@ from hydra.measure import loss_interval
 from hydra.measure.column import HIGH, INTERVAL, LOW
 from hydra.measure.evidence import LossBursts
 from hydra.measure.loss_interval import ConfidenceInterval
-from hydra.measure.loss_pattern import asked_s
+from hydra.measure.loss_pattern import sending_s
 from hydra.measure.passing_columns import BURSTS, SHORTFALL
 from hydra.measure.published_columns import CLIENTS, LOSS
 from hydra.measure.traffic_columns import REQUESTED
@@ -156,7 +156,7 @@ def _with_limits(each: SearchSteps) -> Marked:
         else:
             at_rates.setdefault(rate_of(step), []).append((step, its))
     for steps in at_rates.values():
-        length = sum(asked_s(step.plan) for step, _ in steps)
+        length = sum(sending_s(step.plan) for step, _ in steps)
         bursts_of_all = [size for _, its in steps for size in its]
         row = {**steps[-1][0].figures, SHORTFALL: 100 * sum(bursts_of_all) / length}
         if limits := _percent(loss_interval.of_bursts(bursts_of_all, length, one_more)):

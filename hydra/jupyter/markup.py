@@ -20,9 +20,9 @@ from hydra.measure.column import POINT, Column
 from hydra.measure.published_columns import CLIENTS
 from hydra.model import Settings, StepPlan, names_of, value_of
 from hydra.report.interval_display import efforts, legend, whole_rate
-from hydra.report.latency_bound import beside, bounded_text
+from hydra.report.latency_bound import bounded_text, error_text
 from hydra.report.marks import NOTED, marks_line
-from hydra.report.published_tables import CellComparison, RowComparison, asked, compare, differences
+from hydra.report.published_tables import CellComparison, RowComparison, compare, differences, published_scenario
 from hydra.report.setup_text import client_texts
 from hydra.report.table import Table, TableRow
 from hydra.report.tables import FigureFormat, group_line, name_of, pacing_line, publishers_line
@@ -155,7 +155,7 @@ def facts(run: RunData) -> Html:
 
 
 def _request_text(run: RunData) -> str:
-    return f"{kind_of(run.scenario).asked}{counted(len(run.results), 'step')}, {counted(len(run.rows), 'row')}"
+    return f"{kind_of(run.scenario).outline}{counted(len(run.results), 'step')}, {counted(len(run.rows), 'row')}"
 
 
 def _settings(run: RunData) -> dict[str, object]:
@@ -224,7 +224,7 @@ _PAGE: Final = FigureFormat(figure, partial(whole_rate, grouped=True))
 
 def _everything(rows: Iterable[Row], columns: Sequence[Column]) -> str:
     """The table of all columns, with the unit and the definition of each."""
-    body = [TableRow([figure(c, bounded_text(row, c.name)) + beside(row, c.name) for c in columns]) for row in rows]
+    body = [TableRow([figure(c, bounded_text(row, c.name)) + error_text(row, c.name) for c in columns]) for row in rows]
     hints = [": ".join(filter(None, (column.unit, column.help))) for column in columns]
     return scrolling(html(Table([column.name for column in columns], body, hints=hints), "rows every"))
 
@@ -244,7 +244,7 @@ def comparison(run: RunData) -> Html | None:
     head += "".join(f'<th colspan="3" class="first">{escape(c.published or c.title)}</th>' for c in columns)
     under = '<th class="first">here</th><th>publ.</th><th>ratio</th>' * len(columns)
     body = f"<tbody>{''.join(_line(line, keys, columns) for line in both)}</tbody>"
-    differing = differences(run.scenario, asked(run.published))
+    differing = differences(run.scenario, published_scenario(run.published))
     note = f"Published: <code>{escape(run.published.reference.file)}</code>, measured on other machines. "
     note += f"This run used {escape('; '.join(differing))}. " if differing else ""
     note += "A ratio is this run's figure divided by the published one. "

@@ -28,7 +28,7 @@ def summary(run: RunData) -> Html:
     shown = numbers(run)
     cards = "".join(
         f'<div class="number{" unclean" if mark(n) else ""}"><span>{escape(label(n))}</span>'
-        f"<strong>{escape(n.value)}</strong><span>{escape(n.remark)}</span></div>"
+        f"<strong>{escape(n.value)}</strong><span>{escape(n.detail)}</span></div>"
         for n in shown
     )
     marks = marks_line(map(mark, shown), OF_RUNS)

@@ -130,10 +130,10 @@ def acceptance(reports: Collection[PublisherReport], rate: Rate, length_s: float
         target: the loss target, a fraction.
     """
     due = None if rate == "max" else rate * length_s
-    told = [_report(p.system) for p in reports]
+    accounts = [_report(p.system) for p in reports]
     late = [due is not None and (p.sent < least_sent(due) or bool(p.stopped_early)) for p in reports]
-    first = max(told, key=lambda each: (bool(each.reason), each.messages), default=AcceptanceReport())
-    lost = [each for each in told if each.lost_connections]
+    first = max(accounts, key=lambda each: (bool(each.reason), each.messages), default=AcceptanceReport())
+    lost = [each for each in accounts if each.lost_connections]
     cut_off = next((each for each in lost if each.lost_why), lost[0] if lost else AcceptanceReport())
     found = Acceptance(
         sent=sum(p.sent for p in reports),
@@ -144,8 +144,8 @@ def acceptance(reports: Collection[PublisherReport], rate: Rate, length_s: float
         held=None,
         reason=first.reason,
         text=first.text,
-        stalled_s=max((each.stalled_us for each in told), default=0) / _US if due is None else None,
-        slow=sum(is_late and not each.lost_connections for is_late, each in zip(late, told, strict=True)),
+        stalled_s=max((each.stalled_us for each in accounts), default=0) / _US if due is None else None,
+        slow=sum(is_late and not each.lost_connections for is_late, each in zip(late, accounts, strict=True)),
         lost=len(lost),
         lost_why=cut_off.lost_why,
         lost_reason=cut_off.reason,
@@ -163,5 +163,5 @@ def _report(system: Mapping[str, Any] | None) -> AcceptanceReport:
 
 def subscribers_lost(systems: Iterable[Mapping[str, Any] | None]) -> tuple[int, str]:
     """The subscribers that report a lost connection, and why the first of them lost it; "": none knows it."""
-    lost = [told for told in systems if told is not None and any(told.get(key) for key in LOST_COUNTS)]
-    return len(lost), next((why for told in lost if isinstance(why := told.get(REPORTED_WHY), str) and why), "")
+    lost = [system for system in systems if system is not None and any(system.get(key) for key in LOST_COUNTS)]
+    return len(lost), next((why for system in lost if isinstance(why := system.get(REPORTED_WHY), str) and why), "")

@@ -218,12 +218,12 @@ def columns_meant(text: str, columns: Mapping[str, Column]) -> list[str]:
     """
     from difflib import get_close_matches  # most commands do not wait for it
 
-    asked = _words(text)
+    words = _words(text)
     own = [each for each in columns.values() if not any(each.name.startswith(f"{other}_") for other in columns)]
     close = get_close_matches(text, [each.name for each in own], 1)
-    if asked:
-        titles = [each.name for each in own if _words(each.title) == asked]
-        parts = [each.name for each in own if asked <= _words(f"{each.title} {each.name}")]
+    if words:
+        titles = [each.name for each in own if _words(each.title) == words]
+        parts = [each.name for each in own if words <= _words(f"{each.title} {each.name}")]
         if titles or parts:
             return list(dict.fromkeys([*titles, *parts]))[: 1 if titles else _MOST_MEANT]
     return close

@@ -43,33 +43,33 @@ class ConnectFacts:
     losses_known: bool = True
 
 
-def ranked(values: Iterable[float], asked: int, percent: float) -> float | None:
-    """The nearest-rank percentile of ``asked`` values, of which those not given are larger than all; None: one of them.
+def ranked(values: Iterable[float], count: int, percent: float) -> float | None:
+    """The nearest-rank percentile of ``count`` values, of which those not given are larger than all; None: one of them.
 
     Args:
         values: the known values.
-        asked: the number of all values.
+        count: the number of all values.
         percent: above 0, up to 100.
     """
     known = sorted(values)
-    rank = rank_of(percent, asked)
+    rank = rank_of(percent, count)
     return known[rank - 1] if rank <= len(known) else None
 
 
-def _ranked_ms(values_us: Iterable[float | None], asked: int, percent: float) -> float | None:
+def _ranked_ms(values_us: Iterable[float | None], count: int, percent: float) -> float | None:
     """The percentile in ms; None also if no value is known."""
     known = [value for value in values_us if value is not None]
-    value_us = ranked(known, asked, percent) if known else None
+    value_us = ranked(known, count, percent) if known else None
     return None if value_us is None else value_us / 1000
 
 
 def reports_of(systems: Iterable[Mapping[str, Any] | None]) -> list[ConnectionReport]:
     """The reports of connections in the ``system`` objects of subscribers; invalid ones are left out."""
     found = []
-    for told in systems:
-        if told is not None and CONNECTION in told:
+    for system in systems:
+        if system is not None and CONNECTION in system:
             try:
-                found.append(msgspec.convert(told[CONNECTION], ConnectionReport))
+                found.append(msgspec.convert(system[CONNECTION], ConnectionReport))
             except msgspec.ValidationError:
                 continue
     return found
@@ -82,13 +82,13 @@ class Connections:
     Attributes:
         facts: what the controller knows; None: the step did not measure connecting.
         reports: those of the subscribers that reported.
-        asked: the number of all subscribers, also those that are dead or silent.
+        count: the number of all subscribers, also those that are dead or silent.
         planned: whether a cohort explains disconnections.
     """
 
     facts: ConnectFacts | None
     reports: Sequence[ConnectionReport]
-    asked: int
+    count: int
     planned: bool = False
 
     @property
@@ -113,11 +113,11 @@ class Connections:
     @property
     def never(self) -> int:
         """The number of subscribers that were not let in."""
-        return self.asked - len(self.ready)
+        return self.count - len(self.ready)
 
     def moment_ms(self, moment: Moment, percent: float) -> float | None:
         """A percentile, over all subscribers, of the time until a moment."""
-        return _ranked_ms((getattr(r, _MOMENTS[moment]) for r in self.ready), self.asked, percent)
+        return _ranked_ms((getattr(r, _MOMENTS[moment]) for r in self.ready), self.count, percent)
 
     def phase_ms(self, phase: Phase, percent: float) -> float | None:
         """A percentile, over the subscribers that were let in, of the duration of a phase of connecting."""
@@ -125,7 +125,7 @@ class Connections:
 
     def lag_ms(self, percent: float) -> float | None:
         """A percentile, over all subscribers, of the time until the first attempt began."""
-        return _ranked_ms((r.lag_us for r in self.reports), self.asked, percent)
+        return _ranked_ms((r.lag_us for r in self.reports), self.count, percent)
 
     @property
     def refused(self) -> int:
@@ -177,7 +177,7 @@ class Connections:
     @property
     def _unreported(self) -> int:
         # The end of the server disconnected these subscribers, too, and none of them reported a return.
-        return self.asked - len(self.reports) if self._down_ns else 0
+        return self.count - len(self.reports) if self._down_ns else 0
 
     def back_ms(self, percent: float) -> float | None:
         """A percentile, over all disconnections, of the time until the subscriber was connected again."""

@@ -76,7 +76,7 @@ def disturbances(hosts: Mapping[str, MachineActivity], clock_jumps: Mapping[str,
         pct = others_pct(activity) or 0.0
         disturbed = pct > OTHERS_PCT
         fall = fall_under_load(activity.frequencies_mhz, activity.busiest_core_pct)
-        it = Disturbance(
+        disturbance = Disturbance(
             host,
             others_pct=round(pct, 1) if disturbed else 0.0,
             by=named(activity.others or {}, activity.seconds * activity.cpus) if disturbed else (),
@@ -86,8 +86,8 @@ def disturbances(hosts: Mapping[str, MachineActivity], clock_jumps: Mapping[str,
             changed=activity.changed,
             clock_jumps=clock_jumps.get(host, 0),
         )
-        if it != Disturbance(host):
-            found.append(it)
+        if disturbance != Disturbance(host):
+            found.append(disturbance)
     return Disturbances(tuple(found)) if found else None
 
 

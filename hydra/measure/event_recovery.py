@@ -85,10 +85,10 @@ def is_good(facts: TimeSeriesFacts, interval: TimeSeriesInterval, slo: SloSpec, 
     targets = slo.objectives()
     if not interval.latency.counts:
         return True
-    asked = [name for name in PERCENTILES if name in targets]
-    values = percentiles_us(interval.latency, [PERCENTILES[name] for name in asked])
+    names = [name for name in PERCENTILES if name in targets]
+    values = percentiles_us(interval.latency, [PERCENTILES[name] for name in names])
     late = any(
-        value is not None and value + off_us > 1000 * targets[name] for name, value in zip(asked, values, strict=True)
+        value is not None and value + off_us > 1000 * targets[name] for name, value in zip(names, values, strict=True)
     )
     return not late and (slo.max_ms is None or interval.latency.max_us + off_us <= 1000 * slo.max_ms)
 

@@ -80,13 +80,13 @@ class HostLoad:
         """The share of a host's CPU (0 to 1) that its clients (or only its subscribers) with a report used."""
         o = self.o
         table = o.subscriber_reports
-        told = list(zip(table.ids.tolist(), (table.cpu_user_s + table.cpu_system_s).tolist(), strict=True))
+        cpu_times = list(zip(table.ids.tolist(), (table.cpu_user_s + table.cpu_system_s).tolist(), strict=True))
         if publishers:
-            told += [(c, r.usage.cpu_user_s + r.usage.cpu_system_s) for c, r in o.publisher_reports.items()]
-        used_s = sum(cpu_s for client, cpu_s in told if o.host_of.get(o.agents.get(client, "")) == host)
+            cpu_times += [(c, r.usage.cpu_user_s + r.usage.cpu_system_s) for c, r in o.publisher_reports.items()]
+        used_s = sum(cpu_s for client, cpu_s in cpu_times if o.host_of.get(o.agents.get(client, "")) == host)
         return used_s / (o.window_s * len(summary.cores_pct)) if summary.cores_pct else 0.0
 
-    def beside_pct(self, host: str) -> float | None:
+    def non_server_pct(self, host: str) -> float | None:
         """The share of a host's CPU (%) that clients and other processes used."""
         by_others = self.others.get(host)
         if by_others is None or host not in self.summaries:
@@ -116,9 +116,9 @@ class HostLoad:
         """The CPU (% of a core) of the run's servers on a host, from all servers' reports, or from their threads."""
         o = self.o
         # The controller watches servers without a process group, under the name of its host.
-        of = {agent: [t for t in told if t.role == "server"] for agent, told in o.threads.items()}
+        of = {agent: [t for t in samples if t.role == "server"] for agent, samples in o.threads.items()}
         there = [agent for agent in of if o.host_of.get(agent, agent) == host]
-        groups = {(agent, t.group) for agent, told in of.items() for t in told}
+        groups = {(agent, t.group) for agent, samples in of.items() for t in samples}
         cores = [its[CPU] for its in o.servers.values() if CPU in its]
         if len(cores) == len(groups) and all(agent in there for agent, _ in groups):
             return 100 * sum(cores)
@@ -128,7 +128,7 @@ class HostLoad:
     def server_host(self) -> str:
         """The host of the server with the busiest thread; "": no server is watched."""
         o = self.o
-        of = {agent: [sample for sample in told if sample.role == "server"] for agent, told in o.threads.items()}
+        of = {agent: [sample for sample in samples if sample.role == "server"] for agent, samples in o.threads.items()}
         wanted = {
             agent: max((t.cpu_pct + t.wait_pct for t in busiest(samples, o.window_ns, most=1)), default=0.0)
             for agent, samples in of.items()

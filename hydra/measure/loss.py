@@ -51,11 +51,11 @@ class StepSubscribers:
 
     def last_words(self, words: Mapping[int, int]) -> Ints:
         """The messages that each subscriber without a report had counted in its last progress message."""
-        gone = self.ids[~self.reported].tolist()
-        return np.fromiter((words.get(client, 0) for client in gone), np.int64, len(gone))
+        unreported = self.ids[~self.reported].tolist()
+        return np.fromiter((words.get(client, 0) for client in unreported), np.int64, len(unreported))
 
 
-def asked_of(
+def step_subscribers(
     subscribers: Collection[int],
     reports: SubscriberTable,
     cohort: Collection[int] = (),
@@ -110,10 +110,10 @@ class ExpectedMessages:
     def _of_topics(self, traffic: Traffic, subscribers: Ints, publishers: list[int]) -> Ints:
         together = sum((self.by_topic[publisher] for publisher in publishers), np.zeros(traffic.topics, np.int64))
         counts = {p: self.by_topic[p] if self.one_publisher else together for p in publishers}
-        theirs = publisher_of(subscribers, publishers)
+        own = publisher_of(subscribers, publishers)
         due = [
             counts[publisher][client_topics(traffic, client)].sum()
-            for client, publisher in zip(subscribers.tolist(), theirs.tolist(), strict=True)
+            for client, publisher in zip(subscribers.tolist(), own.tolist(), strict=True)
         ]
         return np.array(due, np.int64)
 
@@ -121,9 +121,9 @@ class ExpectedMessages:
         """How many of each subscriber's extra messages were acknowledged, at least or at most."""
         found = np.zeros(len(reports.extra), np.int64)
         for publisher, (acknowledged, unacknowledged) in self.joined.items():
-            of_it = reports.publisher == publisher
-            extra = reports.extra[of_it]
-            found[of_it] = np.minimum(extra if doubt == "most" else np.maximum(extra - unacknowledged, 0), acknowledged)
+            own = reports.publisher == publisher
+            extra = reports.extra[own]
+            found[own] = np.minimum(extra if doubt == "most" else np.maximum(extra - unacknowledged, 0), acknowledged)
         return reports.of_clients(found)
 
 
@@ -284,37 +284,41 @@ def outcomes_of_reports(
 
 
 def outcomes_of_all(
-    asked: StepSubscribers, due: ExpectedMessages, window_s: float, last_words: Mapping[int, int], doubt: Doubt = "most"
+    subscribers: StepSubscribers,
+    due: ExpectedMessages,
+    window_s: float,
+    last_words: Mapping[int, int],
+    doubt: Doubt = "most",
 ) -> MessageOutcomes:
     """The outcomes of all subscribers; one without a report has lost all messages after its last progress message."""
-    each = due.of(asked.ids[~asked.reported])
-    words = np.minimum(asked.last_words(last_words), each)
+    each = due.of(subscribers.ids[~subscribers.reported])
+    words = np.minimum(subscribers.last_words(last_words), each)
     nothing = np.zeros_like(words)
-    gone = MessageOutcomes(each, words, nothing, nothing, nothing, each - words, words)
-    return placed(asked.reported, outcomes_of_reports(asked.reports, due, window_s, doubt), gone)
+    unreported = MessageOutcomes(each, words, nothing, nothing, nothing, each - words, words)
+    return placed(subscribers.reported, outcomes_of_reports(subscribers.reports, due, window_s, doubt), unreported)
 
 
-def placed(reported: Flags, theirs: MessageOutcomes, gone: MessageOutcomes) -> MessageOutcomes:
+def placed(reported: Flags, of_reported: MessageOutcomes, of_others: MessageOutcomes) -> MessageOutcomes:
     """The outcomes of subscribers with and without a report as one table, in the order of ``reported``."""
     if bool(reported.all()):
-        return theirs
+        return of_reported
     columns: list[Ints] = []
     for each in fields(MessageOutcomes):
         column = np.empty(len(reported), np.int64)
-        column[reported], column[~reported] = getattr(theirs, each.name), getattr(gone, each.name)
+        column[reported], column[~reported] = getattr(of_reported, each.name), getattr(of_others, each.name)
         columns.append(column)
     return MessageOutcomes(*columns)
 
 
-def failed_clients(asked: StepSubscribers, clients: Flags, found: MessageOutcomes | None) -> FailedClients:
+def failed_clients(subscribers: StepSubscribers, clients: Flags, found: MessageOutcomes | None) -> FailedClients:
     """The numbers of failed subscribers, each counted as dead, otherwise silent (without a report), otherwise lossy.
 
     Args:
-        asked: the subscribers of the step.
+        subscribers: the subscribers of the step.
         clients: the flags of those that count.
         found: the outcomes of all subscribers; None: the number of expected messages is unknown.
     """
-    gone = clients & asked.dead
-    mute = clients & ~gone & (asked.silent | ~asked.reported)
-    lossy = 0 if found is None else np.count_nonzero(clients & ~gone & ~mute & (found.lost > 0))
-    return FailedClients(int(lossy), int(np.count_nonzero(gone)), int(np.count_nonzero(mute)))
+    dead = clients & subscribers.dead
+    mute = clients & ~dead & (subscribers.silent | ~subscribers.reported)
+    lossy = 0 if found is None else np.count_nonzero(clients & ~dead & ~mute & (found.lost > 0))
+    return FailedClients(int(lossy), int(np.count_nonzero(dead)), int(np.count_nonzero(mute)))

@@ -39,7 +39,7 @@ _FATES: Final = (
     "over all subscribers, slow and reconnecting ones included"
 )
 _BOUNDS: Final = "lowest and highest possible `client_loss_pct`; only if the exact `client_loss_pct` is unknown"
-GONE: Final[Mapping[str, str]] = {"failed_dead": "died", "failed_silent": "never answered"}
+NO_REPORT: Final[Mapping[str, str]] = {"failed_dead": "died", "failed_silent": "never answered"}
 """The columns that count subscribers without a report, with the text for each."""
 
 

@@ -41,7 +41,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hydra.measure.evidence import LossEvidence
-from hydra.measure.loss_pattern import SLICE_S, asked_s, edges, lost_before
+from hydra.measure.loss_pattern import SLICE_S, edges, lost_before, sending_s
 from hydra.measure.steadiness import autocorrelation
 from hydra.model import StepPlan
 from hydra.wire.subscriber_table import SubscriberTable
@@ -95,7 +95,7 @@ def of_reports(reports: SubscriberTable, plan: StepPlan, sent: int) -> LossEvide
         plan: the plan of the step.
         sent: the number of messages of the publisher that sent most.
     """
-    length_s = asked_s(plan)
+    length_s = sending_s(plan)
     if not bool((reports.missing > 0).any()):
         return LossEvidence(length_s)
     some = reports.take(np.arange(0, len(reports), -(-len(reports) // MOST_SUBSCRIBERS)))

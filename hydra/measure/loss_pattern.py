@@ -133,7 +133,7 @@ def bursts(lost: LossProfile, window_s: float, unsustained: float) -> list[float
 _SECOND_NS: Final = 1_000_000_000
 
 
-def asked_s(plan: StepPlan) -> float:
+def sending_s(plan: StepPlan) -> float:
     """How many seconds a step sends if it holds its rate: its window, or the time of its messages if that is less."""
     rate, messages = plan.settings.rate, plan.settings.messages
     return plan.duration_s if rate == "max" or messages is None else min(plan.duration_s, messages / rate)
@@ -150,7 +150,7 @@ def edges(plan: StepPlan, sent: int, parts: int) -> tuple[LossProfile, LossProfi
         sent: the number of messages of the publisher that sent most.
         parts: the number of parts.
     """
-    rate, length_s = plan.settings.rate, asked_s(plan)
+    rate, length_s = plan.settings.rate, sending_s(plan)
     seconds = np.linspace(0.0, length_s, parts + 1)
     if plan.load:
         load = LoadSchedule(plan.load)

@@ -25,7 +25,9 @@ def facts_of(record: MachineRecord) -> dict[str, str]:
         facts["quota_cpus"] = "none"
     if record.hypervisor == "":
         facts["hypervisor"] = "none"
-    facts["interfaces"] = "; ".join(f"{name}: {_interface(it)}" for name, it in record.interfaces.items()) or UNKNOWN
+    facts["interfaces"] = (
+        "; ".join(f"{name}: {_interface(interface)}" for name, interface in record.interfaces.items()) or UNKNOWN
+    )
     return facts
 
 
@@ -98,9 +100,9 @@ def _cores(cores: Sequence[Sequence[int]]) -> str:
     return f"{len(cores)}, {shared} of them with several CPUs" if shared else f"{len(cores)}, each with one CPU"
 
 
-def _interface(it: InterfaceRecord) -> str:
-    return f"{_speed(it)}, {it.receive_queues} receive and {it.send_queues} send queues"
+def _interface(interface: InterfaceRecord) -> str:
+    return f"{_speed(interface)}, {interface.receive_queues} receive and {interface.send_queues} send queues"
 
 
-def _speed(it: InterfaceRecord) -> str:
-    return "speed not known" if it.speed_mbit is None else f"{it.speed_mbit} Mbit/s"
+def _speed(interface: InterfaceRecord) -> str:
+    return "speed not known" if interface.speed_mbit is None else f"{interface.speed_mbit} Mbit/s"

@@ -81,7 +81,7 @@ class MeasuredStep(StepMessages):
             server=_worker(threads["server"]),
             server_host_pct=summaries[serving].cpu_mean_pct if serving in summaries else None,
             server_others_pct=others.get(serving),
-            server_beside_pct=load.beside_pct(serving),
+            server_host_non_server_pct=load.non_server_pct(serving),
             server_idle=idle(o.servers),
             out_of_publishers=flow(load.samples("publisher"), o.window_ns),
             out_of_servers=flow(load.samples("server"), o.window_ns),

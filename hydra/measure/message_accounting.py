@@ -33,7 +33,7 @@ class MessageAccounts:
         most, least: the outcomes of each subscriber. A member of a group has no losses: it expects what it received.
         group: the outcome of the group, by the most and the least; None: every subscriber gets every message.
         together: the group as one subscriber; None: there is no group.
-        gone: whether members of the group have no report.
+        unreported: whether members of the group have no report.
         joined: whether a publisher's unacknowledged ranges were joined.
     """
 
@@ -41,7 +41,7 @@ class MessageAccounts:
     least: loss.MessageOutcomes
     group: Mapping[loss.Doubt, loss.MessageOutcome] | None = None
     together: SubscriberTable | None = None
-    gone: bool = False
+    unreported: bool = False
     joined: bool = False
 
     @property
@@ -68,7 +68,7 @@ class MessageAccounts:
     def of_reporting(self, clients: Flags, doubt: loss.Doubt = "most") -> loss.MessageOutcome:
         """The outcome of subscribers that reported; a member without a report may have what its group misses."""
         found = self.of(clients, doubt)
-        if self.group is None or not self.gone:
+        if self.group is None or not self.unreported:
             return found
         return replace(found, expected=found.expected - found.lost - found.unknown, lost=0, unknown=0)
 
@@ -98,7 +98,7 @@ class MessageAccounts:
 
 
 def accounts_of(
-    asked: StepSubscribers,
+    subscribers: StepSubscribers,
     publishers: Mapping[int, PublisherReport],
     window_s: float,
     last_words: Mapping[int, int],
@@ -110,7 +110,7 @@ def accounts_of(
     """The outcomes of the messages of all these subscribers.
 
     Args:
-        asked: the subscribers of the step; one without a report is dead or silent.
+        subscribers: the subscribers of the step; one without a report is dead or silent.
         publishers: the reports of every publisher.
         window_s: the length of the window in seconds.
         last_words: the messages in the last progress message of each subscriber.
@@ -120,21 +120,21 @@ def accounts_of(
     """
     due = loss.expected(publishers, one_publisher=one_publisher, traffic=traffic)
     if not group:
-        most = loss.outcomes_of_all(asked, due, window_s, last_words)
-        at_least = loss.outcomes_of_all(asked, due, window_s, last_words, "least") if due.joined else most
+        most = loss.outcomes_of_all(subscribers, due, window_s, last_words)
+        at_least = loss.outcomes_of_all(subscribers, due, window_s, last_words, "least") if due.joined else most
         return MessageAccounts(most, at_least, joined=bool(due.joined))
-    words = asked.last_words(last_words)
-    together = merge_members(asked.reports, publishers)
+    words = subscribers.last_words(last_words)
+    together = merge_members(subscribers.reports, publishers)
     joined = bool(due.joined)
     doubtful = joined or bool(together.truncated.any())
-    least = merge_members(asked.reports, publishers, "least") if doubtful else together
+    least = merge_members(subscribers.reports, publishers, "least") if doubtful else together
     of_group: dict[loss.Doubt, loss.MessageOutcome] = {
         "most": group_outcome(together, due, window_s, total(words)),
         "least": group_outcome(least, due, window_s, total(words), "least"),
     }
-    each = loss.placed(asked.reported, _shares(asked.reports), _last(words))
+    each = loss.placed(subscribers.reported, _shares(subscribers.reports), _last(words))
     return MessageAccounts(
-        each, replace(each) if doubtful else each, of_group, together, gone=len(words) > 0, joined=joined
+        each, replace(each) if doubtful else each, of_group, together, unreported=len(words) > 0, joined=joined
     )
 
 
@@ -308,7 +308,7 @@ def account(
         extra: messages received that were not acknowledged; the largest number of any subscriber.
         shared: whether the subscribers are a group.
     """
-    said = [
+    differences = [
         f"log {_apart(grown - acknowledged)} acknowledged" if grown != acknowledged else "",
         f"log {_apart(grown - sent)} sent" if sent is not None and grown != sent else "",
         f"{missing} acknowledged not received" if missing > 0 else "",
@@ -316,7 +316,7 @@ def account(
         f"{duplicates} received more than once{' by the group' if shared else ''}" if duplicates else "",
         f"{extra} received without acknowledgement" if extra else "",
     ]
-    return "; ".join(filter(None, said)) or EXACT
+    return "; ".join(filter(None, differences)) or EXACT
 
 
 def _apart(difference: int) -> str:

@@ -78,12 +78,12 @@ def with_cpu(reported: ServerFigures, sampled: ServerFigures) -> ServerFigures:
 
 def mean_over(servers: ServerFigures, *names: str) -> float | None:
     """The mean, over the servers that report any of these figures, of their sum; None: none does."""
-    told = [
+    sums = [
         sum(its[name] for name in names if name in its)
         for its in servers.values()
         if any(name in its for name in names)
     ]
-    return fmean(told) if told else None
+    return fmean(sums) if sums else None
 
 
 _IDLE: Final = "request_idle_seconds_per_s"
@@ -91,8 +91,8 @@ _IDLE: Final = "request_idle_seconds_per_s"
 
 def idle(servers: ServerFigures) -> float | None:
     """The share of the time in which the request threads of the busiest server were idle; None: not reported."""
-    told = [its[_IDLE] for its in servers.values() if _IDLE in its]
-    return min(told, default=None)
+    shares = [its[_IDLE] for its in servers.values() if _IDLE in its]
+    return min(shares, default=None)
 
 
 SMOOTH: Final = "smooth"

@@ -62,7 +62,7 @@ def descendants(processes: Processes, roots: Iterable[int]) -> set[int]:
     return found
 
 
-def used_by_others(before: Processes, after: Processes, ours: Container[int]) -> dict[str, float]:
+def used_by_others(before: Processes, after: Processes, own: Container[int]) -> dict[str, float]:
     """CPU seconds between two readings by name, the highest first.
 
     The threads of the kernel are left out, because they work for the processes of the run, too. The time of a process
@@ -71,25 +71,25 @@ def used_by_others(before: Processes, after: Processes, ours: Container[int]) ->
     Args:
         before: the first reading.
         after: the second reading.
-        ours: processes that are no others.
+        own: processes that are no others.
     """
     ended: dict[int, float] = defaultdict(float)
-    gone = {
+    ended_pids = {
         pid
         for pid, process in before.items()
-        if (later := after.get(pid)) is not process and pid not in ours and not _is_same(process, later)
+        if (later := after.get(pid)) is not process and pid not in own and not _is_same(process, later)
     }
-    for pid in gone:
+    for pid in ended_pids:
         # A compiler ends with its shell: only their ancestor that continues has waited for both.
         ancestor = before[pid].parent
-        while ancestor in gone and ancestor != before[ancestor].parent:
+        while ancestor in ended_pids and ancestor != before[ancestor].parent:
             ancestor = before[ancestor].parent
         ended[ancestor] += before[pid].whole_s
     found: dict[str, float] = defaultdict(float)
     for pid, now in after.items():
         then = before.get(pid)
         # The same object was not read again, because the process has not run.
-        if then is now or pid in ours or pid == _KERNEL or now.parent == _KERNEL:
+        if then is now or pid in own or pid == _KERNEL or now.parent == _KERNEL:
             continue
         known = then if then is not None and _is_same(then, now) else None
         own_s = now.own_s - (known.own_s if known else 0.0)

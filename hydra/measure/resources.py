@@ -139,21 +139,21 @@ def used_pct(samples: Iterable[ThreadSample], window_ns: tuple[int, int]) -> flo
 
 def flow(samples: Iterable[ThreadSample], window_ns: tuple[int, int]) -> TcpWaits | None:
     """What the outgoing connections of these groups waited for in the window; None if no group reported any."""
-    told = [
+    spans = [
         (sample.time_ns - before.time_ns, sample.connections)
         for of_group in _by_group(samples, window_ns)
         for before, sample in pairwise(of_group)
         if sample.connections is not None
     ]
-    sending = sum(ns * c.sending for ns, c in told)
+    sending = sum(ns * c.sending for ns, c in spans)
     if not sending:
         return None
-    elapsed_ns = sum(ns for ns, _ in told)
+    elapsed_ns = sum(ns for ns, _ in spans)
     return TcpWaits(
         connections=sending / elapsed_ns,
-        reader=sum(ns * c.reader_limited for ns, c in told) / sending,
-        network=sum(ns * c.network_limited for ns, c in told) / sending,
-        unsent_bytes=sum(ns * c.unsent_bytes for ns, c in told) / elapsed_ns,
+        reader=sum(ns * c.reader_limited for ns, c in spans) / sending,
+        network=sum(ns * c.network_limited for ns, c in spans) / sending,
+        unsent_bytes=sum(ns * c.unsent_bytes for ns, c in spans) / elapsed_ns,
     )
 
 

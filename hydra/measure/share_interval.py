@@ -120,10 +120,10 @@ class BadCopies:
         """How many times as long a step needs for an answer, if its seconds stay alike; None: no feasible length."""
         doubt = self.above if self.share < target else self.within
 
-        def tells(times: float) -> bool:
+        def decides(times: float) -> bool:
             return doubt(target, times) <= DOUBT
 
-        return _edge(tells, _MOST_TIMES, 1.0) if tells(_MOST_TIMES) else None
+        return _edge(decides, _MOST_TIMES, 1.0) if decides(_MOST_TIMES) else None
 
 
 def least_s(target: float, stall_s: float) -> float:
@@ -187,13 +187,13 @@ def _saddlepoint(values: Floats, shapes: Floats) -> float:
 class CopyOutcomes:
     """The outcomes of the copies that a step's subscribers outside the cohort should receive.
 
-    ``gone`` is the least number of copies that did not arrive (lost or undrained) and the largest one (unknown ones
+    ``missing`` is the least number of copies that did not arrive (lost or undrained) and the largest one (unknown ones
     included); None: the largest number is not known.
     """
 
     expected: int
     arrived: int
-    gone: tuple[int, int | None]
+    missing: tuple[int, int | None]
 
 
 def copies_of(
@@ -215,9 +215,9 @@ def copies_of(
     most = [refused, *(part * (1 - refused / 100) for part in most)]
     expected = due if sum(most) >= 100 else max(round(arrived / (1 - sum(most) / 100)), arrived)
     # A positive share counts as at least one copy.
-    gone = max(expected - arrived, 1 if sum(most) else 0)
+    missing = max(expected - arrived, 1 if sum(most) else 0)
     return CopyOutcomes(
-        max(expected, arrived + gone), arrived, (ceil(gone * sum(least) / sum(most)) if gone else 0, gone)
+        max(expected, arrived + missing), arrived, (ceil(missing * sum(least) / sum(most)) if missing else 0, missing)
     )
 
 
@@ -244,7 +244,7 @@ class Lateness:
         self._copies = copies
         count = max(ceil(facts.duration_s / facts.interval_s), 1)
         self._at = [min(interval.begin_s // facts.interval_s, count - 1) for interval in course]
-        self._course = course
+        self._intervals = course
         due = self._summed([interval.due for interval in course], count)
         scale = copies.expected / due.sum() if due.any() else 0.0
         self._due: Floats = due * scale
@@ -257,30 +257,30 @@ class Lateness:
         return np.asarray(np.bincount(self._at, values, count) if values else np.zeros(count), np.float64)
 
     @cached_property
-    def _untold(self) -> int:
+    def _in_no_interval(self) -> int:
         """Copies that arrived but are in no interval, because reports of clients were lost."""
         return max(self._copies.arrived - sum(sums[-1] for sums in self._sums if sums), 0)
 
-    def gone(self, count: int) -> BadCopies:
+    def missing(self, count: int) -> BadCopies:
         """The seconds in which the copies that did not arrive were due."""
-        return BadCopies(self._gone(count), self._due, self._stall)
+        return BadCopies(self._missing_by_second(count), self._due, self._stall)
 
-    def _gone(self, count: int) -> Floats:
+    def _missing_by_second(self, count: int) -> Floats:
         bad = self._lost.copy()
         bad[-1] += max(count - bad.sum(), 0.0)
         return bad
 
-    def at_most(self, above_us: float, gone: int) -> BadCopies:
+    def at_most(self, above_us: float, missing: int) -> BadCopies:
         """The seconds with all copies that may have taken longer, and with those that did not arrive."""
-        bad = self._late([bisect_right(edges, above_us) for edges in self._highest]) + self._gone(gone)
+        bad = self._late([bisect_right(edges, above_us) for edges in self._highest]) + self._missing_by_second(missing)
         indices, counts = self._whole.counts[::2], self._whole.counts[1::2]
         late = sum(count for index, count in zip(indices, counts, strict=True) if highest_of(index) > above_us)
-        bad[-1] += min(self._untold, late)
+        bad[-1] += min(self._in_no_interval, late)
         return BadCopies(bad, self._due, self._stall)
 
-    def at_least(self, above_us: float, gone: int) -> BadCopies:
+    def at_least(self, above_us: float, missing: int) -> BadCopies:
         """The seconds with the copies that certainly took longer, and with those that did not arrive."""
-        bad = self._late([bisect_right(edges, above_us) for edges in self._lowest]) + self._gone(gone)
+        bad = self._late([bisect_right(edges, above_us) for edges in self._lowest]) + self._missing_by_second(missing)
         return BadCopies(bad, self._due, self._stall)
 
     def _late(self, first: Sequence[int]) -> Floats:
@@ -292,11 +292,11 @@ class Lateness:
 
     @cached_property
     def _highest(self) -> list[list[int]]:
-        return [[highest_of(index) for index in interval.latency.counts[::2]] for interval in self._course]
+        return [[highest_of(index) for index in interval.latency.counts[::2]] for interval in self._intervals]
 
     @cached_property
     def _lowest(self) -> list[list[int]]:
-        return [[coarse_lowest(index) for index in interval.latency.counts[::2]] for interval in self._course]
+        return [[coarse_lowest(index) for index in interval.latency.counts[::2]] for interval in self._intervals]
 
     def highest_us(self) -> list[int]:
         """The highest value in µs of each bucket with copies, rising."""

@@ -94,8 +94,8 @@ def needed(share: float) -> int:
 
 def _shares(slo: SloSpec) -> dict[str, float]:
     """The share of messages (0 to 1) that each objective allows to be bad, without those that allow none."""
-    asked = slo.objectives()
-    shares = {name: 1 - PERCENTILES[name] / 100 for name in asked if name in PERCENTILES}
+    objectives = slo.objectives()
+    shares = {name: 1 - PERCENTILES[name] / 100 for name in objectives if name in PERCENTILES}
     return shares | ({LOSS: slo.loss_pct / 100} if slo.loss_pct else {})
 
 
@@ -226,7 +226,7 @@ class _Step:
             return ObjectiveResult(name, target, None, None, None, holds=None, why="nothing was due")
         share = 1 - PERCENTILES[name] / 100
         bound_us, target_us = self.bound_us, 1000 * target
-        least, most = self.copies.gone
+        least, most = self.copies.missing
         measured = self._measured(PERCENTILES[name] / 100)
         low_us = self._lower_us(share, least)
         high_us = None if most is None else self._upper_us(share, most)
@@ -237,7 +237,7 @@ class _Step:
         holds = True if high is not None and high <= target else False if low is not None and low > target else None
         low = None if low == math.inf else low
         if holds is not None:
-            why = self._gone_words() if not holds and measured is None else ""
+            why = self._missing_words() if not holds and measured is None else ""
             return ObjectiveResult(name, target, measured, low, high, holds, why)
         if most is None:
             return ObjectiveResult(name, target, measured, low, high, None, _UNACCOUNTED)
@@ -254,63 +254,63 @@ class _Step:
 
     def _measured(self, part: float) -> float | None:
         """The percentile (ms) of all copies; None if the copy at its rank did not arrive or may not have."""
-        gone = self.copies.gone[1]
+        missing = self.copies.missing[1]
         arrived = self.copies.arrived
-        if gone is None or not arrived or part * (arrived + gone) > arrived:
+        if missing is None or not arrived or part * (arrived + missing) > arrived:
             return None
-        (value,) = percentiles_us(self.latency, (100 * part * (arrived + gone) / arrived,))
+        (value,) = percentiles_us(self.latency, (100 * part * (arrived + missing) / arrived,))
         return None if value is None else value / 1000
 
-    def _upper_us(self, share: float, gone: int) -> float | None:
+    def _upper_us(self, share: float, missing: int) -> float | None:
         values = self.lateness.highest_us()
-        at = bisect_left(values, True, key=lambda us: self.lateness.at_most(us, gone).above(share) <= DOUBT)
+        at = bisect_left(values, True, key=lambda us: self.lateness.at_most(us, missing).above(share) <= DOUBT)
         return None if at == len(values) else min(values[at], self.latency.max_us)
 
-    def _lower_us(self, share: float, gone: int) -> float | None:
+    def _lower_us(self, share: float, missing: int) -> float | None:
         """The lower limit in µs; None: there is none; infinite: enough copies did not arrive."""
-        if self.lateness.gone(gone).within(share) <= DOUBT:
+        if self.lateness.missing(missing).within(share) <= DOUBT:
             return math.inf
         values = self.lateness.lowest_us()
-        at = bisect_left(values, True, key=lambda us: self.lateness.at_least(us - 1, gone).within(share) > DOUBT)
+        at = bisect_left(values, True, key=lambda us: self.lateness.at_least(us - 1, missing).within(share) > DOUBT)
         return None if at == 0 else max(values[at - 1], self.latency.min_us)
 
     def maximum(self, target: float) -> ObjectiveResult:
-        least, most = self.copies.gone
+        least, most = self.copies.missing
         bound_us = self.bound_us
         measured = self.latency.max_us / 1000 if self.latency.counts and not most else None
         off = math.inf if bound_us is None else bound_us / 1000
         known = self.latency.max_us / 1000 if self.latency.counts else 0.0
         if least or known - off > target:
             return ObjectiveResult(
-                MAX, target, measured, None, None, holds=False, why=self._gone_words() if least else ""
+                MAX, target, measured, None, None, holds=False, why=self._missing_words() if least else ""
             )
         if most == 0 and self.latency.counts and known + off <= target:
             return ObjectiveResult(MAX, target, measured, None, None, holds=True)
-        why = _UNACCOUNTED if most is None else self._gone_words() if most else self._clock_words()
+        why = _UNACCOUNTED if most is None else self._missing_words() if most else self._clock_words()
         return ObjectiveResult(
             MAX, target, measured, None, None, None, why if self.latency.counts else "nothing arrived"
         )
 
     def loss(self, target: float) -> ObjectiveResult:
-        least, most = self.copies.gone
+        least, most = self.copies.missing
         if not self.copies.expected:
             return ObjectiveResult(LOSS, target, None, None, None, holds=None, why="nothing was due")
-        low = 100 * self.lateness.gone(least).lower() if least else 0.0
+        low = 100 * self.lateness.missing(least).lower() if least else 0.0
         if most is None:
             holds = False if low > target else None
             return ObjectiveResult(LOSS, target, None, low, None, holds, _UNACCOUNTED)
-        may_be, is_gone = self.lateness.gone(most), self.lateness.gone(least)
+        may_be, certain = self.lateness.missing(most), self.lateness.missing(least)
         measured, limits = 100 * may_be.share, (low, 100 * may_be.upper())
         if not target:
             # No loss is a fact of this run; the upper limit is about longer runs.
             holds = False if least else True if not most else None
             return ObjectiveResult(
-                LOSS, target, measured, *limits, holds, "" if holds is not None else self._gone_words()
+                LOSS, target, measured, *limits, holds, "" if holds is not None else self._missing_words()
             )
         if limits[1] <= target or low > target:
             return ObjectiveResult(LOSS, target, measured, *limits, limits[1] <= target)
-        if measured < target or 100 * is_gone.share > target:
-            times = (may_be if measured < target else is_gone).times_needed(target / 100)
+        if measured < target or 100 * certain.share > target:
+            times = (may_be if measured < target else certain).times_needed(target / 100)
             return self._longer(LOSS, target, measured, limits, times)
         return ObjectiveResult(LOSS, target, measured, *limits, None, self._between_words(0.0))
 
@@ -335,8 +335,8 @@ class _Step:
         seconds = math.ceil(times * self.facts.duration_s)
         return ObjectiveResult(name, target, measured, *limits, None, f"measure for at least {seconds} s", seconds)
 
-    def _gone_words(self) -> str:
-        least, most = self.copies.gone
+    def _missing_words(self) -> str:
+        least, most = self.copies.missing
         if least == most or most is None:
             return f"{counted(least, 'copy', 'copies')} did not arrive"
         return f"{least:,} to {most:,} copies did not arrive"
@@ -351,9 +351,9 @@ class _Step:
         return f"clocks may be wrong by {bound:,.0f} us"
 
     def _between_words(self, bound_us: float) -> str:
-        least, most = self.copies.gone
+        least, most = self.copies.missing
         unsure = [self._clock_words()] if bound_us else []
-        unsure += [self._gone_words()] if least != most else []
+        unsure += [self._missing_words()] if least != most else []
         return "; ".join(unsure) or "the figure is too near the target, so a longer step would not help"
 
 

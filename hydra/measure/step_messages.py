@@ -21,9 +21,9 @@ from hydra.measure.evidence import Differences, LossBursts, LossEvidence
 from hydra.measure.hot_topics import TopicLosses, without
 from hydra.measure.lag import BacklogGrowth, growth
 from hydra.measure.latency import MergedHistograms, count_below_zero, latency_bound_ns
-from hydra.measure.loss import FailedClients, MessageOutcome, StepSubscribers, asked_of
+from hydra.measure.loss import FailedClients, MessageOutcome, StepSubscribers, step_subscribers
 from hydra.measure.loss_interval import ConfidenceInterval
-from hydra.measure.loss_pattern import LoneLossySubscriber, asked_s
+from hydra.measure.loss_pattern import LoneLossySubscriber, sending_s
 from hydra.measure.message_accounting import MessageAccounts, accounts_of
 from hydra.measure.message_accounting import account as log_account
 from hydra.measure.observation import Observation, mean_over
@@ -83,7 +83,7 @@ class StepMessages:
     def subscribers(self) -> StepSubscribers:
         """The subscribers, with the reports of those that reported."""
         o = self.o
-        return asked_of(o.subscribers, o.subscriber_reports, o.cohort, o.dead, o.silent)
+        return step_subscribers(o.subscribers, o.subscriber_reports, o.cohort, o.dead, o.silent)
 
     @property
     def others(self) -> Flags:
@@ -263,7 +263,7 @@ class StepMessages:
         plan = self.o.plan
         if self.accounts is None:
             return None
-        return acceptance(self.publishers, plan.settings.rate, asked_s(plan), self.o.loss_target)
+        return acceptance(self.publishers, plan.settings.rate, sending_s(plan), self.o.loss_target)
 
     @property
     def unexplained(self) -> Acceptance | None:
@@ -370,7 +370,7 @@ class StepMessages:
         if not outcome.expected or not len(self.reports):
             return None
         # The planned length counts, since a step that stopped early lacks the messages of the rest.
-        length_s, unsustained, share = asked_s(o.plan), self._unsustained(taken), self._own_share
+        length_s, unsustained, share = sending_s(o.plan), self._unsustained(taken), self._own_share
         profile = loss_pattern.loss_profile(accounts.evidence(self.reports), rate, length_s, share)
         sizes = loss_pattern.bursts(profile, length_s, unsustained)
         # What was due in a stop was not carried; the part of it that was lost is in the bursts already.

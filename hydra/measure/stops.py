@@ -131,7 +131,7 @@ def find(course: Sequence[TimeSeriesInterval], whole: int, traffic: DueTraffic, 
 
 class _Search:
     def __init__(self, course: Sequence[TimeSeriesInterval], whole: int, traffic: DueTraffic, interval_s: int) -> None:
-        self._course, self._whole, self._traffic, self._width = course, whole, traffic, interval_s
+        self._intervals, self._whole, self._traffic, self._width = course, whole, traffic, interval_s
         self._share = 1.0
         self._usual_pps = 0.0
         self._spread = 0.0
@@ -187,7 +187,7 @@ class _Search:
     def _empty(self) -> tuple[list[TrafficStop], set[int]]:
         stops: list[TrafficStop] = []
         stopped: set[int] = set()
-        empty = [n for n in range(self._whole) if not self._course[n].received and n not in self._explained]
+        empty = [n for n in range(self._whole) if not self._intervals[n].received and n not in self._explained]
         for _, row in groupby(enumerate(empty), lambda numbered: numbered[1] - numbered[0]):
             run = [n for _, n in row]
             if self._is_stop(run[0], run[-1]):
@@ -198,10 +198,10 @@ class _Search:
     def _length_s(self, first: int, last: int) -> float:
         """The length of a stop in empty intervals: more than these, if the first message after it was later."""
         empty_s = float((last + 1 - first) * self._width)
-        then = self._course[last + 1].latency if last + 1 < len(self._course) else Histogram()
+        then = self._intervals[last + 1].latency if last + 1 < len(self._intervals) else Histogram()
         if self._traffic.messages is None or self._traffic.readable is not None or not then.counts:
             return empty_s
-        before = percentiles_us(self._course[first - 1].latency, [75.0])[0] if first else None
+        before = percentiles_us(self._intervals[first - 1].latency, [75.0])[0] if first else None
         late_s = (then.max_us - (before or 0)) / 1e6
         # A single message may be late for another reason.
         return max(empty_s, round(min(late_s, empty_s + 2 * self._width), 1))
@@ -215,7 +215,7 @@ class _Search:
             return True
         if self._traffic.messages is None or self._traffic.drawn:
             return False
-        if any(interval.lost != 0 for interval in self._course[first : last + 1]):
+        if any(interval.lost != 0 for interval in self._intervals[first : last + 1]):
             return False  # A few lost messages are a loss and no stop.
         return self._expected(first, last, _LONE_DELAY_S)[0] >= 1
 
@@ -224,32 +224,32 @@ class _Search:
         if self._traffic.messages is None and not self._is_dip(n):
             return 0.0
         least, expected = self._expected(n, n + 1, _DELAY_S)
-        received = self._course[n].received + self._course[n + 1].received
+        received = self._intervals[n].received + self._intervals[n + 1].received
         if least < _LEAST_DUE or received >= _MISSING * expected:
             return 0.0
         return round(2 - received / (self._due(n, n + 2)[1] * self._share), 1)
 
     def _by_chance(self, n: int) -> bool:
         """Whether an empty interval at ``max`` may be chance: the spread reaches it, and its neighbours are usual."""
-        beside = [self._course[k].received for k in (n - 1, n + 1) if 0 <= k < self._whole]
+        neighbours = [self._intervals[k].received for k in (n - 1, n + 1) if 0 <= k < self._whole]
         usual = self._usual_pps * self._width
-        return _SPREADS * self._spread >= 1 and sum(beside) > 0.75 * len(beside) * usual
+        return _SPREADS * self._spread >= 1 and sum(neighbours) > 0.75 * len(neighbours) * usual
 
     def _is_dip(self, n: int) -> bool:
         """Whether, at ``max``, two seconds are far below the usual, and the seconds beside them are not."""
         if not n:
             return False
-        beside = [self._course[k].received for k in (n - 1, n + 2) if k < self._whole]
-        both = (self._course[n].received + self._course[n + 1].received) / 2
+        neighbours = [self._intervals[k].received for k in (n - 1, n + 2) if k < self._whole]
+        both = (self._intervals[n].received + self._intervals[n + 1].received) / 2
         least = min(_DIP, 1 - _SPREADS * self._spread / 2**0.5)
-        return both < least * self._usual_pps and min(beside) >= _SHORTAGE * self._usual_pps
+        return both < least * self._usual_pps and min(neighbours) >= _SHORTAGE * self._usual_pps
 
     def _held_back_s(self, n: int) -> float:
         """The length of a stop in two seconds whose messages arrived after it; 0: there is none."""
         if self._traffic.messages is None or self._traffic.readable is not None:
             return 0.0
-        before, then = self._course[n].latency, self._course[n + 1].latency
-        later = self._course[n + 2].latency if n + 2 < len(self._course) else Histogram()
+        before, then = self._intervals[n].latency, self._intervals[n + 1].latency
+        later = self._intervals[n + 2].latency if n + 2 < len(self._intervals) else Histogram()
         highest_us = max(each.max_us for each in (then, later))
         usual_us = percentiles_us(before, [75.0])[0] if highest_us >= _LATE_US else None
         if usual_us is None:
@@ -265,7 +265,7 @@ class _Search:
         found: list[TrafficShortage] = []
         for n in range(self._whole):
             least, expected = self._expected(n, n, _DELAY_S)
-            received = self._course[n].received
+            received = self._intervals[n].received
             if self._traffic.messages is None or n in stopped or n in self._explained or least < _LEAST_DUE:
                 continue
             if received < _SHORTAGE * expected:
@@ -282,7 +282,7 @@ class _Search:
                     continue
                 found.add(n)
                 due = self._due(n * self._width, (n + 1) * self._width)[1]
-                if n * self._width >= end_s and self._course[n].received > _SHORTAGE * due:
+                if n * self._width >= end_s and self._intervals[n].received > _SHORTAGE * due:
                     break
         return found
 

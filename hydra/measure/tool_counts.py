@@ -52,12 +52,12 @@ def counted_payload(settings: Settings) -> str:
 def acknowledged_after(publishers: Collection[PublisherReport]) -> dict[str, float]:
     """The ack latencies (µs) in reports without histograms, by percentile; of several publishers only the maximum."""
     figures = [(p.system or {}).get("figures", {}) for p in publishers]
-    told = [each for each in figures if _MOST in each]
-    if not told:
+    known = [each for each in figures if _MOST in each]
+    if not known:
         return {}
-    found: dict[str, float] = {"max": round(1000 * max(t[_MOST] for t in told))}
+    found: dict[str, float] = {"max": round(1000 * max(t[_MOST] for t in known))}
     if len(publishers) == 1:
-        found |= {percentile: 1000 * told[0][name] for percentile, name in _LATENCIES.items()}
+        found |= {percentile: 1000 * known[0][name] for percentile, name in _LATENCIES.items()}
     return found
 
 

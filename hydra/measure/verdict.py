@@ -81,7 +81,7 @@ class BottleneckEvidence:
         subscribers_library: the busiest of these threads except the first of each process.
         server: the busiest thread of the servers' processes.
         server_host_pct, server_others_pct: the mean CPU use of its host, and the part by other processes.
-        server_beside_pct: the part by clients and other processes.
+        server_host_non_server_pct: the part by clients and other processes.
         server_idle: the share of the time in which the request threads of the busiest server were idle.
         out_of_publishers, out_of_servers: the waits of their outgoing connections.
         subscriber_host_pct: mean CPU use of the busiest host with subscribers, steal included.
@@ -112,7 +112,7 @@ class BottleneckEvidence:
     server: BusyWorker | None = None
     server_host_pct: float | None = None
     server_others_pct: float | None = None
-    server_beside_pct: float | None = None
+    server_host_non_server_pct: float | None = None
     server_idle: float | None = None
     out_of_publishers: TcpWaits | None = None
     out_of_servers: TcpWaits | None = None
@@ -146,7 +146,7 @@ class BottleneckEvidence:
         waits = max(self.server.wait_pct, self.server.quota_pct) >= CROWDED_PCT
         full = (self.server_host_pct or 0.0) >= BUSY_HOST_PCT and (self.server_others_pct or 0.0) >= OTHERS_SHARE
         # On a host of its own, threads of a server wait for each other.
-        alone = self.server_beside_pct is not None and self.server_beside_pct < CROWDED_PCT
+        alone = self.server_host_non_server_pct is not None and self.server_host_non_server_pct < CROWDED_PCT
         return (self.server.crowded and not alone) or (waits and full)
 
     @property

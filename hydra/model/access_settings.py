@@ -22,14 +22,14 @@ class AccessSettings:
     address: str
 
     @property
-    def theirs(self) -> Need:
+    def user_servers(self) -> Need:
         """The need of a setting for the user's servers."""
         return Need(f"{self.table}.{self.address}")
 
     @property
     def own(self) -> Need:
         """The need of a setting for servers started by Hydra."""
-        return Need(self.theirs.key, ("",))
+        return Need(self.user_servers.key, ("",))
 
     def tls(self) -> Any:
         """``tls``: whether servers started by Hydra use TLS."""
@@ -49,29 +49,29 @@ class AccessSettings:
 
     def username(self) -> Any:
         """``username``: the user name."""
-        return setting("", "User name for your server.", needs=(self.theirs,))
+        return setting("", "User name for your server.", needs=(self.user_servers,))
 
     def password(self) -> Any:
         """``password``: the password, which has no flag."""
         return self.secret("username")
 
-    def secret(self, beside: str = "") -> Any:
-        """A secret text, which has no flag and is never shown; ``beside`` as for :meth:`file`."""
-        return field(default="", repr=False, metadata=Setting(needs=self._beside(beside)).metadata)
+    def secret(self, partner: str = "") -> Any:
+        """A secret text, which has no flag and is never shown; ``partner`` as for :meth:`file`."""
+        return field(default="", repr=False, metadata=Setting(needs=self._needs(partner)).metadata)
 
     def password_file(self) -> Any:
         """``password_file``: a file whose first line is the password."""
         return self.file("File whose first line is the password.", "username")
 
-    def file(self, text: str, beside: str = "", **more: Any) -> Any:
+    def file(self, text: str, partner: str = "", **more: Any) -> Any:
         """A file of the user.
 
         Args:
             text: the text of its flag.
-            beside: the field of the table without which the file has no effect; "": there is none.
+            partner: the field of the table without which the file has no effect; "": there is none.
             more: further metadata of the setting.
         """
-        return setting("", text, unit="path", needs=self._beside(beside), **more)
+        return setting("", text, unit="path", needs=self._needs(partner), **more)
 
-    def _beside(self, name: str) -> Sequence[Need]:
-        return (self.theirs, Need(f"{self.table}.{name}")) if name else (self.theirs,)
+    def _needs(self, name: str) -> Sequence[Need]:
+        return (self.user_servers, Need(f"{self.table}.{name}")) if name else (self.user_servers,)

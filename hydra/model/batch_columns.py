@@ -74,7 +74,7 @@ def _numbers(kind: type, of: Literal["client", "ledger"], text: str, within: str
     """A column for each number of a part of a report: whole numbers, then choices, then fractions."""
     found: dict[type, list[BatchColumn]] = {int: [], bool: [], float: []}
     for name, hint in get_type_hints(kind, include_extras=True).items():
-        it = next((each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Reported)), Reported())
+        options = next((each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Reported)), Reported())
         plain = get_args(hint)[0] if get_origin(hint) is Annotated else hint
         column = BatchColumn(name, text, within + name, of)
         if plain is bool or get_origin(plain) is Literal:
@@ -83,9 +83,12 @@ def _numbers(kind: type, of: Literal["client", "ledger"], text: str, within: str
         elif plain is float:
             found[float].append(replace(column, items="fraction", sql=name))
         elif plain is int:
-            bounds: dict[str, Any] = {"most": it.most, "added": of == "ledger" and it.most == LARGEST}
-            stored: dict[str, Any] = {"sql": name if it.sql is None else it.sql, "known": name if it.moment else ""}
-            found[int].append(replace(column, **bounds, **stored, moment=it.moment, shown=it.shown))
+            bounds: dict[str, Any] = {"most": options.most, "added": of == "ledger" and options.most == LARGEST}
+            stored: dict[str, Any] = {
+                "sql": name if options.sql is None else options.sql,
+                "known": name if options.moment else "",
+            }
+            found[int].append(replace(column, **bounds, **stored, moment=options.moment, shown=options.shown))
     for columns in found.values():
         yield from columns
 

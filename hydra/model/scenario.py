@@ -173,8 +173,8 @@ class Scenario(Bounded):
     @property
     def has_time_series(self) -> bool:
         """Whether the scenario needs the time series of each step."""
-        asked = self.sweep.seconds or self.events or self.slo.objectives() or self.load.shape != "constant"
-        return bool(asked)
+        uses = self.sweep.seconds or self.events or self.slo.objectives() or self.load.shape != "constant"
+        return bool(uses)
 
     @property
     def sizes(self) -> tuple[tuple[int, int], ...]:

@@ -153,10 +153,10 @@ def _load(run: Path, name: str, apart: Mapping[str, str], machines: Mapping[str,
             setup = stored_setup(store, results)
             rows, repeats = _played(run, resolved, results)
         slices = slices_of(store, results, scenario.sweep.varied)
-        told = {e.data.fields["name"]: e.data.fields["value"] for e in events if e.kind == SystemFact.kind}
+        system_facts = {e.data.fields["name"]: e.data.fields["value"] for e in events if e.kind == SystemFact.kind}
         # Addresses and names that each run makes for itself always differ, and their differences mean nothing.
         its_own = str(metadata.get("name") or run.name)
-        facts = {name: text for name, text in told.items() if its_own not in text and not _ADDRESS.search(text)}
+        facts = {name: text for name, text in system_facts.items() if its_own not in text and not _ADDRESS.search(text)}
         began = tuple(store.window_ns(result.epoch) for result in results[:1])
     side = ComparedRun(
         name=name,
@@ -215,18 +215,18 @@ def _facts(
     metadata: Mapping[str, Any], scenario: Scenario, system: Mapping[str, str], machines: Mapping[str, object]
 ) -> dict[str, object]:
     """Facts that can differ between runs: scenario, machines, and the versions that clients and servers reported."""
-    asked = {**msgspec.to_builtins(scenario), "sweep": kind_of(scenario).facts}
+    settings = {**msgspec.to_builtins(scenario), "sweep": kind_of(scenario).facts}
     for table in ("settings", "native"):
         # A scenario file has the system's own keys in the same table.
-        own = asked[table].pop("system")
-        asked[table] |= own
+        own = settings[table].pop("system")
+        settings[table] |= own
     libraries: dict[str, str] = {}
     for client in metadata.get(CLIENTS_KEY, ()):
-        said = ", ".join(f"{name} {version}" for name, version in client["versions"].items())
+        versions = ", ".join(f"{name} {version}" for name, version in client["versions"].items())
         before = libraries.get(client["role"])
-        libraries[client["role"]] = f"{before}; {said}" if before and said not in before else said
+        libraries[client["role"]] = f"{before}; {versions}" if before and versions not in before else versions
     return {
-        **_without(asked),
+        **_without(settings),
         "libraries": libraries,
         "servers": dict(system),
         "machines": machines,

@@ -81,11 +81,11 @@ def apart(comparison: Comparison) -> Iterator[str]:
     sides = comparison.sides
     keys = dict.fromkeys(key for side in sides for key in side.apart)
     values = {key: [f"{side.apart.get(key, DEFAULT)} ({side.name})" for side in sides] for key in keys}
-    told = [f"{key.removeprefix('settings.')}: {', '.join(its)}" for key, its in values.items()]
+    parts = [f"{key.removeprefix('settings.')}: {', '.join(its)}" for key, its in values.items()]
     if are_systems(sides):
-        told.insert(0, f"system: {', '.join(f'{side.system} ({side.name})' for side in sides)}")
-    if told:
-        yield f"What differs: {'; '.join(told)}."
+        parts.insert(0, f"system: {', '.join(f'{side.system} ({side.name})' for side in sides)}")
+    if parts:
+        yield f"What differs: {'; '.join(parts)}."
     if are_systems(sides):
         yield " ".join(f"{side.name} {side.guarantees or 'does not state what it acknowledges'}." for side in sides)
 
@@ -238,7 +238,9 @@ def verdict(compared: FigureComparison) -> str:
 def _rest(comparison: Comparison) -> str:
     """A line with the number of other figures that the table leaves out."""
     counts = Counter(each.verdict for each in comparison.others if not each.differs)
-    texts = [f"{counts[said]} with {said}" for said in (NO_DIFFERENCE, NO_SPREAD, NO_VERDICT) if counts[said]]
+    texts = [
+        f"{counts[verdict]} with {verdict}" for verdict in (NO_DIFFERENCE, NO_SPREAD, NO_VERDICT) if counts[verdict]
+    ]
     return f"Not in the table: {' and '.join(texts)}; --all prints them." if texts else ""
 
 
@@ -292,13 +294,13 @@ def json_text(comparison: Comparison) -> str:
     """The comparison as JSON: all figures, in full precision."""
     body = {
         "base": comparison.sides[0].name,
-        "runs": [_told_of_run(side) for side in comparison.sides],
+        "runs": [_run_object(side) for side in comparison.sides],
         "paired": comparison.paired,
         "primary": comparison.primary.name,
         "differs": list(apart(comparison)),
         "comparisons": [
-            *(_told(each, is_primary=True) for each in comparison.first),
-            *(_told(each, is_primary=False) for each in comparison.others),
+            *(_figure_object(each, is_primary=True) for each in comparison.first),
+            *(_figure_object(each, is_primary=False) for each in comparison.others),
         ],
         "rows": [{"row": row.name, **row.settings, **_judgement(comparison, row)} for row in comparison.rows],
         "unmatched": comparison.unmatched,
@@ -311,7 +313,7 @@ def json_text(comparison: Comparison) -> str:
     return json.dumps(body, indent=1, allow_nan=False) + "\n"
 
 
-def _told_of_run(side: ComparedRun) -> dict[str, Any]:
+def _run_object(side: ComparedRun) -> dict[str, Any]:
     setup = setup_object(side.setup)
     return {"name": side.name, "directory": side.directory, "system": side.system, "setup": setup}
 
@@ -322,10 +324,10 @@ def _judgement(comparison: Comparison, row: MatchedRow) -> dict[str, Any]:
     return {CLEAN: not why, NOT_CLEAN_WHY: why}
 
 
-def _told(compared: FigureComparison, *, is_primary: bool) -> dict[str, Any]:
+def _figure_object(compared: FigureComparison, *, is_primary: bool) -> dict[str, Any]:
     column: Column = compared.column
-    told = {name: _finite(value) for name, value in asdict(compared).items() if name != "column"}
-    return {"figure": column.name, "unit": column.unit, "primary": is_primary, **told}
+    values = {name: _finite(value) for name, value in asdict(compared).items() if name != "column"}
+    return {"figure": column.name, "unit": column.unit, "primary": is_primary, **values}
 
 
 def _finite(value: Figure | Sequence[int]) -> object:
@@ -359,8 +361,8 @@ def condition_lines(conditions: Sequence[Condition], comparison: Comparison) -> 
 
 def _of(comparison: Comparison, column: str) -> Sequence[FigureComparison]:
     """The comparisons of a figure in each row and run: those of the tables if they are there."""
-    told = [each for each in (*comparison.first, *comparison.others) if each.column.name == column]
-    return told or family(comparison.sides, comparison.rows, [column], paired=comparison.paired)
+    known = [each for each in (*comparison.first, *comparison.others) if each.column.name == column]
+    return known or family(comparison.sides, comparison.rows, [column], paired=comparison.paired)
 
 
 def _against(compared: FigureComparison) -> tuple[float, float]:

@@ -17,12 +17,12 @@ from hydra.measure.acceptance_columns import (
 )
 from hydra.measure.column import LOST_BY_SILENCE
 from hydra.measure.connection_columns import LOCAL, LOCAL_WHY, NEVER, NEVER_BACK, REFUSED, REFUSED_WHY, TIMED_OUT
-from hydra.measure.loss_columns import DIED_BY, GONE
+from hydra.measure.loss_columns import DIED_BY, NO_REPORT
 from hydra.model.acceptance import CONNECTION_LOST
 from hydra.model.local_limits import LOCAL_LIMITS
 from hydra.report.remedies import HOW_ENDED, LET_IN, NETWORK_OR_SERVER, OF_REFUSAL
 from hydra.report.row_context import RowContext, RowWarning
-from hydra.sweep.cleanness import gone_text
+from hydra.sweep.cleanness import unreported_text
 
 
 class SubscribersWithoutReport(RowWarning):
@@ -37,7 +37,7 @@ class SubscribersWithoutReport(RowWarning):
 
     level = Level.LOSS
     template = (
-        "subscribers that sent no report: {gone}; what they received after their last progress message is unknown"
+        "subscribers that sent no report: {counts}; what they received after their last progress message is unknown"
     )
     remedy = HOW_ENDED
     died: float
@@ -45,13 +45,13 @@ class SubscribersWithoutReport(RowWarning):
     died_by: str = ""
 
     @property
-    def gone(self) -> str:
+    def counts(self) -> str:
         """How many died, how, and how many were silent: ``1 died (SIGKILL), 2 never answered``."""
-        return gone_text(self.died, self.silent, self.died_by)
+        return unreported_text(self.died, self.silent, self.died_by)
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        died, silent = map(about.number, GONE)
+        died, silent = map(about.number, NO_REPORT)
         return [cls(died, silent, str(about.row.get(DIED_BY) or ""))] if died or silent else []
 
 
@@ -84,8 +84,8 @@ class NotLetIn(RowWarning):
 
     @property
     def remedy(self) -> str:
-        own, theirs = LOCAL_LIMITS.get(self.limit), self.refused or self.timed_out
-        return "; ".join(filter(None, (own and f"on that host, {own.remedy}", LET_IN if theirs or not own else "")))
+        own, by_server = LOCAL_LIMITS.get(self.limit), self.refused or self.timed_out
+        return "; ".join(filter(None, (own and f"on that host, {own.remedy}", LET_IN if by_server or not own else "")))
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:

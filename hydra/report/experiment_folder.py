@@ -205,8 +205,8 @@ def json_text(record: ExperimentRecord, views: Sequence[ExperimentTable], setup:
         }
         for view in views
     ]
-    told = {"experiment": record.experiment, "scale": record.scale, "setup": setup_object(setup), "tables": tables}
-    return json_of(told)
+    content = {"experiment": record.experiment, "scale": record.scale, "setup": setup_object(setup), "tables": tables}
+    return json_of(content)
 
 
 def figures_of(views: Sequence[ExperimentTable]) -> dict[str, Column]:

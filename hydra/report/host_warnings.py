@@ -37,8 +37,8 @@ class HostBusy(RowWarning):
 
     @property
     def text(self) -> str:
-        told = self.others_pct is not None and not self.named
-        others = f", about {self.others_pct:.0f} % by other processes" if told else ""
+        unnamed = self.others_pct is not None and not self.named
+        others = f", about {self.others_pct:.0f} % by other processes" if unnamed else ""
         return f"a host had no CPU left: {self.mean_pct:.0f} % of the time of all cores was used{others}"
 
     @property

@@ -7,7 +7,7 @@ from typing import Final
 
 from hydra.events.value_formatting import number
 from hydra.measure.evidence import LossEvidence
-from hydra.measure.loss_columns import GONE, LOSS_CI_HIGH, LOSS_CI_LOW, LOSS_EVIDENCE
+from hydra.measure.loss_columns import LOSS_CI_HIGH, LOSS_CI_LOW, LOSS_EVIDENCE, NO_REPORT
 from hydra.measure.loss_interval import ConfidenceInterval, around
 from hydra.measure.published_columns import CLIENTS, LOSS
 from hydra.model import Figure, Scenario
@@ -48,7 +48,7 @@ def loss_limits(row: Row, least: LeastLosses) -> ConfidenceInterval | None:
         evidence is None
         or evidence.total
         or number_of(row.get(LOSS)) != 0.0
-        or any(number_of(row.get(c)) for c in GONE)
+        or any(number_of(row.get(c)) for c in NO_REPORT)
     ):
         return None
     other = least.get(row.get(CLIENTS))

@@ -16,7 +16,7 @@ from hydra.measure.published_columns import CLIENTS
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _SCALAR: Final = ["number", "string", "boolean", "null"]
 _REQUIRED: Final = (CLIENTS, STATUS)
-_BESIDE: Final[Mapping[str, str]] = {
+_SUFFIXES: Final[Mapping[str, str]] = {
     INTERVAL: "the mean over the repeats ± this figure is the 95 % confidence interval of the mean",
     COUNT: "number of repeats that have the figure, if some repeats do not have the figure",
     LOW: "the lowest of the repeats' figures",
@@ -31,14 +31,14 @@ def rows_schema(columns: Iterable[Column], *, complete: bool) -> dict[str, Any]:
         columns: columns that a row can have.
         complete: whether a row can have no other columns.
     """
-    suffixes = () if complete else tuple(_BESIDE)  # these have a pattern
+    suffixes = () if complete else tuple(_SUFFIXES)  # these have a pattern
     properties = {column.name: _of(column) for column in columns if not (suffixes and column.name.endswith(suffixes))}
-    beside = {f"{suffix}$": {"type": ["number", "null"], "description": text} for suffix, text in _BESIDE.items()}
+    patterns = {f"{suffix}$": {"type": ["number", "null"], "description": text} for suffix, text in _SUFFIXES.items()}
     row: dict[str, Any] = {"type": "object", "properties": properties, "required": list(_REQUIRED)}
     if complete:
         row["additionalProperties"] = False
     else:
-        row["patternProperties"] = beside
+        row["patternProperties"] = patterns
         row["additionalProperties"] = {"type": _SCALAR}
     return {
         "$schema": DIALECT,

@@ -47,7 +47,7 @@ def margin(row: Row, name: str) -> float | None:
     return bound_us if latency_us is not None and 0.0 < bound_us <= latency_us else None
 
 
-def beside(row: Row, name: str) -> str:
+def error_text(row: Row, name: str) -> str:
     """The text after a figure: `` ± 153`` for a latency with this error, `` (minimum)`` for such a percentile."""
     bound_us = margin(row, name)
     if bound_us is not None:

@@ -18,7 +18,7 @@ from hydra.model import number as number_of
 from hydra.report.remedies import HOW_ENDED, LOWER_RATE, RowLimit, against
 from hydra.report.row_context import RowContext, RowWarning
 from hydra.sweep import Row
-from hydra.sweep.cleanness import gone_of
+from hydra.sweep.cleanness import unreported_in
 
 
 def _less_loss(warning: LossInterval | MessagesLost) -> str:
@@ -98,9 +98,9 @@ class LossInterval(RowWarning):
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         row = about.row
-        said = str(row.get(LOSS_UNLISTED))
+        unlisted_by = str(row.get(LOSS_UNLISTED))
         low, high = about.number(LOSS_LOW), about.number(LOSS_HIGH)
-        unlisted = [who for who in _UNLISTED if who in said]
+        unlisted = [who for who in _UNLISTED if who in unlisted_by]
         same, cause = about.as_much_lost_at, about.limited_by
         found = cls(low, high, unlisted, same, cause, *about.unreported, about.limit, about.unheard)
         return [found] if isinstance(row.get(LOSS_HIGH), float) else []
@@ -175,7 +175,7 @@ class OutcomeUnknown(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        return [cls(messages)] if (messages := about.number("unknown")) and not _had_by_gone(about.row) else []
+        return [cls(messages)] if (messages := about.number("unknown")) and not _group_lost_members(about.row) else []
 
 
 class GroupOutcomeUnknown(RowWarning):
@@ -193,12 +193,12 @@ class GroupOutcomeUnknown(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        return [cls(messages)] if (messages := about.number("unknown")) and _had_by_gone(about.row) else []
+        return [cls(messages)] if (messages := about.number("unknown")) and _group_lost_members(about.row) else []
 
 
-def _had_by_gone(row: Row) -> bool:
+def _group_lost_members(row: Row) -> bool:
     """Whether members of a group that died or fell silent may have received messages."""
-    return bool(row.get(GROUP)) and bool(gone_of(row))
+    return bool(row.get(GROUP)) and bool(unreported_in(row))
 
 
 _FEWER_MESSAGES: Final[Mapping[str, str]] = {

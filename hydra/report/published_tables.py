@@ -98,17 +98,17 @@ def _key(row: Row, keys: Iterable[str]) -> tuple[Figure, ...]:
 
 
 def _line(names: Iterable[str], columns: Iterable[str], measured: Row | None, published: Row | None) -> RowComparison:
-    ours, theirs = measured or {}, published or {}
-    cells = {c: CellComparison(ours.get(c), theirs.get(c), ratio(ours.get(c), theirs.get(c))) for c in columns}
+    own, other = measured or {}, published or {}
+    cells = {c: CellComparison(own.get(c), other.get(c), ratio(own.get(c), other.get(c))) for c in columns}
     side: Side = "both" if measured and published else "measured" if measured else "published"
-    key = {name: (ours or theirs).get(name) for name in names}
+    key = {name: (own or other).get(name) for name in names}
     return RowComparison(key, side, cells, mark_of_row(measured) if measured else "")
 
 
 _OF_EVERY_SYSTEM: Final = ("rate", "message_size", "message_size_min", "payload")
 
 
-def asked(published: PublishedTable) -> ResolvedScenario:
+def published_scenario(published: PublishedTable) -> ResolvedScenario:
     """The scenario that repeats the published experiment.
 
     Raises:
@@ -134,8 +134,8 @@ def differences(scenario: Scenario, of: ResolvedScenario) -> list[str]:
     for name in names:
         if name not in (*scenario.sweep.varied, *other.sweep.varied):
             pairs[name] = (value_of(scenario.settings, name), value_of(other.settings, name))
-    ours, theirs = kind_of(scenario).aims, kind_of(other).aims
-    pairs |= {name: (ours[name], theirs[name]) for name in ours if name in theirs}
+    own_aims, other_aims = kind_of(scenario).aims, kind_of(other).aims
+    pairs |= {name: (own_aims[name], other_aims[name]) for name in own_aims if name in other_aims}
     return [f"{name} {_text(a)} instead of {_text(b)}" for name, (a, b) in pairs.items() if a != b]
 
 

@@ -25,7 +25,7 @@ from hydra.model.acceptance import BY_SERVER
 from hydra.report.remedies import RowLimit
 from hydra.store.system_columns import of_silent_groups
 from hydra.sweep import Row
-from hydra.sweep.cleanness import gone_of
+from hydra.sweep.cleanness import unreported_in
 from hydra.sweep.host_trouble import disturbances_of, others_of
 
 LossesByRate = Mapping[tuple[Figure, ...], Sequence[tuple[float, float]]]
@@ -38,11 +38,11 @@ def losses_by_rate(scenario: Scenario, rows: Iterable[Row]) -> LossesByRate:
     for row in rows:
         rate, lost = number_of(row.get(REQUESTED)), _lost_pct(row)
         if rate is not None and lost is not None:
-            found[_beside_the_rate(scenario, row)].append((rate, lost))
+            found[_other_values(scenario, row)].append((rate, lost))
     return found
 
 
-def _beside_the_rate(scenario: Scenario, row: Row) -> tuple[Figure, ...]:
+def _other_values(scenario: Scenario, row: Row) -> tuple[Figure, ...]:
     names = (CLIENTS, PUBLISHERS, *scenario.sweep.varied)
     return tuple(row.get(name) for name in names if name != "rate")
 
@@ -98,8 +98,8 @@ class RowContext:
     @property
     def unreported(self) -> tuple[str, bool]:
         """How many subscribers died or fell silent, "" if none; then whether other subscribers lost messages."""
-        gone = gone_of(self.row)
-        return gone, bool(gone) and self.number("failed_lossy") > 0
+        absences = unreported_in(self.row)
+        return absences, bool(absences) and self.number("failed_lossy") > 0
 
     @property
     def backlog(self) -> tuple[float, float]:
@@ -117,7 +117,7 @@ class RowContext:
         own, lost = number_of(self.row.get(REQUESTED)), _lost_pct(self.row)
         if own is None or lost is None:
             return None
-        known = self.losses.get(_beside_the_rate(self.scenario, self.row), ())
+        known = self.losses.get(_other_values(self.scenario, self.row), ())
         below, above = [each for each in known if each[0] < own], [each for each in known if each[0] > own]
         if not below and not above:
             return None

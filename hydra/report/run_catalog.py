@@ -72,9 +72,9 @@ def elsewhere(folder: Path, listed: bool) -> list[str]:
 
 def entry(directory: Path) -> dict[str, Any]:
     """The entry of :func:`catalog` for one of :func:`directories`."""
-    told = _together if interleaved_record.is_interleaved(directory) else _of_run
+    reader = _together if interleaved_record.is_interleaved(directory) else _of_run
     try:
-        values = (_experiment if is_experiment(directory) else told)(directory)
+        values = (_experiment if is_experiment(directory) else reader)(directory)
     except RunDirectoryError as e:
         # The first column has the path already.
         why = e.brief if isinstance(e, UnreadableRunError) else e.what

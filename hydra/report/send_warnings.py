@@ -77,38 +77,38 @@ class BatchNotFilled(RowWarning):
 
     @property
     def text(self) -> str:
-        asked = f"{self.name} asks for {number(self.asked)}"
-        return f"a batch had {counted(self.reached, 'message')} on average, and {asked}"
+        setting = f"{self.name} asks for {number(self.asked)}"
+        return f"a batch had {counted(self.reached, 'message')} on average, and {setting}"
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         row, scenario = about.row, about.scenario
         column = next((c for c in columns_of(scenario).values() if c.reached), None)
-        asked = column and number_of(row.get(column.name))
+        wanted = column and number_of(row.get(column.name))
         reached = column and number_of(row.get(column.reached))
-        if column is None or not asked or not reached or not _fills(about, asked):
+        if column is None or not wanted or not reached or not _fills(about, wanted):
             return []
         # A batch ends with the last message, and may have a limit of bytes.
         publishers = number_of(row.get(PUBLISHERS)) or scenario.publishers
-        possible = min(asked, about.number("sent") / publishers)
+        possible = min(wanted, about.number("sent") / publishers)
         size = number_of(_setting(about, "message_size"))
         if size and (limit := number_of(row.get("batch_bytes"))):
             possible = min(possible, limit / size)
-        return [cls(asked, reached, column.name)] if reached < _FILLED * possible else []
+        return [cls(wanted, reached, column.name)] if reached < _FILLED * possible else []
 
 
 _FILLED: Final = 0.9
 """A batch of this share of the possible messages counts as full: the last one of a step is not."""
 
 
-def _fills(about: RowContext, asked: float) -> bool:
+def _fills(about: RowContext, wanted: float) -> bool:
     """Whether publishers had enough messages for full batches: at rate ``max``, or while a batch may wait."""
     rate = about.row.get(REQUESTED)
     if rate == "max":
         return True
     waits_s = (number_of(_setting(about, "linger_ms")) or 0.0) / 1000
     logs = number_of(_setting(about, "partitions")) or 1
-    return (number_of(rate) or 0.0) * waits_s >= asked * logs
+    return (number_of(rate) or 0.0) * waits_s >= wanted * logs
 
 
 def _setting(about: RowContext, name: str) -> Figure:
@@ -153,10 +153,10 @@ class SendsRefused(RowWarning):
     def text(self) -> str:
         of = f" of {number(self.sent)}" if self.sent else ""
         why = f": {self.reason.replace('_', ' ')}" if self.reason else ""
-        said = f" ({self.said})" if self.said else ""
+        reply = f" ({self.said})" if self.said else ""
         what = counted(self.messages, "message was", "messages were") if not of else ""
         what = what or f"{number(self.messages)}{of} messages were"
-        return f"{what} rejected by a server or the library{why}{said}"
+        return f"{what} rejected by a server or the library{why}{reply}"
 
     @property
     def remedy(self) -> str:

@@ -79,11 +79,11 @@ def deciding(answer: SloResult) -> str:
     seconds = measure_s(answer)
     if answer.local:
         shown = [o for o in shown if o.local]
-        return "; ".join([*map(_beside_target, shown), _local(answer)])
-    return "; ".join([*map(_beside_target, shown), *([f"measure for at least {seconds} s"] if seconds else [])])
+        return "; ".join([*map(_measured_and_target, shown), _local(answer)])
+    return "; ".join([*map(_measured_and_target, shown), *([f"measure for at least {seconds} s"] if seconds else [])])
 
 
-def _beside_target(o: ObjectiveResult) -> str:
+def _measured_and_target(o: ObjectiveResult) -> str:
     why = f": {o.why}" if o.why and o.measure_s is None else ""
     between = f" (95 % interval: {limits})" if (limits := _interval(o)) else ""
     return f"{o.name} {_text(o, o.measured)}{between}, target {_target(o)}{why}"

@@ -28,7 +28,7 @@ from hydra.measure.traffic_columns import AGGREGATE
 from hydra.model import PUBLISHERS, Figure, RunSetup, Scenario, StepResult, cell_of
 from hydra.model import number as number_of
 from hydra.report.interval_display import LeastLosses, efforts, least_losses, legend, loss_limits, whole_rate
-from hydra.report.latency_bound import beside, bounded_text, latency_in_ms
+from hydra.report.latency_bound import bounded_text, error_text, latency_in_ms
 from hydra.report.marks import mark_of_row
 from hydra.report.row_warnings import warnings_of_rows
 from hydra.report.run_setup import setup_of
@@ -353,7 +353,7 @@ def _with_interval(
         notes.append(f"(reached {number(reached)})")
     if count is not None:
         notes.append(f"({count} of {row.get(REPEATS)})")
-    return TableCell(text(shown) + beside(row, name), " ".join(notes))
+    return TableCell(text(shown) + error_text(row, name), " ".join(notes))
 
 
 def _known(column: Column, half: float, written: FigureFormat, value: Figure) -> str:

@@ -81,8 +81,8 @@ def merge_equal_warnings(about: Sequence[WarnedRow]) -> list[MergedWarning]:
     found = []
     for kind in sorted(kinds, key=lambda each: order.index(levels[each])):
         (names, text), *others = ((_names(its, len(about)), text) for text, its in kinds[kind].items())
-        said = "; ".join([text, *(another if its == names else f"{its}: {another}" for its, another in others)])
-        text = f"{said}; {kind[1]}" if kind[1] else said
+        joined = "; ".join([text, *(another if its == names else f"{its}: {another}" for its, another in others)])
+        text = f"{joined}; {kind[1]}" if kind[1] else joined
         found.append(MergedWarning(names, text, MARK if kind in marked else ""))
     return found
 

@@ -57,7 +57,7 @@ from hydra.system import System, programs
 
 _LONG_S: Final = 3600.0
 """A run that is expected to take longer is begun only after a question, on a terminal."""
-_THERE_OR_FAILED: Final = (("ok", "skipped"), ("failed",))
+_KEPT_OR_FAILED: Final = (("ok", "skipped"), ("failed",))
 """The statuses of rows that are kept, and of rows that are measured again."""
 
 
@@ -73,8 +73,8 @@ class RunRequest:
     ``resume`` continues the run in ``out``; ``label`` is shown before its steps in the live view. ``whole`` is the
     folder for ``--resume`` if that is not ``out``: the folder of which the run is a part. ``turn`` is the only part
     that is measured if the run is interleaved with others; None: the whole run. ``exports`` are the open exports of
-    metrics. ``agreed``: whether a long run begins without a question. ``remark`` is a line that is shown when the run
-    has begun. ``beside`` are the other scenarios of the command line, whose secrets it may have.
+    metrics. ``agreed``: whether a long run begins without a question. ``note`` is a line that is shown when the run
+    has begun. ``others`` are the other scenarios of the command line, whose secrets it may have.
     """
 
     engine: SelectedEngine
@@ -90,15 +90,15 @@ class RunRequest:
     turn: RepeatTurn | None = None
     exports: Exports = field(default_factory=Exports)
     agreed: bool = False
-    remark: str = ""
-    beside: Sequence[ResolvedScenario] = ()
+    note: str = ""
+    others: Sequence[ResolvedScenario] = ()
 
     def part(self, name: str, label: str) -> RunRequest:
         """The request for a run in a subfolder of ``out``."""
         out = self.out / name
         return replace(self, out=out, resume=(out / DATABASE).is_file(), label=label, whole=self.out, agreed=True)
 
-    def say(self, text: str) -> None:
+    def show(self, text: str) -> None:
         """Shows a line, unless only warnings are shown."""
         if not self.quiet:
             click.echo(text, err=True)
@@ -135,7 +135,7 @@ def launch(resolved: ResolvedScenario, request: RunRequest) -> RunEnd:
     Raises:
         HydraError: the run could not begin or continue.
     """
-    redactor = Redactor.of_runs([resolved, *request.beside], *request.engine.secrets())
+    redactor = Redactor.of_runs([resolved, *request.others], *request.engine.secrets())
     observer = Observer(quiet=request.quiet, plain=request.plain, redact=redactor.text, label=request.label)
     interrupts.present().early = ""
     try:
@@ -176,10 +176,12 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor,
         system = system_for(resolved, is_local=request.engine.spec.is_local)
         system.check()
 
-        def tell(text: str) -> None:
+        def show_wait(text: str) -> None:
             observer.show(EngineWaits(text))
 
-        opening = request.engine.open(request.cluster.agents, request.run, request.out, lambda: programs(system), tell)
+        opening = request.engine.open(
+            request.cluster.agents, request.run, request.out, lambda: programs(system), show_wait
+        )
         its_engine = stack.enter_context(opening)
         machine = read_limits(request.out) if its_engine.is_local else None
         if machine is not None:
@@ -197,8 +199,8 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor,
         elif request.turn is None:
             began = _began(resolved, request, agents, machine)
             observer.show(began)
-            if request.remark:
-                request.say(request.remark)
+            if request.note:
+                request.show(request.note)
             if machine is not None and (slowed := _slowed(resolved, request, machine)):
                 observer.show(slowed)
             request.confirm(began.expected_s)
@@ -266,7 +268,7 @@ def _within_memory(resolved: ResolvedScenario, request: RunRequest) -> tuple[Res
 def _slowed(resolved: ResolvedScenario, request: RunRequest, machine: MachineLimits) -> SlowedByMachine | None:
     """The line about the limits that slow down the largest row; None: there are none."""
     found = check_row(resolved, request.cluster, machine, resolved.scenario.sizes[-1]).shortages
-    lines = [str(shortage) for shortage in found if not shortage.grave]
+    lines = [str(shortage) for shortage in found if not shortage.severe]
     return SlowedByMachine(lines) if lines else None
 
 
@@ -335,7 +337,7 @@ def resume_summary(resolved: ResolvedScenario, directory: Path) -> RunResumeSumm
         results = store.results()
     scenario, sweep = resolved.scenario, resolved.sweep
     again = sweep.offered_again(results)
-    names = [[name_of(scenario, row) for row in sweep.rows(results) if row[STATUS] in its] for its in _THERE_OR_FAILED]
+    names = [[name_of(scenario, row) for row in sweep.rows(results) if row[STATUS] in its] for its in _KEPT_OR_FAILED]
     kept = [result for result in results if result.epoch not in again]
     coming = sweep.next(kept)
     if coming is None:

@@ -102,7 +102,7 @@ def check_placement(
             raise
         # The agents of the cluster file may be larger than the machine.
         one_more = check_row(resolved, cluster, machine, (publishers, unfit.largest + 1))
-        limit = next((shortage for shortage in one_more.shortages if shortage.grave), None)
+        limit = next((shortage for shortage in one_more.shortages if shortage.severe), None)
         if limit is None:
             raise
         raise PlacementError(
@@ -186,7 +186,7 @@ def _lack(
     if machine is not None:
         checked = check_row(resolved, cluster, machine, size)
         if not checked.fits:
-            return "; ".join(f"{s.what}: {s.has}, needs {s.needed}" for s in checked.shortages if s.grave)
+            return "; ".join(f"{s.what}: {s.has}, needs {s.needed}" for s in checked.shortages if s.severe)
     smaller = [each for each in resolved.scenario.sizes if each[0] <= size[0] and each[1] < size[1]]
     try:
         dry_run(agents, _stages(resolved, cluster, [*smaller, size], is_local=machine is not None))

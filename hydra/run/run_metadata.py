@@ -33,7 +33,7 @@ def redacted(scenario: Scenario, redactor: Redactor) -> dict[str, Any]:
     return {**stored, "description": redactor.text(scenario.description), "tables": tables}
 
 
-def asked(command_line: Sequence[str], overrides: Mapping[str, object], redactor: Redactor) -> dict[str, Any]:
+def command_record(command_line: Sequence[str], overrides: Mapping[str, object], redactor: Redactor) -> dict[str, Any]:
     """The command line, its overrides and the time; secrets are hidden.
 
     Args:
@@ -76,7 +76,7 @@ def metadata(
         "scenario": redacted(scenario, redactor),
         "cluster": cluster,
         "master": redactor.text(master),
-        **asked(command_line, overrides, redactor),
+        **command_record(command_line, overrides, redactor),
         "versions": {
             "hydra": version("hydra-scale"),
             "python": platform.python_version(),

@@ -34,7 +34,7 @@ from hydra.run.deployment import Deployment
 from hydra.run.step_sequence import StepSequence
 from hydra.store.database import ENDED_KEY, ERROR_KEY, FINISHED, INTERRUPTED, SERVERS_KEY, RunStore
 from hydra.sweep import RepeatTurn, Row, Sweep
-from hydra.sweep.cleanness import gone_of
+from hydra.sweep.cleanness import unreported_in
 from hydra.sweep.interface import StepPace
 from hydra.sweep.search_columns import answers, is_good
 from hydra.sweep.step_workload import loaded
@@ -67,7 +67,7 @@ class RunEnd:
     def judged(self, observer: Observer) -> RunEnd:
         """The result with the exit code for its rows; shows a warning if subscribers failed by themselves."""
         rows = self.tables.rows
-        if failed := [(n, row[CLIENTS], text) for n, row in enumerate(rows, 1) if (text := gone_of(row))]:
+        if failed := [(n, row[CLIENTS], text) for n, row in enumerate(rows, 1) if (text := unreported_in(row))]:
             observer.show(SubscribersFailed(failed))
         return replace(self, code=code_of(rows))
 
@@ -92,7 +92,9 @@ def code_of(rows: Sequence[Row]) -> int:
 
     A failed step may have been retried: only the final state of its row counts.
     """
-    good = all(row[STATUS] == "ok" and not gone_of(row) and all(map(is_good, answers(row).values())) for row in rows)
+    good = all(
+        row[STATUS] == "ok" and not unreported_in(row) and all(map(is_good, answers(row).values())) for row in rows
+    )
     return EXIT_GOOD if good else EXIT_INCOMPLETE
 
 
@@ -221,8 +223,8 @@ def _up(run: RunContext) -> Iterator[StepSequence]:
 def _note_servers(run: RunContext) -> None:
     """Stores what the system knows of its servers; a resumed run may have others than before."""
     known, facts = run.store.meta(SERVERS_KEY, []), run.system.server_facts()
-    if facts is not None and (said := msgspec.to_builtins(facts)) not in known:
-        run.store.set_meta(SERVERS_KEY, [*known, said])
+    if facts is not None and (servers := msgspec.to_builtins(facts)) not in known:
+        run.store.set_meta(SERVERS_KEY, [*known, servers])
 
 
 def _brace(run: RunContext, kind: type[BaseException] | None, *_: object) -> bool:

@@ -82,7 +82,7 @@ class _RunningStep:
         self._plan, self._counters = plan, counters
         self._phases = StepTiming()
         deployment.begin_step()
-        self._asked, self._agents = BitMap(deployment.subscribers), deployment.agents()
+        self._subscribers, self._agents = BitMap(deployment.subscribers), deployment.agents()
         self._setup = run.setup(plan, deployment.subscribers)
         self._begun = beginner.begin(self._setup, self._phases)
         run.journal.note(WindowOpened(run.epoch))
@@ -132,7 +132,7 @@ class _RunningStep:
         """Waits for the end of the window while hosts are sampled; returns its begin and end."""
         run, deployment, setup = self._run, self._deployment, self._setup
         answers, start_ns = run.controller.roster.answers, self._begun.start.start_at_ns
-        others, settings = self._asked - setup.cohort, self._plan.settings
+        others, settings = self._subscribers - setup.cohort, self._plan.settings
         each = 0.0 if setup.cohort or setup.group else 1.0
         if setup.one_publisher:
             each /= len(deployment.publishers)
@@ -192,9 +192,9 @@ class _RunningStep:
     ) -> Observation:
         """What is known of the step from its clients and its scenario."""
         run, plan, setup, deployment = self._run, self._plan, self._setup, self._deployment
-        spec, scenario, asked = run.spec, run.scenario, self._asked
-        gone = asked - reported
-        progress = {c: p for c, p in run.controller.roster.answers.progress.items() if c in asked}
+        spec, scenario, subscribers = run.spec, run.scenario, self._subscribers
+        unreported = subscribers - reported
+        progress = {c: p for c, p in run.controller.roster.answers.progress.items() if c in subscribers}
         stored = self._reading_ns is not None
         return Observation(
             plan=plan,
@@ -203,7 +203,7 @@ class _RunningStep:
             direct=spec.servers is None,
             columns=run.resolved.added,
             publishers=set(deployment.publishers),
-            subscribers=asked.to_array(),
+            subscribers=subscribers.to_array(),
             publisher_reports=publishers,
             subscriber_reports=stored_only(reports) if stored else reports,
             group=setup.group,
@@ -212,9 +212,9 @@ class _RunningStep:
             counted=scenario.client in spec.tools,
             loss_target=scenario.loss_target,
             steady="rate" in scenario.sweep.decided,
-            dead=(deployment.died & gone).to_array(),
-            deaths={how: (ids & gone).to_array() for how, ids in deployment.deaths.items()},
-            silent=(deployment.alive(asked) - reported).to_array(),
+            dead=(deployment.died & unreported).to_array(),
+            deaths={how: (ids & unreported).to_array() for how, ids in deployment.deaths.items()},
+            silent=(deployment.alive(subscribers) - reported).to_array(),
             cohort=setup.cohort.to_array(),
             agents=self._agents,
             pacing=SMOOTH if plan.settings.rate == "max" else scenario.native.pacing,

@@ -246,7 +246,7 @@ class StepSequence:
         free = machine_limits.read_limits(self._run.store.directory)
         checked = check_row(self._run.resolved, self._run.cluster, free, size, running, self._run.system.stored_bytes())
         if not checked.fits:
-            raise DoesNotFitError("; ".join(str(s) for s in checked.shortages if s.grave))
+            raise DoesNotFitError("; ".join(str(s) for s in checked.shortages if s.severe))
 
     def _warm_up_until_steady(self, plan: StepPlan) -> None:
         """Warms up at the step's own rate until two parts in a row receive alike, or ``warmup_max_s`` is reached."""

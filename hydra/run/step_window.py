@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from hydra.measure.loss_pattern import asked_s
+from hydra.measure.loss_pattern import sending_s
 from hydra.model import StepPlan
 from hydra.monitor.step_progress import Tick, sending
 from hydra.run.command_exchange import CommandExchange
@@ -79,7 +79,7 @@ def window_end_ns(plan: StepPlan, progress: Mapping[int, Progress], publishers: 
     done_ns = _all_sent_ns(plan, progress, publishers)
     if done_ns is None or plan.settings.rate == "max":
         return done_ns
-    return max(done_ns, start_ns + round(asked_s(plan) * 1e9))
+    return max(done_ns, start_ns + round(sending_s(plan) * 1e9))
 
 
 def _all_sent_ns(plan: StepPlan, progress: Mapping[int, Progress], publishers: range) -> int | None:

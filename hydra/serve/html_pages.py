@@ -111,7 +111,7 @@ def _row(each: RunEntry) -> str:
 def _figure(n: HeadlineFigure) -> str:
     text = f"{escaped(label(n))} <strong>{escaped(n.value)}</strong>"
     text = f'<span class="mark">{text}</span>' if mark(n) else text
-    return f'{text}<br><span class="interval">{escaped(n.remark)}</span>'
+    return f'{text}<br><span class="interval">{escaped(n.detail)}</span>'
 
 
 def _ended(each: RunEntry) -> str:

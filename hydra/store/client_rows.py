@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from hydra.measure.latency import mean_us
-from hydra.measure.loss import asked_of
+from hydra.measure.loss import step_subscribers
 from hydra.measure.observation import Observation
 from hydra.measure.rates import MEBIBYTE, SECOND_NS
 from hydra.model import DRAIN_ENDS, LAG_BINS, PERCENTILES, ProcessUsage, PublisherReport
@@ -67,8 +67,8 @@ def _known(values: Ints, known: Flags) -> list[Any]:
     if not known.all():
         found = values.astype(object)
         found[~known] = None
-    told: list[Any] = found.tolist()
-    return told
+    numbers: list[Any] = found.tolist()
+    return numbers
 
 
 def _ranges(r: SubscriberTable) -> list[str | None]:
@@ -180,7 +180,7 @@ COLUMNS: Final = (
 
 _MIDDLE: Final = {sql: column.percentile for sql, column in STORED.items() if column.percentile}
 _COUNTED: Final = [sql for sql, column in STORED.items() if column.added]
-_TOLD: Final = {"p50_ms": "p50", "p95_ms": "p95", "p99_ms": "p99", "p99_9_ms": "p999"}
+_ACK_PERCENTILES: Final = {"p50_ms": "p50", "p95_ms": "p95", "p99_ms": "p99", "p99_9_ms": "p999"}
 
 
 def client_rows(epoch: int, o: Observation) -> Iterator[tuple[Any, ...]]:
@@ -194,12 +194,15 @@ def client_rows(epoch: int, o: Observation) -> Iterator[tuple[Any, ...]]:
 
 
 def _subscribers(epoch: int, o: Observation) -> Iterator[tuple[Any, ...]]:
-    asked = asked_of(o.subscribers, o.subscriber_reports, o.cohort, o.dead, o.silent)
-    bodies = subscriber_rows(asked.reports, o.window_ns[0], o.reading_ns)
-    for first in range(0, len(asked.ids), AT_ONCE):
+    subscribers = step_subscribers(o.subscribers, o.subscriber_reports, o.cohort, o.dead, o.silent)
+    bodies = subscriber_rows(subscribers.reports, o.window_ns[0], o.reading_ns)
+    for first in range(0, len(subscribers.ids), AT_ONCE):
         part = slice(first, first + AT_ONCE)
-        flags = (each[part].tolist() for each in (asked.cohort, asked.dead, asked.silent, asked.reported))
-        for client, cohort, dead, silent, reported in zip(asked.ids[part].tolist(), *flags, strict=True):
+        flags = (
+            each[part].tolist()
+            for each in (subscribers.cohort, subscribers.dead, subscribers.silent, subscribers.reported)
+        )
+        for client, cohort, dead, silent, reported in zip(subscribers.ids[part].tolist(), *flags, strict=True):
             state = "dead" if dead else "ok" if reported and not silent else "silent"
             head = (epoch, client, "subscriber", state, o.agents.get(client, ""), int(cohort))
             yield head + (next(bodies) if reported else _nothing(o.last_words.get(client)))
@@ -236,10 +239,10 @@ def _of_publisher(r: PublisherReport) -> dict[str, float]:
     }
     mean = mean_us(r.ack_latency)
     if mean is not None:
-        percentiles = percentiles_us(r.ack_latency, map(PERCENTILES.__getitem__, _TOLD.values()))
+        percentiles = percentiles_us(r.ack_latency, map(PERCENTILES.__getitem__, _ACK_PERCENTILES.values()))
         figures["avg_latency_ms"] = mean / 1000
         figures["max_latency_ms"] = r.ack_latency.max_us / 1000
-        figures |= {name: us / 1000 for name, us in zip(_TOLD, percentiles, strict=True) if us is not None}
+        figures |= {name: us / 1000 for name, us in zip(_ACK_PERCENTILES, percentiles, strict=True) if us is not None}
     return figures
 
 

@@ -56,7 +56,7 @@ from hydra.store.schema import FORMAT, SCHEMA
 from hydra.store.stored_scenario import plan_decoder
 from hydra.sweep.repetition import MERGED_IN_REPEATS
 
-Asked = ParamSpec("Asked")
+Parameters = ParamSpec("Parameters")
 Answer = TypeVar("Answer")
 
 BUSY_S: Final = 10.0
@@ -271,8 +271,8 @@ class RunStore:
                 if h.counts:
                     row = (result.epoch, name, h.min_us, h.max_us, latency.encode(h), compact(latency.below_zero(h)))
                     self._db.execute("INSERT INTO histograms VALUES (?, ?, ?, ?, ?, ?)", row)
-            told = [(result.epoch, server, _to_json(dict(figures))) for server, figures in o.servers.items()]
-            self._db.executemany("INSERT INTO servers VALUES (?, ?, ?)", told)
+            servers = [(result.epoch, server, _to_json(dict(figures))) for server, figures in o.servers.items()]
+            self._db.executemany("INSERT INTO servers VALUES (?, ?, ?)", servers)
             clocks = [(result.epoch, agent, *astuple(clock)) for agent, clock in o.clocks.items()]
             self._db.executemany("INSERT INTO clocks VALUES (?, ?, ?, ?, ?, ?, ?, ?)", clocks)
             samples.add(self._db, result.epoch, o)
@@ -487,9 +487,9 @@ class RunStore:
 
     def ask(
         self,
-        question: Callable[Concatenate[sqlite3.Connection, Asked], Answer],
-        *about: Asked.args,
-        **more: Asked.kwargs,
+        question: Callable[Concatenate[sqlite3.Connection, Parameters], Answer],
+        *about: Parameters.args,
+        **more: Parameters.kwargs,
     ) -> Answer:
         """The result of a function that reads the database, such as those of :mod:`hydra.store.subscriber_losses`."""
         with self.reading():

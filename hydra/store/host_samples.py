@@ -24,12 +24,12 @@ def add(db: sqlite3.Connection, epoch: int, o: Observation) -> None:
     db.executemany("INSERT INTO host_counters VALUES (?, ?, ?, ?)", counters)
     activities = ((epoch, host, _text(activity)) for host, activity in o.machines.items())
     db.executemany("INSERT INTO machine_activity VALUES (?, ?, ?)", activities)
-    told = (
+    threads = (
         (epoch, agent, s.time_ns, s.group, _text(s.threads), s.role, _text(s.connections) if s.connections else None)
         for agent, samples in o.threads.items()
         for s in samples
     )
-    db.executemany("INSERT INTO threads VALUES (?, ?, ?, ?, ?, ?, ?)", told)
+    db.executemany("INSERT INTO threads VALUES (?, ?, ?, ?, ?, ?, ?)", threads)
 
 
 def host_of(db: sqlite3.Connection, epoch: int) -> dict[str, str]:
@@ -58,8 +58,8 @@ def of_threads(db: sqlite3.Connection, epoch: int) -> dict[str, list[ThreadSampl
     """The groups' samples of their threads and connections in a step, oldest first, by agent."""
     found: dict[str, list[ThreadSample]] = {}
     rows = db.execute("SELECT * FROM threads WHERE epoch = ? ORDER BY agent, time_ns", (epoch,))
-    for _, agent, time_ns, group, busiest, role, told in rows:
-        connections = None if told is None else _connections.decode(told)
+    for _, agent, time_ns, group, busiest, role, encoded in rows:
+        connections = None if encoded is None else _connections.decode(encoded)
         found.setdefault(agent, []).append(ThreadSample(time_ns, group, _busiest.decode(busiest), role, connections))
     return found
 

@@ -144,8 +144,8 @@ class Redactor:
 
 def typed() -> list[str]:
     """The words of this command as the user typed them, on this machine or where the command was handed over."""
-    told = os.environ.get(TYPED)
-    return ["hydra", *(json.loads(told) if told else sys.argv[1:])]
+    words = os.environ.get(TYPED)
+    return ["hydra", *(json.loads(words) if words else sys.argv[1:])]
 
 
 def is_secret(key: str) -> bool:

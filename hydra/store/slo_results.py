@@ -67,13 +67,13 @@ def answer_of(store: RunStore, epoch: int) -> SloResult | None:
     worst = None if bound_us is None else done(bound_us) if bound_us else measured
     publishers = plan.publishers or store.meta("scenario", {}).get("publishers", 1)
     objectives = objective_results(slo, figures, latency, facts, course, Recoveries(best, worst), publishers)
-    gone = sum(
+    failed = sum(
         int(count) for name in ("failed_dead", "failed_silent") if isinstance(count := figures.get(name), int | float)
     )
-    if gone:
+    if failed:
         what = "died, or did not answer"
-        why = f"{counted(gone, 'subscriber')} {what}"
-        objectives.append(ObjectiveResult("failed_subscribers", 0, gone, None, None, holds=False, why=why))
+        why = f"{counted(failed, 'subscriber')} {what}"
+        objectives.append(ObjectiveResult("failed_subscribers", 0, failed, None, None, holds=False, why=why))
     backlog = max(backlog_by_interval(facts, course), default=0)
     others_pct = number(figures.get(HOST_OTHERS))
     return SloResult(holds(objectives), objectives, measured, backlog, facts.complete, facts, course, others_pct)

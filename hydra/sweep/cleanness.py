@@ -24,7 +24,7 @@ from hydra.measure.acceptance_columns import (
     UNANSWERED,
 )
 from hydra.measure.column import CLEAN, NOT_CLEAN_WHY, POINT, REASON, REPEATS, STATUS
-from hydra.measure.loss_columns import DIED_BY, GONE, LATE, LOSS_HIGH, LOSS_LOW
+from hydra.measure.loss_columns import DIED_BY, LATE, LOSS_HIGH, LOSS_LOW, NO_REPORT
 from hydra.measure.passing_columns import LOSS_TARGET, PASSED, STOPPED
 from hydra.measure.published_columns import AVG_TX, CLIENTS, LOSS
 from hydra.measure.traffic_columns import REQUESTED
@@ -61,7 +61,7 @@ def flaws(row: Figures) -> tuple[str, ...]:
     if REQUESTED not in row:
         return tuple(_searches(row))
     return (
-        *_gone(row),
+        *_unreported(row),
         *_disconnected(row),
         *_rate(row),
         *_progress(row),
@@ -94,16 +94,16 @@ def in_short(rows: Sequence[Figures]) -> str:
     return f"{len(found)} of {len(rows)} rows not clean: {name}: {why}"
 
 
-def gone_of(row: Figures) -> str:
+def unreported_in(row: Figures) -> str:
     """How many subscribers died or were silent, "" if none were: ``1 died (SIGKILL), 2 never answered``."""
-    died, silent = (number_of(row.get(column)) or 0.0 for column in GONE)
-    return gone_text(died, silent, str(row.get(DIED_BY) or ""))
+    died, silent = (number_of(row.get(column)) or 0.0 for column in NO_REPORT)
+    return unreported_text(died, silent, str(row.get(DIED_BY) or ""))
 
 
-def gone_text(died: float, silent: float, died_by: str = "") -> str:
+def unreported_text(died: float, silent: float, died_by: str = "") -> str:
     """The same of these numbers; ``died_by`` is how the dead ended, "" if that is unknown."""
     how = f" ({died_by})" if died_by else ""
-    counts = zip((died, silent), GONE.values(), (how, ""), strict=True)
+    counts = zip((died, silent), NO_REPORT.values(), (how, ""), strict=True)
     return ", ".join(f"{number(count)} {what}{by}" for count, what, by in counts if count)
 
 
@@ -117,9 +117,9 @@ def unjudged(row: Figures) -> tuple[str, ...]:
     return (f"unknown whether {' and whether '.join(unknown)}",) if unknown else ()
 
 
-def _gone(row: Figures) -> Iterator[str]:
-    if gone := gone_of(row):
-        yield f"subscribers: {gone}"
+def _unreported(row: Figures) -> Iterator[str]:
+    if text := unreported_in(row):
+        yield f"subscribers: {text}"
 
 
 def _rate(row: Figures) -> Iterator[str]:

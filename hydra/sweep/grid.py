@@ -116,7 +116,7 @@ class GridSweep(SweepKind):
         )
 
     @property
-    def more_asked(self) -> str:
+    def outline_addition(self) -> str:
         """See :class:`hydra.sweep.kind.SweepKind`."""
         return "".join(f" × {name} {', '.join(map(str, values))}" for name, values in self.vary.items())
 

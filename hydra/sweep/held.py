@@ -106,7 +106,7 @@ class HeldSweep(SearchSweep):
             column
             for prefix, series in search_columns.series_of(self._shown).items()
             for column in (
-                search_columns.beside(prefix, series)
+                search_columns.side_columns(prefix, series)
                 if prefix in ("max_rate", "nodrop")
                 else held_columns.series_columns(prefix, series)
             )
@@ -152,8 +152,8 @@ class HeldSweep(SearchSweep):
         if not steps or row.get(WALL) is None:
             return ""
         repeats = f", on average of {counted(row[REPEATS], 'repeat')}" if REPEATS in row else ""
-        told = f"{counted(row.get(CLIENTS), 'subscriber')}: {counted(steps, 'step')} in {text_of(row[WALL])} s"
-        return f"{told}, the rate held for {text_of(row[STEP_S])} s{repeats}"
+        steps_text = f"{counted(row.get(CLIENTS), 'subscriber')}: {counted(steps, 'step')} in {text_of(row[WALL])} s"
+        return f"{steps_text}, the rate held for {text_of(row[STEP_S])} s{repeats}"
 
     def warnings(self, row: Row) -> list[HydraWarning]:
         """See :class:`hydra.sweep.kind.SweepKind`."""
@@ -169,7 +169,7 @@ class HeldSweep(SearchSweep):
         return None
 
     @property
-    def more_asked(self) -> str:
+    def outline_addition(self) -> str:
         """See :class:`hydra.sweep.kind.SweepKind`."""
         return f", rates held on {self.held.ladder} rungs a decade: {', '.join(self.search.series)}"
 
@@ -177,8 +177,8 @@ class HeldSweep(SearchSweep):
     def searched(self) -> str:
         """See :class:`hydra.sweep.kind.SweepKind`."""
         names = ("loss_target", "series", "sndhwms", "cohort_fraction", "slow_share", "reconnect_rate")
-        told = {"ladder": self.held.ladder, "held_s": self.duration_s, **asdict(self.search)}
-        shown = [f"{name} {told[name]}" for name in ("ladder", "held_s", *names) if told[name]]
+        values = {"ladder": self.held.ladder, "held_s": self.duration_s, **asdict(self.search)}
+        shown = [f"{name} {values[name]}" for name in ("ladder", "held_s", *names) if values[name]]
         return f"finds the rates that were held: {', '.join(shown)}"
 
     @property
@@ -199,15 +199,15 @@ class HeldSweep(SearchSweep):
         row = next((row for row in rated if not why_not_clean(row)), rated[0] if rated else None)
         if row is not None:
             beyond = not_held_text(row, prefix)
-            remark = f"to {name(row)} for {text_of(row.get(prefix + held_columns.HELD_S))} s"
-            remark = f"{remark}; not held: {beyond}" if beyond else remark
+            detail = f"to {name(row)} for {text_of(row.get(prefix + held_columns.HELD_S))} s"
+            detail = f"{detail}; not held: {beyond}" if beyond else detail
             label = "at least held" if row.get(prefix + ANSWER) == "at_least" else "held"
-            found.append(HeadlineFigure.of_row(label, f"{text_of(row[column])}/s", remark, row))
+            found.append(HeadlineFigure.of_row(label, f"{text_of(row[column])}/s", detail, row))
         elif column:
             notes = [note for each in reversed(rows) if (note := each.get(f"{prefix}_note"))]
-            said = str(notes[0]) if notes else "no rate was held: see the warnings"
-            remark = "; ".join(filter(None, (said, host_trouble_in_short(rows))))
-            found.append(HeadlineFigure("held", "", remark, clean=False))
+            reason = str(notes[0]) if notes else "no rate was held: see the warnings"
+            detail = "; ".join(filter(None, (reason, host_trouble_in_short(rows))))
+            found.append(HeadlineFigure("held", "", detail, clean=False))
         return [*found, *self._at_most_received(rows, row, name)]
 
     # --- what a plot shows -------------------------------------------------------------------------------------------
@@ -228,9 +228,9 @@ class HeldSweep(SearchSweep):
         for column, prefix in self._within.items():
             held, beyond = number(row.get(column)), number(row.get(prefix + held_columns.NOT_HELD))
             if held is not None:
-                said = f"held: {text_of(held)}/s"
-                said = said if beyond is None else f"{said}, not held: {not_held_text(row, prefix)}"
-                found.append(FoundRate(held, held, beyond or held, self._own_settings(prefix), said))
+                text = f"held: {text_of(held)}/s"
+                text = text if beyond is None else f"{text}, not held: {not_held_text(row, prefix)}"
+                found.append(FoundRate(held, held, beyond or held, self._own_settings(prefix), text))
         return found
 
     def _passing(self, rows: Sequence[Row], results: Sequence[StepResult]) -> list[StepResult]:

@@ -9,7 +9,7 @@ from typing import Final
 from hydra.events.value_formatting import number as text_of
 from hydra.measure.acceptance_columns import PUBLISHERS_LOST, RATE_HELD, RATE_SENT, SUBSCRIBERS_LOST, UNACCEPTED
 from hydra.measure.column import MICROSECONDS, PER_SECOND, WALL, Column, text_column, values_of
-from hydra.measure.loss_columns import GONE, LOSS_LOW
+from hydra.measure.loss_columns import LOSS_LOW, NO_REPORT
 from hydra.measure.passing_columns import STOPPED
 from hydra.measure.published_columns import AVG_TX as SENT
 from hydra.measure.published_columns import LOSS
@@ -64,8 +64,8 @@ def cause_of(figures: Mapping[str, Figure]) -> tuple[str, float | None]:
     def of(*names: str) -> float:
         return sum(number(figures.get(name)) or 0.0 for name in names)
 
-    if gone := of(*GONE):
-        return "gone", gone
+    if failed := of(*NO_REPORT):
+        return "gone", failed
     if figures.get(RATE_HELD) is False and figures.get(RATE_SENT) is False:
         return _UNSENT, number(figures.get(SENT))
     if cut := of(PUBLISHERS_LOST, SUBSCRIBERS_LOST):
@@ -91,7 +91,7 @@ def not_held_column(prefix: str) -> Column:
 
 def series_columns(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
     """The columns beside one rate that was held, in the order of the table; ``prefix`` begins their names."""
-    searched = {column.name.removeprefix(prefix): column for column in search_columns.beside(prefix, series)}
+    searched = {column.name.removeprefix(prefix): column for column in search_columns.side_columns(prefix, series)}
     kept = ("_steps", WHY, "_note", "_verdict", "_generator_limited", "_cohort_loss_pct", "_cohort_felt")
     limits = "the rates between which the answer is known to be, if no rate was held for its duration"
     amount = "how much of it: % of the messages, messages/s sent, subscribers, or seconds"

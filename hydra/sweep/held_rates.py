@@ -98,14 +98,14 @@ class HeldRates(ScriptedSweep[HeldSeries]):
 
     # --- the script --------------------------------------------------------------------------------------------------
 
-    def _measure(self, asked: StepRetry, row: Row, found: list[HeldSeries]) -> Script:
+    def _measure(self, retry: StepRetry, row: Row, found: list[HeldSeries]) -> Script:
         """See :class:`hydra.sweep.scripted_sweep.ScriptedSweep`."""
         settings = self._scenario.settings
         marks = self._search.sndhwms
         first = with_values(settings, {"sndhwm": marks[0]}) if marks else settings
         received, fastest, start, began_s = None, None, self._search.start_rate, 0.0
         if self._saturated:
-            step = yield from self._full_speed(asked, first, "max_rate", row)
+            step = yield from self._full_speed(retry, first, "max_rate", row)
             began_s, received, fastest = wall_s(step), self._received(step), number(step.figures.get(AVG_TX)) or None
             if received and fastest:
                 start = _BELOW_FULL_SPEED * received
@@ -115,9 +115,9 @@ class HeldRates(ScriptedSweep[HeldSeries]):
             if series == "max_rate":
                 continue
             if series == "nodrop":
-                yield from self._full_speed(asked, with_values(settings, {"nodrop": True}), series, row)
+                yield from self._full_speed(retry, with_values(settings, {"nodrop": True}), series, row)
                 continue
-            cohort = cohort_of(self._search, series, asked.clients, received)
+            cohort = cohort_of(self._search, series, retry.clients, received)
             if not isinstance(cohort, Cohort):
                 warn(row, series, cohort)
                 continue
@@ -129,14 +129,14 @@ class HeldRates(ScriptedSweep[HeldSeries]):
                 found.append(HeldSeries(name, climb))
                 began_s = 0.0
                 try:
-                    yield from climb.climb(asked, start, fastest)
+                    yield from climb.climb(retry, start, fastest)
                 finally:
                     self._fill(row, name, climb)
                 if climb.low is not None:
                     start = climb.ladder.rate(climb.low)
 
     def _full_speed(
-        self, asked: StepRetry, settings: Settings, series: SearchSeries, row: Row
+        self, retry: StepRetry, settings: Settings, series: SearchSeries, row: Row
     ) -> Generator[StepPlan, StepResult, StepResult]:
         """One step at rate ``max``, whose failure is no failure of the row.
 
@@ -146,7 +146,7 @@ class HeldRates(ScriptedSweep[HeldSeries]):
         least = max(SATURATION_BYTES // round(settings.mean_bytes), 20)
         messages = min(least, settings.messages) if settings.messages is not None else least
         fast = replace(settings, rate="max", messages=messages)
-        result = yield StepPlan(asked.clients, fast, self._short_s, series)
+        result = yield StepPlan(retry.clients, fast, self._short_s, series)
         if result.status == "skipped":
             raise ClientCountFailedError("skipped", result.reason, result.figures)
         row[self._rates[series]] = result.figures.get(AVG_RX)
@@ -215,4 +215,4 @@ def _not_measured(result: StepResult) -> str:
 
 
 def _note(row: Row, name: str) -> str | None:
-    return "; ".join(warning.said for warning in of_held(row, name)) or None
+    return "; ".join(warning.sentence for warning in of_held(row, name)) or None

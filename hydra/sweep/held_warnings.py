@@ -26,7 +26,7 @@ class HeldAtLeast(SearchWarning):
     cause: str
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         return f"the clients ended here, not the system: {number(self.rate)}/s was not held ({self.cause})"
 
     @classmethod
@@ -44,7 +44,7 @@ class NotConfirmed(SearchWarning):
     limits: Limits
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         return f"{between(*self.limits, '/s') or 'no rate is known'}, not confirmed: the time was over"
 
     @classmethod
@@ -63,7 +63,7 @@ class NoneHeld(SearchWarning):
     cause: str
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         return f"no rate was held: at {number(self.rate)}/s, the lowest one, {self.cause}"
 
     @classmethod
@@ -80,7 +80,7 @@ class FailedBelowHeld(SearchWarning):
     rates: str
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         shown = ", ".join(number(float(rate)) for rate in self.rates.split(", "))
         return f"{shown}/s was not held in two steps, although a short step at a higher rate was clean"
 

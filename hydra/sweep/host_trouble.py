@@ -49,7 +49,7 @@ def host_trouble_in_short(rows: Sequence[Mapping[str, Figure]]) -> str:
 
 def disturbances_of(row: Mapping[str, Figure]) -> list[Disturbance]:
     """What disturbed a row, for each host on which something did, of all its repeats."""
-    return [each for it in values_of(row.get(DISTURBED)) if isinstance(it, Disturbances) for each in it.hosts]
+    return [each for value in values_of(row.get(DISTURBED)) if isinstance(value, Disturbances) for each in value.hosts]
 
 
 def others_of(row: Mapping[str, Figure]) -> float:

@@ -154,15 +154,15 @@ def by_clients(results: Sequence[StepResult], counts: Sequence[int]) -> dict[int
     return apart(results, counts, lambda plan: plan.clients)
 
 
-def check_plan(asked: StepPlan, result: StepResult) -> None:
+def check_plan(expected: StepPlan, result: StepResult) -> None:
     """Rejects a result of another plan than the expected one.
 
     Raises:
         ValueError: they differ.
     """
-    if result.plan != asked:
+    if result.plan != expected:
         raise ValueError(
-            f"step {result.epoch} measured {result.plan}, while this sweep asks for {asked}: "
+            f"step {result.epoch} measured {result.plan}, while this sweep asks for {expected}: "
             "the results belong to another scenario"
         )
 

@@ -72,7 +72,7 @@ class FoundRate(NamedTuple):
     rate: float
     high: float
     settings: Mapping[str, Figure]
-    said: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,23 +82,23 @@ class HeadlineFigure:
     Attributes:
         label: what it is.
         value: "" if it is unknown.
-        remark: a note.
+        detail: a note.
         clean: whether its row is clean.
         noted: whether there was trouble on the hosts of its row.
     """
 
     label: str
     value: str
-    remark: str = ""
+    detail: str = ""
     clean: bool = True
     noted: bool = False
 
     @staticmethod
-    def of_row(label: str, value: str, remark: str, row: Row) -> HeadlineFigure:
+    def of_row(label: str, value: str, detail: str, row: Row) -> HeadlineFigure:
         """A figure of a row, with the reasons why the row is not clean, and the trouble on its hosts."""
         why, trouble = why_not_clean(row), host_trouble(row)
-        remarks = (remark, f"not clean: {why}" if why else "", trouble)
-        return HeadlineFigure(label, value, "; ".join(filter(None, remarks)), not why, bool(trouble))
+        details = (detail, f"not clean: {why}" if why else "", trouble)
+        return HeadlineFigure(label, value, "; ".join(filter(None, details)), not why, bool(trouble))
 
 
 class SweepKind(SweepSpec, ABC):
@@ -112,7 +112,7 @@ class SweepKind(SweepSpec, ABC):
     """The dataclass of that key; None if the key is no table."""
     uses: ClassVar[tuple[str, ...]]
     """The keys of ``[sweep]`` that it allows in addition to those of all kinds."""
-    beside: ClassVar[tuple[str, ...]] = ()
+    row_keys: ClassVar[tuple[str, ...]] = ()
     """The keys that may stand beside the settings of its rows."""
     tables: ClassVar[tuple[TableKind, ...]] = ("fixed", "batch", "connections")
     """The kinds of table that it can have as its result."""
@@ -282,14 +282,14 @@ class SweepKind(SweepSpec, ABC):
     # --- texts about its rows ----------------------------------------------------------------------------------------
 
     @property
-    def asked(self) -> str:
+    def outline(self) -> str:
         """What the scenario asks for, for the facts of a report."""
         *others, last = self.counts
         counts = ", ".join([*(f"{count:,}" for count in others), counted(last, "subscriber")])
-        return f"{counts}{self.more_asked}; {self.duration_s:g} s a step, "
+        return f"{counts}{self.outline_addition}; {self.duration_s:g} s a step, "
 
     @property
-    def more_asked(self) -> str:
+    def outline_addition(self) -> str:
         """What the scenario asks for in addition to subscriber counts and lengths."""
         return ""
 
@@ -330,17 +330,17 @@ class SweepKind(SweepSpec, ABC):
             lost = number(clean.get(LOSS))
             loss = f"with {text_of(lost)} % loss" if lost else "without loss"
             label, what = ("received", _received_by) if clean.get(REQUESTED) == "max" else ("carried", _delivered_to)
-            remark = f"{loss}; {what(clean, name)}"
-            found.append(HeadlineFigure.of_row(label, f"{text_of(clean[AGGREGATE])}/s", remark, clean))
+            detail = f"{loss}; {what(clean, name)}"
+            found.append(HeadlineFigure.of_row(label, f"{text_of(clean[AGGREGATE])}/s", detail, clean))
         elif clean is None:
             found.append(HeadlineFigure("carried", "", "no row is clean", clean=False))
         if others is not None:
             delivered = number(others.get(AGGREGATE))
             rate = "" if "rate" in self.varied else f"{requested(others)}, "
             label, what = ("received", _received_by) if others.get(REQUESTED) == "max" else ("delivered", _delivered_to)
-            remark = f"{rate}{what(others, name)}"
+            detail = f"{rate}{what(others, name)}"
             value = "" if delivered is None else f"{text_of(others[AGGREGATE])}/s"
-            found.append(HeadlineFigure.of_row(label, value, remark, others))
+            found.append(HeadlineFigure.of_row(label, value, detail, others))
         best = clean or others or {}
         late = next((p99 for of in (DUE, SENT) if (p99 := number(best.get(f"{of}_p99_us"))) is not None), None)
         if late is not None:

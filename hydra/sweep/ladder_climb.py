@@ -142,11 +142,11 @@ class LadderClimb:
 
     # --- the script --------------------------------------------------------------------------------------------------
 
-    def climb(self, asked: StepRetry, start: float, fastest: float | None = None) -> Script:
+    def climb(self, retry: StepRetry, start: float, fastest: float | None = None) -> Script:
         """Yields steps until two neighbours are known, or the time is over.
 
         Args:
-            asked: yields each step with its retries.
+            retry: yields each step with its retries.
             start: the rate (messages/s) with whose rung it begins.
             fastest: what a publisher sent at full speed (messages/s), which no rung above is tried beyond; None: not
                 known.
@@ -154,9 +154,9 @@ class LadderClimb:
         at = min(max(self.ladder.at_most(start), self.lowest), self.highest)
         most = self.highest if fastest is None else min(max(self.ladder.at_least(fastest), at), self.highest)
         with contextlib.suppress(_TimeOverError):
-            yield from self._neighbours(asked, at, most, whole=False)
+            yield from self._neighbours(retry, at, most, whole=False)
         with contextlib.suppress(_TimeOverError):
-            while (yield from self._goes_on(asked)):
+            while (yield from self._goes_on(retry)):
                 pass
         held = self._held_below(self.highest + 1)
         if held is not None and self.confirming is None:
@@ -165,39 +165,39 @@ class LadderClimb:
             self.high = min((r for r, tries in self.tries.items() if r > held and not tries[-1].clean), default=None)
         self.ended = True
 
-    def bracket(self, asked: StepRetry, start: float) -> Script:
+    def bracket(self, retry: StepRetry, start: float) -> Script:
         """Yields the short steps only, which end with two neighbours, or at an end of the ladder."""
         at = min(max(self.ladder.at_most(start), self.lowest), self.highest)
-        yield from self._neighbours(asked, at, self.highest, whole=False)
+        yield from self._neighbours(retry, at, self.highest, whole=False)
 
-    def _goes_on(self, asked: StepRetry) -> Generator[StepPlan, StepResult, bool]:
+    def _goes_on(self, retry: StepRetry) -> Generator[StepPlan, StepResult, bool]:
         """Makes sure of the lower rung, then of the higher one; returns whether there is more to measure."""
         if self.low is not None and self.confirming is None:
             rung = self.low
-            if not (yield from self._is_clean(asked, rung, whole=True)):
+            if not (yield from self._is_clean(retry, rung, whole=True)):
                 self.low, self.high = self._held_below(rung), rung
-                yield from self._neighbours(asked, rung, self.highest, whole=True)
+                yield from self._neighbours(retry, rung, self.highest, whole=True)
             return True
         if self.low is not None and self.high is not None and self.high - self.low > 1:
-            yield from self._neighbours(asked, self.low, self.highest, whole=True)
+            yield from self._neighbours(retry, self.low, self.highest, whole=True)
             return True
         if self.low is not None and self.high is None and self.low < self.highest:
-            yield from self._neighbours(asked, self.low, self.highest, whole=False)
+            yield from self._neighbours(retry, self.low, self.highest, whole=False)
             return True
         if self.high is None or self._fails(self.high):
             return False
         rung = self.high
-        if (yield from self._is_clean(asked, rung, whole=self.tries[rung][-1].whole)):
+        if (yield from self._is_clean(retry, rung, whole=self.tries[rung][-1].whole)):
             self._take(rung, clean=True)
             with contextlib.suppress(_TimeOverError):
-                yield from self._neighbours(asked, rung, self.highest, whole=False)
+                yield from self._neighbours(retry, rung, self.highest, whole=False)
         return True
 
-    def _neighbours(self, asked: StepRetry, at: int, most: int, *, whole: bool) -> Script:
+    def _neighbours(self, retry: StepRetry, at: int, most: int, *, whole: bool) -> Script:
         """Yields steps until the highest clean rung and the lowest other one are neighbours, or a ladder's end is met.
 
         Args:
-            asked: yields the steps.
+            retry: yields the steps.
             at: the first rung, if no rung is known yet.
             most: the rung beyond which no higher one is tried at first.
             whole: whether the steps last for a whole duration.
@@ -218,7 +218,7 @@ class LadderClimb:
                     return
                 down = _DOWN if whole else width
                 at, width = max(self.high - down, self.lowest), 2 * width
-            self._take(at, clean=(yield from self._is_clean(asked, at, whole=whole)))
+            self._take(at, clean=(yield from self._is_clean(retry, at, whole=whole)))
 
     def _take(self, rung: int, *, clean: bool) -> None:
         """Moves one of the two rungs; above a clean one, the lowest rung that failed is the next one not held."""
@@ -234,7 +234,7 @@ class LadderClimb:
         """The highest rung below this one that was held for a whole duration; None: there is none."""
         return max((r for r, tries in self.tries.items() if r < rung and _holds(tries)), default=None)
 
-    def _is_clean(self, asked: StepRetry, rung: int, *, whole: bool) -> Generator[StepPlan, StepResult, bool]:
+    def _is_clean(self, retry: StepRetry, rung: int, *, whole: bool) -> Generator[StepPlan, StepResult, bool]:
         """Measures a rung; a step that is as long as a whole duration is one.
 
         Raises:
@@ -249,7 +249,7 @@ class LadderClimb:
         later = 0 if whole else 1 if begun else _WHOLE_STEPS
         if self.tries and not self._fits(later, seconds + QUICK_DRAIN_S):
             raise _TimeOverError
-        step = yield from self._timed(asked.step(self.settings, self.series, rate, self.cohort, seconds))
+        step = yield from self._timed(retry.step(self.settings, self.series, rate, self.cohort, seconds))
         clean = not flaws(step.figures)
         self.tries.setdefault(rung, []).append(Try(step, clean, whole))
         return clean

@@ -55,7 +55,7 @@ class PointSweep(SweepKind):
 
     key: ClassVar[str] = "points"
     uses: ClassVar[tuple[str, ...]] = ("points",)
-    beside: ClassVar[tuple[str, ...]] = tuple(f.name for f in fields(SweepPoint) if f.name != "settings")
+    row_keys: ClassVar[tuple[str, ...]] = tuple(f.name for f in fields(SweepPoint) if f.name != "settings")
     across: ClassVar[str] = POINT
     is_published: ClassVar[bool] = False
     """No published table lists points."""
@@ -194,7 +194,7 @@ class PointSweep(SweepKind):
         return str(row[POINT])
 
     @property
-    def asked(self) -> str:
+    def outline(self) -> str:
         """See :class:`hydra.sweep.kind.SweepKind`."""
         return f"{', '.join(p.name for p in self.points)}; "
 
@@ -205,13 +205,13 @@ def _split(key: Key, row: object) -> dict[str, Any]:
         raise RefusedError(key, "must be a table")
     settings: dict[str, Any] = {}
     for name, value in row.items():
-        if name in PointSweep.beside:
+        if name in PointSweep.row_keys:
             continue
         if not isinstance(value, str | int | float) or (isinstance(value, float) and not isfinite(value)):
             what = f"must be a number, a text, true or false, not {shown(value)}"
             raise RefusedError((*key, name), what, "write the settings of a point beside its name, one a line")
         settings[name] = value
-    return {**{name: row[name] for name in PointSweep.beside if name in row}, "settings": settings}
+    return {**{name: row[name] for name in PointSweep.row_keys if name in row}, "settings": settings}
 
 
 def _check_name(key: Key, name: str) -> None:

@@ -25,8 +25,7 @@ from hydra.model import (
     number,
     with_values,
 )
-from hydra.sweep import search_answer as beside
-from hydra.sweep import search_warnings
+from hydra.sweep import search_answer, search_warnings
 from hydra.sweep.cleanness import why_not_clean
 from hydra.sweep.findings import LAST_S
 from hydra.sweep.host_trouble import add_host_facts, deciding
@@ -42,8 +41,7 @@ from hydra.sweep.ladder_climb import USUAL_SHORT_S, LadderClimb, ends_of
 from hydra.sweep.repetition import mean_and_interval
 from hydra.sweep.scripted_sweep import PlayedScript, Script, ScriptedSweep
 from hydra.sweep.search_answer import Inconclusive, SideFindings
-from hydra.sweep.search_columns import ANSWER, HIGH_PPS, LOW_PPS, WHY, published, rates, sndhwm_prefix
-from hydra.sweep.search_columns import beside as beside_it
+from hydra.sweep.search_columns import ANSWER, HIGH_PPS, LOW_PPS, WHY, published, rates, side_columns, sndhwm_prefix
 from hydra.sweep.search_figures import columns_of
 from hydra.sweep.search_spec import SearchSeries, SearchSpec
 from hydra.sweep.search_warnings import SearchWarning, text_of_search
@@ -92,20 +90,20 @@ class _Searched:
         """Whether the search has not begun yet, so only the steps on the ladder are known."""
         return self.climb is not None and not self.threshold.findings.evidence
 
-    def beside(self, target: float) -> SideFindings:
+    def side_findings(self, target: float) -> SideFindings:
         """The findings beside the figure."""
         telling = self.telling()
-        lone = beside.lone_loser(telling, target)
+        lone = search_answer.lone_loser(telling, target)
         answer = self.without.answer if self.without and lone else None
         return SideFindings(
             lone,
             answer.interval if answer and answer.kind == "figure" else None,
-            beside.start_lost_ms(telling, target),
+            search_answer.start_lost_ms(telling, target),
         )
 
     def telling(self) -> list[StepResult]:
         """The steps well below the answer."""
-        return beside.telling(self.steps, self.threshold.figure)
+        return search_answer.telling(self.steps, self.threshold.figure)
 
 
 class Search(ScriptedSweep[_Searched]):
@@ -145,8 +143,8 @@ class Search(ScriptedSweep[_Searched]):
         steps = sum(self._times(series) * self._most_steps(series) for series in self._search.series)
         # At worst each step silenced subscribers twice before it counted, and all steps that may fail failed, too.
         steps = FAILURES_IN_A_ROW * steps + MOST_FAILURES
-        asked_s = self._scenario.sweep.duration_s
-        step_s = rest_s(asked_s) + step_bound_s(self._scenario, max(asked_s, LAST_S))
+        window_s = self._scenario.sweep.duration_s
+        step_s = rest_s(window_s) + step_bound_s(self._scenario, max(window_s, LAST_S))
         return len(self._clients) * (steps * step_s + self._scenario.warmup_s)
 
     def expected_s(self) -> float:
@@ -177,7 +175,7 @@ class Search(ScriptedSweep[_Searched]):
 
     # --- the script --------------------------------------------------------------------------------------------
 
-    def _measure(self, asked: StepRetry, row: Row, searched: list[_Searched]) -> Script:
+    def _measure(self, retry: StepRetry, row: Row, searched: list[_Searched]) -> Script:
         """See :class:`hydra.sweep.scripted_sweep.ScriptedSweep`: searches for a rate within the target are added."""
         search = self._search
         settings = self._scenario.settings
@@ -187,71 +185,71 @@ class Search(ScriptedSweep[_Searched]):
         undisturbed: _Searched | None = None
         for series in search.series:
             if series == "max_rate":
-                max_rate = yield from self._max_rate(asked, settings, series, row)
+                max_rate = yield from self._max_rate(retry, settings, series, row)
             elif series == "nodrop":
-                yield from self._max_rate(asked, with_values(settings, {"nodrop": True}), series, row)
+                yield from self._max_rate(retry, with_values(settings, {"nodrop": True}), series, row)
             elif series == "loss" and search.sndhwms:
                 for sndhwm in search.sndhwms:
                     found = _Searched(
                         sndhwm_prefix(sndhwm), ThresholdSearch(with_values(settings, {"sndhwm": sndhwm}), series)
                     )
                     searched.append(found)
-                    yield from self._search_into(row, asked, found, max_rate)
+                    yield from self._search_into(row, retry, found, max_rate)
             else:
-                cohort = cohort_of(search, series, asked.clients, max_rate)
+                cohort = cohort_of(search, series, retry.clients, max_rate)
                 if not isinstance(cohort, Cohort):
                     warn(row, series, cohort)
                     continue
                 known = undisturbed.threshold.figure if undisturbed else None
                 found = _Searched(series, ThresholdSearch(settings, series, cohort))
                 searched.append(found)
-                yield from self._search_into(row, asked, found, known or max_rate)
+                yield from self._search_into(row, retry, found, known or max_rate)
                 if series == "loss":
                     undisturbed = found
                 elif undisturbed is not None:
-                    yield from self._reconcile(row, asked, undisturbed, found)
+                    yield from self._reconcile(row, retry, undisturbed, found)
 
-    def _search_into(self, row: Row, asked: StepRetry, found: _Searched, near: float | None) -> Script:
+    def _search_into(self, row: Row, retry: StepRetry, found: _Searched, near: float | None) -> Script:
         """Searches, and writes what is known into the row, also if the client count is given up during the search."""
         start = near / 2 if near else self._search.start_rate
         try:
             there: list[StepResult] = []
             if self._search.ladder and found.threshold.series == "loss":
-                climb = found.climb = self._climb(asked, found.threshold.settings)
-                yield from climb.bracket(asked, start)
+                climb = found.climb = self._climb(retry, found.threshold.settings)
+                yield from climb.bracket(retry, start)
                 start, there = climb.limits[0] or climb.limits[1] or start, climb.steps
-            yield from _recorded(found.threshold.search(asked, self._search, start, there), found.steps)
+            yield from _recorded(found.threshold.search(retry, self._search, start, there), found.steps)
             found.more += there
-            lone = beside.lone_loser(found.telling(), self._search.target)
+            lone = search_answer.lone_loser(found.telling(), self._search.target)
             if lone and found.threshold.series == "loss":
-                found.without, there = found.threshold.without_it(lone), list(found.steps)
-                yield from _reusing(found.without.search(asked, self._search, start, there), there, found.more)
+                found.without, there = found.threshold.without_subscriber(lone), list(found.steps)
+                yield from _reusing(found.without.search(retry, self._search, start, there), there, found.more)
         finally:
             self._fill(row, found)
 
-    def _climb(self, asked: StepRetry, settings: Settings) -> LadderClimb:
+    def _climb(self, retry: StepRetry, settings: Settings) -> LadderClimb:
         """The steps on the ladder by which a search begins; they have no time limit."""
         ladder = Ladder(self._search.ladder or 10)
-        short_s = min(USUAL_SHORT_S, asked.step_s)
+        short_s = min(USUAL_SHORT_S, retry.step_s)
         return LadderClimb(
-            settings, "loss", Cohort(), ladder, *ends_of(self._search, ladder), asked.step_s, short_s, inf
+            settings, "loss", Cohort(), ladder, *ends_of(self._search, ladder), retry.step_s, short_s, inf
         )
 
-    def _reconcile(self, row: Row, asked: StepRetry, undisturbed: _Searched, disturbed: _Searched) -> Script:
+    def _reconcile(self, row: Row, retry: StepRetry, undisturbed: _Searched, disturbed: _Searched) -> Script:
         """Extends both searches if the rate with a cohort is above the one without, and warns if it stays above."""
         for found in (undisturbed, disturbed):
             if not _above(disturbed.threshold, undisturbed.threshold):
                 return
             threshold = found.threshold
-            more_s = threshold.findings.spent_s + ceil(_AGAIN * self._search.steps) * asked.step_s
+            more_s = threshold.findings.spent_s + ceil(_AGAIN * self._search.steps) * retry.step_s
             # No interval is that narrow, so all of these seconds are spent.
-            yield from _recorded(threshold.narrow(asked, 1.0 + 1e-9, more_s), found.steps)
+            yield from _recorded(threshold.narrow(retry, 1.0 + 1e-9, more_s), found.steps)
             self._fill(row, found)
         if _above(disturbed.threshold, undisturbed.threshold):
             self._fill(row, disturbed, search_warnings.AboveUndisturbed)
 
     def _max_rate(
-        self, asked: StepRetry, settings: Settings, series: SearchSeries, row: Row
+        self, retry: StepRetry, settings: Settings, series: SearchSeries, row: Row
     ) -> Generator[StepPlan, StepResult, float | None]:
         """Doubles the rate until doubling gains nothing; the figure is the rate received at the best of the rates."""
         search = self._search
@@ -262,7 +260,7 @@ class Search(ScriptedSweep[_Searched]):
         together = AGGREGATE_MAX if series == "max_rate" else f"{series}_aggregate_pps"
         for doubling in range(search.max_doublings + 1):
             rate = float(f"{search.start_rate * 2.0**doubling:.5g}")
-            result = yield from asked.step(settings, series, rate)
+            result = yield from retry.step(settings, series, rate)
             received = number(result.figures.get(AVG_RX))
             gained = received is not None and (best is None or received >= best * (1 + search.gain_target))
             if received is not None and (best is None or received > best):
@@ -282,15 +280,15 @@ class Search(ScriptedSweep[_Searched]):
             warn(row, series, search_warnings.NothingReceived)
             return None
         add_host_facts(row, [deciding_step])
-        return (yield from self._received_anew(asked, settings, series, fastest, row)) or best
+        return (yield from self._received_again(retry, settings, series, fastest, row)) or best
 
-    def _received_anew(
-        self, asked: StepRetry, settings: Settings, series: SearchSeries, fastest: float, row: Row
+    def _received_again(
+        self, retry: StepRetry, settings: Settings, series: SearchSeries, fastest: float, row: Row
     ) -> Generator[StepPlan, StepResult, float | None]:
         """The mean of further steps at the best rate, since the step by which it was chosen is too high by chance."""
         fresh: list[StepResult] = []
         for _ in range(self._search.fresh_steps):
-            fresh.append((yield from asked.step(settings, series, fastest)))
+            fresh.append((yield from retry.step(settings, series, fastest)))
             row[f"{series}_steps"] = int(number(row[f"{series}_steps"]) or 0) + 1
         received = [pps for result in fresh if (pps := number(result.figures.get(AVG_RX))) is not None]
         if not received:
@@ -308,10 +306,10 @@ class Search(ScriptedSweep[_Searched]):
         name, found = searched.name, searched.threshold
         row[self._rates[name]] = found.figure
         tried = [evidence.rate for evidence in found.findings.evidence]
-        for column in beside_it(name, found.series):
+        for column in side_columns(name, found.series):
             row.pop(column.name, None)  # an earlier call may have filled it
         row[f"{name}_steps"] = len(found.findings.evidence) + len(searched.more)
-        row |= columns_of(name, found.answer, tried, searched.beside(self._search.target), against)
+        row |= columns_of(name, found.answer, tried, searched.side_findings(self._search.target), against)
         row[f"{name}_note"] = text_of_search(row, name)
         row[f"{name}_verdict"] = found.limiting(VERDICT)
         _mark(row, name, found.limiting(GENERATOR_LIMITED))

@@ -237,7 +237,7 @@ def merge_repeats(
         numbers = [float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
         how = columns[column].repeats if column in columns else "mean"
         if how == "noted":
-            result[column] = _told(values, len(rows))
+            result[column] = _counted_texts(values, len(rows))
         elif how == "first":
             result[column] = next(iter(values), None)
         elif how == "common" or not values or len(numbers) < len(values):
@@ -329,7 +329,7 @@ def _all_of(values: Sequence[Figure], repeats: int) -> Figure:
     return _common(values)
 
 
-def _told(values: Sequence[Figure], repeats: int) -> Figure:
+def _counted_texts(values: Sequence[Figure], repeats: int) -> Figure:
     """Each text with the number of repeats that have it."""
-    said = Counter(str(value) for value in values if value)
-    return "; ".join(f"{text} ({n} of {repeats} repeats)" for text, n in said.items()) or None
+    counts = Counter(str(value) for value in values if value)
+    return "; ".join(f"{text} ({n} of {repeats} repeats)" for text, n in counts.items()) or None

@@ -54,7 +54,7 @@ class ScriptedSweep(Sweep, Generic[Found]):
         self._played: dict[int, PlayedScript[Found]] = {}
 
     @abstractmethod
-    def _measure(self, asked: StepRetry, row: Row, found: list[Found]) -> Script:
+    def _measure(self, retry: StepRetry, row: Row, found: list[Found]) -> Script:
         """All steps of one client count; fills its row, and adds what each series finds to ``found``."""
 
     def _known(self, played: PlayedScript[Found]) -> Row:
@@ -117,12 +117,12 @@ class ScriptedSweep(Sweep, Generic[Found]):
 
     def _script(self, clients: int, row: Row, found: list[Found]) -> Script:
         row.update(dict.fromkeys(self._columns))
-        asked = self._retry(clients)
-        row.update({CLIENTS: clients, STATUS: "partial", REASON: "", STEP_S: asked.step_s})
+        retry = self._retry(clients)
+        row.update({CLIENTS: clients, STATUS: "partial", REASON: "", STEP_S: retry.step_s})
         try:
-            yield from self._measure(asked, row, found)
+            yield from self._measure(retry, row, found)
         except ClientCountFailedError as e:
             row |= {**e.figures, STATUS: e.status, REASON: e.reason}
         else:
             row[STATUS] = "ok"
-        row[FAILED_STEPS] = asked.failed
+        row[FAILED_STEPS] = retry.failed

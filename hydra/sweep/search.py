@@ -166,7 +166,7 @@ class SearchSweep(SweepKind):
     # --- texts about its rows ----------------------------------------------------------------------------------------
 
     @property
-    def more_asked(self) -> str:
+    def outline_addition(self) -> str:
         """See :class:`hydra.sweep.kind.SweepKind`."""
         return f", searches: {', '.join(self.search.series)}"
 
@@ -180,9 +180,9 @@ class SearchSweep(SweepKind):
     @property
     def searched(self) -> str:
         """See :class:`hydra.sweep.kind.SweepKind`."""
-        told = asdict(self.search)
+        values = asdict(self.search)
         names = ("loss_target", "series", "sndhwms", "cohort_fraction", "slow_share", "reconnect_rate")
-        return f"searches for {', '.join(f'{name} {told[name]}' for name in names if told[name])}"
+        return f"searches for {', '.join(f'{name} {values[name]}' for name in names if values[name])}"
 
     @property
     def aims(self) -> Mapping[str, object]:
@@ -205,14 +205,14 @@ class SearchSweep(SweepKind):
             if limits := self.interval(row, column):
                 value, low, high = known_texts(number(row[column]) or 0.0, *limits)
                 interval = f", 95 % interval {low} to {high}/s"
-            remark = f"to {name(row)} within {100 * self.target:g} % loss{interval}"
+            detail = f"to {name(row)} within {100 * self.target:g} % loss{interval}"
             label = "delivered" if why_not_clean(row) else "carried"
-            found = [HeadlineFigure.of_row(label, f"{value}/s", remark, row)]
+            found = [HeadlineFigure.of_row(label, f"{value}/s", detail, row)]
         else:
-            notes = [warning.said for row in reversed(rows) for warning in of_figure(row, "loss")]
-            said = notes[0] if notes else "no rate was found within the loss target: see the warnings"
-            remark = "; ".join(filter(None, (said, host_trouble_in_short(rows))))
-            found = [HeadlineFigure("carried", "", remark, clean=False)]
+            notes = [warning.sentence for row in reversed(rows) for warning in of_figure(row, "loss")]
+            reason = notes[0] if notes else "no rate was found within the loss target: see the warnings"
+            detail = "; ".join(filter(None, (reason, host_trouble_in_short(rows))))
+            found = [HeadlineFigure("carried", "", detail, clean=False)]
         return [*found, *self._at_most_received(rows, row, name)]
 
     @staticmethod
@@ -228,10 +228,10 @@ class SearchSweep(SweepKind):
         if not number(best.get(AGGREGATE_MAX)):
             return []
         trouble = host_trouble(best)
-        remark = f"messages received by {together(best, name)}, with drops"
+        detail = f"messages received by {together(best, name)}, with drops"
         if best is not shown and trouble:
-            remark = f"{remark}; {trouble}"
-        return [HeadlineFigure("at most received", f"{text_of(best[AGGREGATE_MAX])}/s", remark, noted=bool(trouble))]
+            detail = f"{detail}; {trouble}"
+        return [HeadlineFigure("at most received", f"{text_of(best[AGGREGATE_MAX])}/s", detail, noted=bool(trouble))]
 
     # --- what a plot shows -------------------------------------------------------------------------------------------
 
@@ -251,8 +251,8 @@ class SearchSweep(SweepKind):
         for column, prefix in self._within.items():
             low, rate, high = (number(row.get(name)) for name in (prefix + LOW_PPS, column, prefix + HIGH_PPS))
             if low is not None and rate is not None and high is not None:
-                said = f"found: {text_of(rate)}/s, 95 % interval {text_of(low)} to {text_of(high)}/s"
-                found.append(FoundRate(low, rate, high, self._own_settings(prefix), said))
+                text = f"found: {text_of(rate)}/s, 95 % interval {text_of(low)} to {text_of(high)}/s"
+                found.append(FoundRate(low, rate, high, self._own_settings(prefix), text))
         return found
 
     def _own_settings(self, prefix: str) -> dict[str, Figure]:

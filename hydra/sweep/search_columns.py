@@ -169,7 +169,7 @@ def published(search: SearchSpec) -> tuple[Column, ...]:
     return tuple(found)
 
 
-def beside(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
+def side_columns(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
     """The columns beside one rate, in the order of the table; ``prefix`` begins their names."""
     steps = Column(f"{prefix}_steps", "steps", "number of steps measured for this searched rate")
     why = text_column(f"{prefix}{WHY}", "keyword: why there is no figure, or why the figure is doubtful")
@@ -271,7 +271,7 @@ def is_good(answer: Figure) -> bool:
 
 def search_columns(search: SearchSpec) -> tuple[Column, ...]:
     """All columns of a search's row in their order."""
-    of_rates = (column for prefix, series, _ in _rates(search) for column in beside(prefix, series))
+    of_rates = (column for prefix, series, _ in _rates(search) for column in side_columns(prefix, series))
     return *published(search), LENGTH, *of_rates, FAILED, *host_columns()
 
 

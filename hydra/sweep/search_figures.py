@@ -29,7 +29,7 @@ def columns_of(
     prefix: str,
     answer: SearchAnswer,
     tried: Sequence[float],
-    beside: SideFindings,
+    findings: SideFindings,
     against: Iterable[type[SearchWarning]] = (),
 ) -> Row:
     """The columns beside a figure: its answer, and its side findings if there are any.
@@ -38,7 +38,7 @@ def columns_of(
         prefix: the beginning of their names.
         answer: the answer of the search.
         tried: the rates (messages/s) of its steps.
-        beside: the findings beside the figure.
+        findings: the findings beside the figure.
         against: further objections to the figure.
     """
     low, _, high = answer.interval or (None, None, None)
@@ -58,10 +58,10 @@ def columns_of(
         f"{prefix}{NEEDED}": answer.needed_s,
         **_three(prefix, FLOOR, answer.loss, 100.0),
         f"{prefix}{HOLES}": LossyRanges(answer.holes) if answer.holes else None,
-        f"{prefix}{LONE}": beside.lone.client if beside.lone else None,
-        f"{prefix}{LONE_PCT}": 100 * beside.lone.loss if beside.lone else None,
-        **_three(prefix, WITHOUT, beside.without),
-        f"{prefix}{START_MS}": beside.start_ms,
+        f"{prefix}{LONE}": findings.lone.client if findings.lone else None,
+        f"{prefix}{LONE_PCT}": 100 * findings.lone.loss if findings.lone else None,
+        **_three(prefix, WITHOUT, findings.without),
+        f"{prefix}{START_MS}": findings.start_ms,
     }
     return always | {name: value for name, value in sometimes.items() if value is not None}
 

@@ -75,7 +75,7 @@ def of_figure(row: Row, search: str) -> list[SearchWarning]:
 
 def text_of_search(row: Row, search: str) -> str | None:
     """The texts of all warnings of a searched rate, in one line."""
-    return "; ".join(warning.said for warning in of_figure(row, search)) or None
+    return "; ".join(warning.sentence for warning in of_figure(row, search)) or None
 
 
 class SearchWarning(HydraWarning):
@@ -85,13 +85,13 @@ class SearchWarning(HydraWarning):
         why: its keyword in the column ``<series>_why``; "": no keyword.
     """
 
-    template = "{search}: {said}"
+    template = "{search}: {sentence}"
     why: ClassVar[str] = ""
     search: str
 
     @property
     @abstractmethod
-    def said(self) -> str:
+    def sentence(self) -> str:
         """The text without the name of the rate, as in the column ``<series>_note``."""
 
     @classmethod
@@ -109,7 +109,7 @@ class SearchText(SearchWarning):
     tried: str = ""
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         return str(self.words)
 
     @property
@@ -133,7 +133,7 @@ class NoRateHolds(SearchWarning):
     limits: Limits
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         return f"no rate holds: {_within(self.pct, self.limits, ' %')} of the messages are lost at every rate tried"
 
     @classmethod
@@ -152,7 +152,7 @@ def _minutes(steps: int, step_s: float) -> str:
     return f"about {duration(steps * (step_s + QUICK_DRAIN_S))}"
 
 
-class CannotTell(SearchWarning):
+class NoAnswer(SearchWarning):
     """A search without an answer.
 
     Attributes:
@@ -162,6 +162,8 @@ class CannotTell(SearchWarning):
         steps: steps that were measured; None: not known.
         disturbed: whether there was trouble on the hosts in the steps that decide.
     """
+
+    kind = "cannot_tell"
 
     level = Level.LOSS
     why = Inconclusive.GIVEN_UP.value
@@ -173,7 +175,7 @@ class CannotTell(SearchWarning):
     disturbed: bool = False
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         return f"no answer: {self.because}{self._so_far}"
 
     @property
@@ -214,7 +216,7 @@ class CannotTell(SearchWarning):
         return f"use --search-steps {steps} or more in a new run ({measured})"
 
 
-class RateDrifted(CannotTell):
+class RateDrifted(NoAnswer):
     """The rate that holds moved while it was searched for."""
 
     kind = "changing"
@@ -227,7 +229,7 @@ class RateDrifted(CannotTell):
     because = "the rate that holds changed during the search"
 
 
-class SearchTooShort(CannotTell):
+class SearchTooShort(NoAnswer):
     """The measured steps do not decide."""
 
     kind = "too_short"
@@ -240,7 +242,7 @@ class SearchTooShort(CannotTell):
         return self._longer
 
 
-class AnswerContradicted(CannotTell):
+class AnswerContradicted(NoAnswer):
     """The loss of a step has less than 1 % probability by the answer of the other steps."""
 
     kind = "contradicted"
@@ -256,7 +258,7 @@ class AnswerContradicted(CannotTell):
         return self._longer
 
 
-class AnswerBelowLowest(CannotTell):
+class AnswerBelowLowest(NoAnswer):
     """Every rate that was tried is too high."""
 
     kind = "below_lowest"
@@ -266,14 +268,14 @@ class AnswerBelowLowest(CannotTell):
     because = "every rate tried is too high"
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         low, high = self.limits
         if low is None and high is not None:
             return f"no rate down to {number(high)}/s is within the loss target"
         return f"no answer: {self.because}{self._so_far}"
 
 
-class AnswerAboveHighest(CannotTell):
+class AnswerAboveHighest(NoAnswer):
     """No rate that was tried is too high."""
 
     kind = "above_highest"
@@ -288,7 +290,7 @@ class AnswerAboveHighest(CannotTell):
         return f"use --start-rate {number(low).replace(',', '')}, which searches above that rate"
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         low, _ = self.limits
         up_to = "" if low is None else f" up to {number(low)}/s, the highest one,"
         return f"every rate tried{up_to} is within the loss target"
@@ -302,7 +304,7 @@ class SearchInterrupted(SearchWarning):
     limits: Limits
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         known = between(*self.limits, "/s")
         answer = f"the answer is {known}" if known else "nothing is known of the answer"
         return f"by the steps that were measured, {answer}"
@@ -319,7 +321,7 @@ class StillRising(SearchWarning):
 
     remedy = "raise --start-rate"
     why = "still rising"
-    said = "the received rate was still rising when the sent rate was doubled for the last time"
+    sentence = "the received rate was still rising when the sent rate was doubled for the last time"
 
 
 class NothingReceived(SearchWarning):
@@ -327,7 +329,7 @@ class NothingReceived(SearchWarning):
 
     remedy = "lower --start-rate"
     why = "nothing received"
-    said = "subscribers received nothing at any rate"
+    sentence = "subscribers received nothing at any rate"
 
 
 class TooFewClients(SearchWarning):
@@ -335,7 +337,7 @@ class TooFewClients(SearchWarning):
 
     remedy = "use more clients"
     why = "too few clients"
-    said = "slow or reconnecting clients (a cohort) need at least 2 clients in all"
+    sentence = "slow or reconnecting clients (a cohort) need at least 2 clients in all"
 
 
 class HighestUnknown(SearchWarning):
@@ -343,7 +345,7 @@ class HighestUnknown(SearchWarning):
 
     remedy = "add max_rate to sweep.search.series"
     why = "highest unknown"
-    said = "slow clients read a share of the highest rate received, and that rate is unknown"
+    sentence = "slow clients read a share of the highest rate received, and that rate is unknown"
 
 
 # --- findings beside a figure ----------------------------------------------------------------------------------------
@@ -354,7 +356,7 @@ class AboveUndisturbed(SearchWarning):
 
     remedy = "use longer steps"
     why = "above undisturbed"
-    said = (
+    sentence = (
         "the rate with slow or reconnecting subscribers is above the rate without "
         "them, by more than both confidence intervals, also after both rates were "
         "measured again"
@@ -367,7 +369,7 @@ class AnswerByCurve(SearchWarning):
     kind = "by_form"
 
     remedy = _LONGER
-    said = "the figure follows more from the assumed form of the loss curve than from losses measured near it"
+    sentence = "the figure follows more from the assumed form of the loss curve than from losses measured near it"
 
     @classmethod
     def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
@@ -381,7 +383,7 @@ class LossyBetween(SearchWarning):
     ranges: Sequence[tuple[float, float]]
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         ranges = " and ".join(f"between {number(low)} and {number(high)}/s" for low, high in self.ranges)
         return f"more than the target is lost {ranges}, but not at higher rates"
 
@@ -412,7 +414,7 @@ class SubscriberLosesAlone(SearchWarning):
     limits: Limits = (None, None)
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         others = ""
         if self.without is not None:
             others = f"; the other subscribers carry {_within(self.without, self.limits, '/s')}"
@@ -435,7 +437,7 @@ class LossAtStart(SearchWarning):
     lost_ms: float
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         return f"{number(self.lost_ms)} ms of traffic are lost at the start of each step"
 
     @classmethod

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from hydra.events.value_formatting import counted
-from hydra.measure.loss_columns import GONE
+from hydra.measure.loss_columns import NO_REPORT
 from hydra.measure.passing_columns import BURSTS
 from hydra.model import Cohort, Figure, Scenario, Settings, StepPlan, StepResult
 from hydra.sweep.search_spec import SearchSeries
@@ -124,7 +124,7 @@ def unmeasured(result: StepResult) -> str:
     """
     if result.status != "ok":
         return result.reason or "no reason was given"
-    for column, what in GONE.items():
+    for column, what in NO_REPORT.items():
         if count := result.figures.get(column):
             return f"{counted(count, 'subscriber')} {what}"
     if result.figures.get(BURSTS) is None:

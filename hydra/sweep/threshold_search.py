@@ -24,7 +24,7 @@ from typing import Final
 import numpy as np
 from scipy.special import pdtr
 
-from hydra.measure.loss_columns import GONE
+from hydra.measure.loss_columns import NO_REPORT
 from hydra.measure.loss_pattern import LoneLossySubscriber
 from hydra.model import Cohort, Figure, Settings, StepPlan, StepResult, number
 from hydra.sweep.estimate import RateObservation, place, rate_at
@@ -92,7 +92,7 @@ class ThresholdSearch:
     findings: Findings = field(default_factory=Findings)
     answer: SearchAnswer = field(default_factory=lambda: SearchAnswer("unknown", why=Inconclusive.GIVEN_UP))
     _now_s: float = 0.0
-    _tires: bool | None = None
+    _has_after_effect: bool | None = None
     """Whether this system loses more right after an overload; None: not known."""
     _nearest: tuple[float, StepResult] | None = None
 
@@ -118,10 +118,10 @@ class ThresholdSearch:
         passed = [e.rate for e in self.findings.evidence if not self.findings.short(e)]
         return max((rate for rate in passed if high is None or rate < high), default=None), high
 
-    def without_it(self, lone: LoneLossySubscriber) -> ThresholdSearch:
+    def without_subscriber(self, lone: LoneLossySubscriber) -> ThresholdSearch:
         """A new search that leaves out one subscriber; it knows what this one found about after-effects."""
         found = ThresholdSearch(self.settings, self.series, self.cohort, without=lone)
-        found._tires = self._tires
+        found._has_after_effect = self._has_after_effect
         return found
 
     @property
@@ -136,12 +136,12 @@ class ThresholdSearch:
     # --- the script ----------------------------------------------------------------------------------------------
 
     def search(
-        self, asked: StepRetry, search: SearchSpec, start: float, there: list[StepResult] | None = None
+        self, retry: StepRetry, search: SearchSpec, start: float, there: list[StepResult] | None = None
     ) -> Script:
         """Yields steps until the interval is narrow enough or the budget is spent.
 
         Args:
-            asked: yields each step with its retries.
+            retry: yields each step with its retries.
             search: the loss target, the width of the interval and the number of steps.
             start: the first rate, messages/s.
             there: steps that were measured before, which are evidence as well; those left in the list after the
@@ -151,48 +151,48 @@ class ThresholdSearch:
         lowest, highest = place(search.floor_rate), place(search.start_rate * 2.0**search.max_doublings)
         self.findings.lowest, self.findings.highest = lowest, highest
         at = min(max(place(max(start, search.floor_rate)), lowest), highest)
-        budget_s = search.steps * asked.step_s
-        if (yield from self._bracket(asked, at, budget_s)):
+        budget_s = search.steps * retry.step_s
+        if (yield from self._bracket(retry, at, budget_s)):
             while there:
-                step = self._recorded(there.pop(0), asked.clients)
+                step = self._recorded(there.pop(0), retry.clients)
                 self.findings.given_s += step.seconds
             self.findings.begin()
-            yield from self.narrow(asked, search.width, budget_s)
+            yield from self.narrow(retry, search.width, budget_s)
 
-    def narrow(self, asked: StepRetry, width: float, budget_s: float) -> Script:
+    def narrow(self, retry: StepRetry, width: float, budget_s: float) -> Script:
         """Continues until ``budget_s`` seconds are spent in all, or the interval is as narrow as ``width``."""
         if not self.findings.bracketed:
             return
-        last_s = max(LAST_S, asked.step_s)
+        last_s = max(LAST_S, retry.step_s)
         if last_s > LAST_SHARE * budget_s:
             last_s = 0.0
         while True:
-            yield from self._towards(asked, width, budget_s - last_s, LEAST_BELOW_S - last_s)
+            yield from self._towards(retry, width, budget_s - last_s, LEAST_BELOW_S - last_s)
             self.answer = self.findings.concluded(budget_s)
             if self.answer.kind != "figure" or not last_s or self.answer.interval is None:
                 return
             interval = self.answer.interval
-            last = yield from self._step(asked, place(interval.low), last_s)
+            last = yield from self._step(retry, place(interval.low), last_s)
             surprise = self.findings.estimate.surprise(last, interval, self.findings.estimate.temper())
             self.findings.take(last)
             self.answer = self.findings.concluded(budget_s)
             if surprise >= SURPRISE:
                 return
-            if self.findings.spent_s + last_s + asked.step_s > budget_s:
+            if self.findings.spent_s + last_s + retry.step_s > budget_s:
                 if self.answer.kind == "figure":
                     self.answer = self.findings.unknown(Inconclusive.CONTRADICTED)
                 return
 
-    def _bracket(self, asked: StepRetry, at: int, budget_s: float) -> Generator[StepPlan, StepResult, bool]:
+    def _bracket(self, retry: StepRetry, at: int, budget_s: float) -> Generator[StepPlan, StepResult, bool]:
         """Doubles or halves the rate; returns whether there is an interval to narrow."""
-        first = yield from self._step(asked, at)
+        first = yield from self._step(retry, at)
         tried = [(at, self.findings.short(first))]
         while at < self.findings.highest and first.shortfall <= max(OVERLOAD, self.findings.target):
             in_a_row = next((n for n, (_, short) in enumerate(reversed(tried)) if not short), len(tried))
             if in_a_row > 2 or (in_a_row == 2 and not self._still_grows()):
                 break
             at = min(at + _DOUBLING, self.findings.highest)
-            tried.append((at, (yield from self._is_short(asked, at, waits=False))))
+            tried.append((at, (yield from self._is_short(retry, at, waits=False))))
         if not any(short for _, short in tried):
             self.answer = SearchAnswer("unknown", why=Inconclusive.ABOVE_HIGHEST)
             return False
@@ -200,21 +200,21 @@ class ThresholdSearch:
         while held and tried[held - 1][1]:
             held -= 1
         # If only the highest rates held, the lower ones lost by chance, or they are holes.
-        yield from self._find_holes(asked, [at for at, short in tried[:held] if short], budget_s)
+        yield from self._find_holes(retry, [at for at, short in tried[:held] if short], budget_s)
         self.findings.short_from = rate_at(tried[held][0] if held < len(tried) else self.findings.highest)
-        return True if held else (yield from self._halve(asked, tried[0][0]))
+        return True if held else (yield from self._halve(retry, tried[0][0]))
 
     def _still_grows(self) -> bool:
         """Whether much more arrived in the last step than in the one before: then no capacity caused the loss."""
         before, last = (e.rate * (1 - e.shortfall) for e in self.findings.evidence[-2:])
         return last > _STILL_GROWS * before
 
-    def _halve(self, asked: StepRetry, at: int) -> Generator[StepPlan, StepResult, bool]:
+    def _halve(self, retry: StepRetry, at: int) -> Generator[StepPlan, StepResult, bool]:
         """Halves a rate that lost; returns whether there is an interval to narrow."""
         tried = [self.findings.evidence[0]]
         while at > self.findings.lowest:
             at = max(at - _DOUBLING, self.findings.lowest)
-            tried.append((yield from self._step(asked, at)))
+            tried.append((yield from self._step(retry, at)))
             if not self.findings.short(tried[-1]):
                 self.findings.short_from = rate_at(at + _DOUBLING)
                 return True
@@ -225,39 +225,39 @@ class ThresholdSearch:
         self.answer = SearchAnswer("unknown", why=Inconclusive.BELOW_LOWEST)
         return False
 
-    def _find_holes(self, asked: StepRetry, places: list[int], budget_s: float) -> Script:
+    def _find_holes(self, retry: StepRetry, places: list[int], budget_s: float) -> Script:
         """Tries rates again that lost although a higher one did not; rates that do so three times more are holes."""
         for last in places:
             above = min(last + _DOUBLING, self.findings.highest)
             if above in places:
                 continue
             for _ in range(3):
-                if self.findings.spent_s > budget_s / 2 or not (yield from self._is_short(asked, last)):
+                if self.findings.spent_s > budget_s / 2 or not (yield from self._is_short(retry, last)):
                     break
-                if (yield from self._is_short(asked, above)):
+                if (yield from self._is_short(retry, above)):
                     break
             else:
                 first = last
                 while first - _DOUBLING in places:
                     first -= _DOUBLING
-                low = yield from self._edge(asked, first, max(first - _DOUBLING, self.findings.lowest))
-                self.findings.holes.append((low, (yield from self._edge(asked, last, above))))
+                low = yield from self._edge(retry, first, max(first - _DOUBLING, self.findings.lowest))
+                self.findings.holes.append((low, (yield from self._edge(retry, last, above))))
 
-    def _edge(self, asked: StepRetry, inside: int, outside: int) -> Generator[StepPlan, StepResult, int]:
+    def _edge(self, retry: StepRetry, inside: int, outside: int) -> Generator[StepPlan, StepResult, int]:
         """The place of a rate that holds, close to one that does not."""
         for _ in range(_EDGE_STEPS):
             middle = (inside + outside) // 2
-            if (yield from self._is_short(asked, middle)):
+            if (yield from self._is_short(retry, middle)):
                 inside = middle
             else:
                 outside = middle
         return outside
 
-    def _towards(self, asked: StepRetry, width: float, budget_s: float, least_below_s: float) -> Script:
+    def _towards(self, retry: StepRetry, width: float, budget_s: float, least_below_s: float) -> Script:
         """Yields steps near R until the interval is narrow, with enough seconds below it, or the budget is spent."""
         batches = 0
         batch: list[str] = []
-        while self.findings.spent_s + asked.step_s <= budget_s + 1e-9:
+        while self.findings.spent_s + retry.step_s <= budget_s + 1e-9:
             estimate = self.findings.estimate
             interval, none = estimate.interval(), estimate.none_holds()
             below_s = sum(e.seconds for e in self.findings.evidence if e.rate <= interval.figure)
@@ -278,10 +278,10 @@ class ThresholdSearch:
                 batch = ["middle", "high", "beyond"]
                 if batches % 3 == 1:
                     batch.insert(0, "well below")
-            yield from self._one(asked, batch.pop(0), interval)
+            yield from self._one(retry, batch.pop(0), interval)
             self.findings.widen()
 
-    def _one(self, asked: StepRetry, where: str, interval: CredibleInterval) -> Script:
+    def _one(self, retry: StepRetry, where: str, interval: CredibleInterval) -> Script:
         """Yields one step of a batch, or several if they can show whether an overload has an after-effect."""
         estimate = self.findings.estimate
         last = self.findings.evidence[-1]
@@ -289,9 +289,9 @@ class ThresholdSearch:
         known = interval.width <= (_ENOUGH_TO_ASK if len(self.findings.evidence) < _LATE else WIDEST)
         # If no rate holds, the loss at any rate is evidence, too.
         known = known or estimate.none_holds() > 0.5
-        asks = self._tires is None and overloaded and known and where in ("middle", "well below")
+        asks = self._has_after_effect is None and overloaded and known and where in ("middle", "well below")
         if asks and not self.findings.is_usual(last):
-            yield from self._ask_for_after_effects(asked)
+            yield from self._ask_for_after_effects(retry)
             return
         if where == "well below":
             rate = interval.figure / _WELL_BELOW
@@ -300,10 +300,10 @@ class ThresholdSearch:
         elif where == "middle":
             rate = float(estimate.quantiles((0.35,))[0])
         else:
-            rate = self._even(asked.step_s, interval)
+            rate = self._even(retry.step_s, interval)
             if where == "high":
                 rate = min(float(estimate.quantiles((0.85,))[0]), rate)
-        self.findings.take((yield from self._step(asked, self._placed(rate))))
+        self.findings.take((yield from self._step(retry, self._placed(rate))))
 
     def _even(self, seconds: float, interval: CredibleInterval) -> float:
         """The rate at which a step loses more than the target with a probability of 0.55."""
@@ -311,26 +311,26 @@ class ThresholdSearch:
         over = np.maximum.accumulate(self.findings.estimate.over(np.exp(logs), seconds)) + 1e-9 * np.arange(16)
         return exp(float(np.interp(0.55, over, logs)))
 
-    def _ask_for_after_effects(self, asked: StepRetry) -> Script:
+    def _ask_for_after_effects(self, retry: StepRetry) -> Script:
         """Measures one low rate right after an overload and after a pause, twice if the two results differ."""
         low, figure = self.findings.estimate.quantiles((0.2, 0.5))
         at, over = self._placed(min(float(low), float(figure) / _SURELY_HELD)), self._placed(1.5 * float(figure))
-        suspect = yield from self._step(asked, at, waits=False)
+        suspect = yield from self._step(retry, at, waits=False)
         if not self.findings.short(suspect) or self.findings.is_usual(suspect):
-            self._tires = False
+            self._has_after_effect = False
             self.findings.take(suspect)
             return
-        later = yield from self._step(asked, at)
+        later = yield from self._step(retry, at)
         if self.findings.short(later):
             self.findings.take(suspect)
             self.findings.take(later)
             return
         self.findings.take(later)
-        self.findings.take((yield from self._step(asked, over)))
-        again = yield from self._step(asked, at, waits=False)
-        self._tires = self.findings.short(again)
+        self.findings.take((yield from self._step(retry, over)))
+        again = yield from self._step(retry, at, waits=False)
+        self._has_after_effect = self.findings.short(again)
         for step in (suspect, again):
-            if self._tires:
+            if self._has_after_effect:
                 self.findings.after_effects.append(step)
             else:
                 self.findings.take(step)
@@ -344,22 +344,27 @@ class ThresholdSearch:
             at = self.findings.lowest + len(self.findings.evidence) % _LEVELS * _DOUBLING
         return min(at, self.findings.highest)
 
-    def _is_short(self, asked: StepRetry, at: int, *, waits: bool = True) -> Generator[StepPlan, StepResult, bool]:
-        return self.findings.short((yield from self._step(asked, at, waits=waits)))
+    def _is_short(self, retry: StepRetry, at: int, *, waits: bool = True) -> Generator[StepPlan, StepResult, bool]:
+        return self.findings.short((yield from self._step(retry, at, waits=waits)))
 
     def pause_s(self, step_s: float) -> float:
         """The pause before the next step in seconds, in a search with steps of ``step_s`` seconds."""
         last = self.findings.evidence[-1] if self.findings.evidence else None
-        if self._tires is False or last is None or not self.findings.short(last) or self.findings.is_usual(last):
+        if (
+            self._has_after_effect is False
+            or last is None
+            or not self.findings.short(last)
+            or self.findings.is_usual(last)
+        ):
             return 0.0
         return rest_s(step_s, len(self.findings.evidence) * _GOLDEN % 1)
 
-    def _step(self, asked: StepRetry, at: int, seconds: float | None = None, *, waits: bool = True) -> Step:
-        needed_s = self.pause_s(asked.step_s)
+    def _step(self, retry: StepRetry, at: int, seconds: float | None = None, *, waits: bool = True) -> Step:
+        needed_s = self.pause_s(retry.step_s)
         rate, rest_s = rate_at(at), needed_s if waits else 0.0
-        length_s = asked.step_s if seconds is None else seconds
-        result = yield from asked.step(self.settings, self.series, rate, self.cohort, length_s, rest_s)
-        evidence = self._recorded(result, asked.clients)
+        length_s = retry.step_s if seconds is None else seconds
+        result = yield from retry.step(self.settings, self.series, rate, self.cohort, length_s, rest_s)
+        evidence = self._recorded(result, retry.clients)
         if rest_s < needed_s:
             self.findings.unrested.append(evidence)
         return evidence
@@ -369,9 +374,9 @@ class ThresholdSearch:
         plan = result.plan
         rate, length_s = float(plan.settings.rate), plan.duration_s
         # If subscribers are dead or silent (step_retry.py), the step lacks their messages in every second.
-        gone = _gone(result) if unmeasured(result) else 0.0
+        failed = _failed_share(result) if unmeasured(result) else 0.0
         whole = max(round(length_s), 1)
-        bursts = [gone * length_s / whole] * whole if gone else bursts_of(result, self.without)
+        bursts = [failed * length_s / whole] * whole if failed else bursts_of(result, self.without)
         least = LEAST_BURST * self.findings.target
         now_s = self._now_s + plan.rest_s + length_s
         kept = tuple(b for b in bursts if b >= least)
@@ -396,12 +401,12 @@ def _is_level(tried: Sequence[RateObservation], target: float) -> bool:
     """
     last = tried[-1]
     copies = last.copies / 2
-    tells = float(pdtr(int(target * copies), last.shortfall * copies)) < _BY_CHANCE
-    back = 1 + (_HALVINGS if tells else 1)
+    is_clear = float(pdtr(int(target * copies), last.shortfall * copies)) < _BY_CHANCE
+    back = 1 + (_HALVINGS if is_clear else 1)
     return len(tried) >= back and FALLING * tried[-back].shortfall < last.shortfall <= OVERLOAD
 
 
-def _gone(result: StepResult) -> float:
+def _failed_share(result: StepResult) -> float:
     """The share that a step lost if subscribers are dead or silent: at least the messages of these subscribers."""
-    gone = sum(number(result.figures.get(column)) or 0.0 for column in GONE) / result.plan.clients
-    return min(max(gone, (number(result.figures.get("client_loss_pct")) or 0.0) / 100), 1.0)
+    failed = sum(number(result.figures.get(column)) or 0.0 for column in NO_REPORT) / result.plan.clients
+    return min(max(failed, (number(result.figures.get("client_loss_pct")) or 0.0) / 100), 1.0)

@@ -33,7 +33,9 @@ def mute(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
     def take() -> None:
         for kind in Event.kinds.values():
-            monkeypatch.setattr(kind, "said" if issubclass(kind, SearchWarning) else "text", property(lambda _: "x"))
+            monkeypatch.setattr(
+                kind, "sentence" if issubclass(kind, SearchWarning) else "text", property(lambda _: "x")
+            )
         refused = RefusedError.__init__
 
         def without_text(self: RefusedError, key: Any, _: str, remedy: str = "", others: Any = ()) -> None:

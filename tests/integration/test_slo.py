@@ -73,7 +73,7 @@ def test_one_that_does_not_is_a_no_in_the_last_line_in_lists_and_at_the_top_of_t
     assert (listed["slo"], listed["why"].startswith(f"objectives: {line}")) == ("no", True)
     (entry,) = Overview(run.parent, run.parent / "cache").entries()
     top, *_ = entry.numbers
-    assert (top.label, top.value, top.clean, f"no: {top.remark}") == ("objectives kept", "no", False, line)
+    assert (top.label, top.value, top.clean, f"no: {top.detail}") == ("objectives kept", "no", False, line)
     assert '<span class="mark">⚠ finished</span>' in run_list_page("runs", "", [entry])
 
 

@@ -158,7 +158,7 @@ def test_a_setting_that_varies_at_one_client_count_is_on_the_horizontal_axis(loa
         assert figure.layout.xaxis.title.text == "rate, messages/s"
         assert len(figure.data) > 1
     assert "2 publishers: Tx rate is the mean over publishers" in markup.table(run).text
-    assert "all subscribers together (30 subscribers, rate 50,000, 2 publishers)" in summary.numbers(run)[0].remark
+    assert "all subscribers together (30 subscribers, rate 50,000, 2 publishers)" in summary.numbers(run)[0].detail
 
 
 def test_no_loss_at_all_is_drawn_at_a_tick_that_says_0(loaded: Loaded) -> None:

@@ -35,17 +35,17 @@ def test_a_grid_is_told_by_its_best_row_without_loss(loaded: Loaded) -> None:
     carried = numbers(run)[0]
     best = max(float(str(row["aggregate_pps"] or 0)) for row in run.rows)
     assert (carried.value, carried.clean) == (f"{best:,.0f}/s", True)
-    assert carried.remark.startswith("without loss")
+    assert carried.detail.startswith("without loss")
 
 
 def test_a_row_that_is_not_clean_is_delivered_and_never_carried(loaded: Loaded) -> None:
     """120 subscribers lose a third, and receive most: the highest clean row comes first."""
     carried, delivered, *_ = numbers(loaded("batch"))
     assert (carried.label, carried.clean, delivered.label, delivered.clean) == ("carried", True, "delivered", False)
-    assert "60 subscribers" in carried.remark
-    assert "120 subscribers" in delivered.remark
-    assert "at 30,000/s" in delivered.remark
-    assert "% lost" in delivered.remark.partition("not clean: ")[2]
+    assert "60 subscribers" in carried.detail
+    assert "120 subscribers" in delivered.detail
+    assert "at 30,000/s" in delivered.detail
+    assert "% lost" in delivered.detail.partition("not clean: ")[2]
 
 
 def test_a_row_at_rate_max_states_what_subscribers_received_before_what_was_sent(loaded: Loaded) -> None:
@@ -58,4 +58,4 @@ def test_a_row_at_rate_max_states_what_subscribers_received_before_what_was_sent
     }
     first, *_ = numbers(replace(run, rows=[{**run.rows[0], **rates}]))
     assert (first.label, first.value) == ("received", "30,000/s")
-    assert "messages received by all subscribers together (30 subscribers), 1,000/s each; sent: 1,500/s" in first.remark
+    assert "messages received by all subscribers together (30 subscribers), 1,000/s each; sent: 1,500/s" in first.detail

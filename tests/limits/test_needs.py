@@ -169,7 +169,7 @@ def test_a_guess_of_the_disk_skips_no_row() -> None:
         for rate in ("max", 100.0)
     )
     for needed, severe in ((guess, False), (known, True)):
-        assert [s.grave for s in shortages(machine, needed) if "disk" in s.what] == [severe]
+        assert [s.severe for s in shortages(machine, needed) if "disk" in s.what] == [severe]
 
 
 def test_the_disk_is_that_of_the_run_also_where_its_folder_is_not_there_yet(tmp_path: Path) -> None:

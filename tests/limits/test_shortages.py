@@ -49,7 +49,7 @@ def test_each_shortage_names_the_command_that_removes_it(
     (found,) = shortages(replace(AMPLE, **change), NEEDS)  # type: ignore[arg-type]
     assert what in found.what
     assert remedy in found.remedy
-    assert found.grave is severe
+    assert found.severe is severe
 
 
 @pytest.mark.parametrize("name", ["zmqrate", "kafka-batch", "kafka-fixed", "kafka-rate"])

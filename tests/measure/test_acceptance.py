@@ -82,10 +82,10 @@ def test_the_answer_about_a_loss_counts_what_was_not_accepted() -> None:
     facts = TimeSeriesFacts(0, 10.0, 1, copies=1.0)
     series = [TimeSeriesInterval(second, due=100) for second in range(10)]
     lost = {"client_loss_pct": 0.0, "undrained_pct": 0.0, "unknown_pct": 0.0}
-    assert copies_of({**lost, "unaccepted_pct": 0.0}, HISTOGRAM, facts, series).gone == (0, 0)
-    assert copies_of({**lost, "unaccepted_pct": 10.0}, HISTOGRAM, facts, series).gone == (100, 100)
+    assert copies_of({**lost, "unaccepted_pct": 0.0}, HISTOGRAM, facts, series).missing == (0, 0)
+    assert copies_of({**lost, "unaccepted_pct": 10.0}, HISTOGRAM, facts, series).missing == (100, 100)
     nothing = copies_of({**dict.fromkeys(lost), "unaccepted_pct": 100.0}, Histogram(), facts, series)
-    assert (nothing.expected, nothing.gone) == (1000, (1000, 1000))
+    assert (nothing.expected, nothing.missing) == (1000, (1000, 1000))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from hydra.measure.figures import figures
-from hydra.measure.loss import asked_of
+from hydra.measure.loss import step_subscribers
 from hydra.wire.subscriber_table import EMPTY, table_of
 from tests.measure.observations import observed
 from tests.measure.reports import received
@@ -18,17 +18,17 @@ REPORTS = table_of({c: received(100 * c) for c in (2, 3, 5, 9)})
 
 
 def test_flags_and_reports_are_in_the_order_of_the_ids() -> None:
-    requests = asked_of({5, 1, 3, 2}, REPORTS, cohort={3, 1, 77}, dead={1}, silent=[5])
-    assert requests.ids.tolist() == [1, 2, 3, 5]
-    assert requests.reported.tolist() == [False, True, True, True]
-    assert requests.reports.ids.tolist() == [2, 3, 5]
-    assert requests.others.tolist() == [False, True, False, True]
-    assert (requests.dead.tolist(), requests.silent.tolist()) == (
+    known = step_subscribers({5, 1, 3, 2}, REPORTS, cohort={3, 1, 77}, dead={1}, silent=[5])
+    assert known.ids.tolist() == [1, 2, 3, 5]
+    assert known.reported.tolist() == [False, True, True, True]
+    assert known.reports.ids.tolist() == [2, 3, 5]
+    assert known.others.tolist() == [False, True, False, True]
+    assert (known.dead.tolist(), known.silent.tolist()) == (
         [True, False, False, False],
         [False, False, False, True],
     )
-    assert requests.reports_of(requests.cohort).received.tolist() == [300]
-    assert requests.last_words({1: 7, 2: 8}).tolist() == [7]
+    assert known.reports_of(known.cohort).received.tolist() == [300]
+    assert known.last_words({1: 7, 2: 8}).tolist() == [7]
 
 
 def array_of(ids: Iterable[int]) -> Collection[int]:
@@ -38,8 +38,8 @@ def array_of(ids: Iterable[int]) -> Collection[int]:
 
 @pytest.mark.parametrize("kind", [set, list, tuple, array_of, frozenset])
 def test_ids_of_any_collection(kind: Callable[[Iterable[int]], Collection[int]]) -> None:
-    requests = asked_of(kind([9, 2]), REPORTS, kind([9]), kind([]), kind([2]))
-    assert (requests.ids.tolist(), requests.cohort.tolist(), requests.silent.tolist()) == (
+    known = step_subscribers(kind([9, 2]), REPORTS, kind([9]), kind([]), kind([2]))
+    assert (known.ids.tolist(), known.cohort.tolist(), known.silent.tolist()) == (
         [2, 9],
         [False, True],
         [True, False],
@@ -50,8 +50,8 @@ def test_ids_of_any_collection(kind: Callable[[Iterable[int]], Collection[int]])
 
 
 def test_nobody_was_asked() -> None:
-    requests = asked_of(range(0), EMPTY)
-    assert (len(requests.ids), len(requests.reports), requests.last_words({}).tolist()) == (0, 0, [])
+    known = step_subscribers(range(0), EMPTY)
+    assert (len(known.ids), len(known.reports), known.last_words({}).tolist()) == (0, 0, [])
 
 
 def test_a_report_of_somebody_who_was_not_asked_counts_nowhere() -> None:

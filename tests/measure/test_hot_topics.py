@@ -9,7 +9,7 @@ import pytest
 
 from hydra.measure.figures import figures
 from hydra.measure.hot_topics import without
-from hydra.measure.loss import asked_of, expected, outcomes_of_all
+from hydra.measure.loss import expected, outcomes_of_all, step_subscribers
 from hydra.measure.loss_pattern import loss_profile
 from hydra.model import Histogram, HotTopicCounts, LedgerCounts, Settings
 from hydra.wire.subscriber_table import table_of
@@ -33,7 +33,7 @@ def test_a_subscriber_of_some_topics_expects_their_messages_dead_or_alive() -> N
     one = expected({0: published(1000), 5: published(500)}, one_publisher=True, traffic=TRAFFIC)
     assert one.of(np.array([7, 8])).tolist() == [count(5, 7, 500), count(0, 8, 1000)]
     # One lost 4, the other died after it had reported 10.
-    found = outcomes_of_all(asked_of([7, 8], table_of({7: received(whole[0] - 4, lost=4)})), due, 10, {8: 10})
+    found = outcomes_of_all(step_subscribers([7, 8], table_of({7: received(whole[0] - 4, lost=4)})), due, 10, {8: 10})
     assert (found.expected.tolist(), found.lost.tolist()) == (whole, [4, whole[1] - 10])
 
 

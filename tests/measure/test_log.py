@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.measure.loss_pattern import asked_s
+from hydra.measure.loss_pattern import sending_s
 from hydra.measure.message_accounting import account
 from hydra.model import Rate, Settings, StepPlan
 
@@ -35,4 +35,4 @@ def test_the_account_says_what_differs_and_by_how_many(
 def test_a_step_that_holds_its_rate_sends_as_long_as_its_messages_last(
     rate: Rate, messages: int | None, seconds: float
 ) -> None:
-    assert asked_s(StepPlan(1, Settings(rate=rate, messages=messages), 10.0)) == seconds
+    assert sending_s(StepPlan(1, Settings(rate=rate, messages=messages), 10.0)) == seconds

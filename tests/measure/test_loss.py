@@ -10,10 +10,10 @@ from hydra.measure.loss import (
     ExpectedMessages,
     FailedClients,
     MessageOutcome,
-    asked_of,
     expected,
     failed_clients,
     outcomes_of_all,
+    step_subscribers,
 )
 from hydra.model import SubscriberReport
 from hydra.wire.subscriber_table import table_of
@@ -28,7 +28,7 @@ def outcome(
     """Of subscribers with these reports, in a step of 10 s."""
     table = table_of({c: r for c, r in enumerate(reports) if r is not None})
     words = dict.fromkeys(range(len(reports)), last_word)
-    return outcomes_of_all(asked_of(range(len(reports)), table), due, 10, words, doubt).total()
+    return outcomes_of_all(step_subscribers(range(len(reports)), table), due, 10, words, doubt).total()
 
 
 def test_expected_is_exactly_what_was_acknowledged() -> None:
@@ -44,7 +44,7 @@ def test_with_one_publisher_each_what_it_sent_is_expected_of_its_listeners() -> 
     due = expected({4: published(20), 9: published(300), 1: published(5)}, one_publisher=True)
     assert due.of(np.arange(10, 17)).tolist() == [20, 300, 5, 20, 300, 5, 20]
     table = table_of({10: received(20), 11: received(290, lost=10), 12: received(5)})
-    found = outcomes_of_all(asked_of(range(10, 14), table), due, 10, {13: 8})
+    found = outcomes_of_all(step_subscribers(range(10, 14), table), due, 10, {13: 8})
     assert (found.expected.tolist(), found.lost.tolist()) == ([20, 300, 5, 20], [0, 10, 0, 12])
     assert due.of(np.zeros(0, np.int64)).tolist() == []
 
@@ -143,7 +143,7 @@ def test_a_rate_passes_by_what_was_received_and_by_what_came_in_time(
 def test_failed_clients_are_counted_once_under_the_gravest_reason() -> None:
     reports = {1: received(1000), 2: received(999, lost=1), 3: received(5, lost=995)}
     reports |= {6: received(999, undrained=1, drain="deadline"), 7: received(999, drain="deadline")}
-    requests = asked_of(range(1, 8), table_of(reports), dead={3, 9}, silent={4})
+    requests = step_subscribers(range(1, 8), table_of(reports), dead={3, 9}, silent={4})
     everyone = requests.ids > 0
     failed = failed_clients(requests, everyone, outcomes_of_all(requests, THOUSAND, 10, {}))
     assert (failed, failed.total) == (FailedClients(lossy=1, dead=1, silent=2), 4)

@@ -127,9 +127,9 @@ TOO_SLOW = replace(ZMQ, held=False, behind=False)
         (replace(KAFKA, server=THROTTLED, server_host_pct=99, server_others_pct=80), "host CPU"),
         (replace(KAFKA, server=BusyWorker("mosquitto", 95, 4), server_host_pct=99, server_others_pct=40), "server"),
         (replace(KAFKA, server=CROWDED, subscribers=RUNS), "undecided: host CPU or subscriber hosts"),
-        (replace(KAFKA, server=BusyWorker("io", 75, 20), server_host_pct=99, server_beside_pct=2), "server"),
+        (replace(KAFKA, server=BusyWorker("io", 75, 20), server_host_pct=99, server_host_non_server_pct=2), "server"),
         (
-            replace(KAFKA, server=BusyWorker("io", 75, 20), server_host_pct=99, server_beside_pct=40),
+            replace(KAFKA, server=BusyWorker("io", 75, 20), server_host_pct=99, server_host_non_server_pct=40),
             "host CPU",
         ),
         # What the run itself did, and clients without a connection, come before any queue or stage.

@@ -11,7 +11,7 @@ import pytest
 
 from hydra.model import Figure
 from hydra.report import tables
-from hydra.report.latency_bound import at_most, beside, bounded_text
+from hydra.report.latency_bound import at_most, bounded_text, error_text
 from hydra.sweep import Row
 from tests.jupyter.runs import FIXED
 
@@ -52,7 +52,7 @@ def test_the_bound_of_a_repeated_row_is_the_largest_of_its_repeats() -> None:
     row: Row = dict(zip([f"latency_p50_us{end}" for end in ends], (40, 30, 90), strict=True))
     row |= dict(zip([f"latency_bound_us{end}" for end in ends], (20.0, 10.0, 50.0), strict=True))
     assert [bounded_text(row, f"latency_p50_us{end}") for end in ends] == ["< 90", "< 80", 90]
-    assert [beside(row, f"latency_p50_us{end}") for end in ends] == ["", "", " ± 50"]
+    assert [error_text(row, f"latency_p50_us{end}") for end in ends] == ["", "", " ± 50"]
     assert at_most(row, "latency_p50_us") == 90.0
 
 

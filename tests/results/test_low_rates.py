@@ -15,9 +15,9 @@ from hydra.sweep.search_warnings import AnswerAboveHighest, AnswerBelowLowest
 def test_a_rate_below_half_a_message_per_second_is_shown_in_every_text() -> None:
     warnings = [
         str(RateMissed(0.4, 0.004).text),
-        AnswerAboveHighest("loss", None, 5.0, (0.25, None)).said,
+        AnswerAboveHighest("loss", None, 5.0, (0.25, None)).sentence,
         AnswerAboveHighest("loss", None, 5.0, (0.25, None)).remedy,
-        AnswerBelowLowest("loss", None, 5.0, (None, 0.125)).said,
+        AnswerBelowLowest("loss", None, 5.0, (None, 0.125)).sentence,
     ]
     moment = StepProgress(3.0, 0.4, sent_pps=0.4, received_pps=0.2)
     view = [line.plain for line in live_view.lines(LiveViewState("s", moment=moment), 80, 24)]

@@ -9,7 +9,7 @@ import pytest
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import resolve
 from hydra.model import Scenario, Settings, TableKind, with_values
-from hydra.report.published_tables import PublishedTable, asked, compare, differences, parse, published_for
+from hydra.report.published_tables import PublishedTable, compare, differences, parse, published_for, published_scenario
 from hydra.store.system_columns import published_columns
 from hydra.sweep import GridSweep, Row, SearchSpec, SearchSweep, SweepKind
 from hydra.system import Reference
@@ -91,7 +91,7 @@ def test_rows_that_differ_in_a_setting_lie_beside_the_same_published_row() -> No
 
 
 def test_what_was_asked_for_otherwise_is_named() -> None:
-    published = asked(published_table(scenario("fixed")))
+    published = published_scenario(published_table(scenario("fixed")))
     others = published.scenario
     assert differences(others, published) == []
     settings = with_values(others.settings, {"rate": 1000.0, "acks": "all"})

@@ -12,16 +12,16 @@ from hydra.run.runner import code_of
 from hydra.sweep import Row, SearchSpec
 from hydra.sweep.repetition import merge_repeats
 from hydra.sweep.search_answer import CredibleInterval, Inconclusive, LossyRange, SearchAnswer, SideFindings
-from hydra.sweep.search_columns import beside, search_columns
+from hydra.sweep.search_columns import search_columns, side_columns
 from hydra.sweep.search_figures import columns_of
 from hydra.sweep.search_warnings import (
     AboveUndisturbed,
     AnswerAboveHighest,
     AnswerBelowLowest,
     AnswerByCurve,
-    CannotTell,
     LossAtStart,
     LossyBetween,
+    NoAnswer,
     NoRateHolds,
     RateDrifted,
     SearchText,
@@ -54,7 +54,7 @@ def row(answer: SearchAnswer, found: SideFindings = SideFindings(), *against: ty
             SearchAnswer("unknown", R, why=Inconclusive.CHANGING), SideFindings(), (),
             [RateDrifted("loss", None, 5.0, (19e3, 21e3))],
         ),
-        (SearchAnswer("unknown", why=Inconclusive.GIVEN_UP), SideFindings(), (), [CannotTell("loss", None, 5.0)]),
+        (SearchAnswer("unknown", why=Inconclusive.GIVEN_UP), SideFindings(), (), [NoAnswer("loss", None, 5.0)]),
         # The end of what was tried is all that is known.
         (
             SearchAnswer("unknown", why=Inconclusive.ABOVE_HIGHEST), SideFindings(), (),
@@ -85,7 +85,7 @@ def test_an_answer_and_what_is_beside_it_are_columns_and_these_are_warnings(
     reported = row(answer, found, *against)
     assert of_figure(reported, "loss") == warnings
     assert (reported["loss_note"] or "") == "; ".join(w.text.removeprefix("loss: ") for w in warnings)
-    known = [column.name for column in beside("loss", "loss")]
+    known = [column.name for column in side_columns("loss", "loss")]
     assert [name for name in reported if name.startswith("loss_") and name not in known] == []
     assert code_of([reported]) == (0 if answer.kind == "figure" else 3)
 

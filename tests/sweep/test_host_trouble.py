@@ -54,4 +54,4 @@ def test_a_headline_states_the_trouble_on_the_hosts_of_its_row(
     first, *_ = kind_of(load_scenario(scenario)).headline([{**row, **trouble}], lambda _: "30 subscribers")
     label = "held" if row is HELD else "carried"
     assert (first.label, first.clean, first.noted) == (label, True, noted)
-    assert first.remark.endswith(CAUSES) is noted
+    assert first.detail.endswith(CAUSES) is noted

@@ -123,7 +123,7 @@ def test_an_interrupted_search_shows_what_is_known(steps: int, low: float) -> No
     assert (row["status"], row["loss_answer"], row["loss_why"]) == ("partial", "unknown", "interrupted")
     assert (row.get(BELOW), row["loss_low_pps"], row["loss_high_pps"], row["loss_steps"]) == (None, low, None, steps)
     (warning,) = of_figure(row, "loss")
-    assert warning.said == str(row["loss_note"])
+    assert warning.sentence == str(row["loss_note"])
     assert set(row) - set(columns_of(spec, SystemColumns())) == set()
 
 
