@@ -23,7 +23,7 @@ from hydra.analysis.scaling_models import (
 )
 from hydra.cli.step_resources import RunUsage, read_run
 from hydra.errors import UsageError
-from hydra.events.value_formatting import counted, number
+from hydra.events.value_formatting import UNKNOWN, counted, number
 from hydra.report.setup_text import setup_line, setup_object
 from hydra.report.table import fitted, tabled, terminal_width
 from hydra.store.run_folders import refuse_unwritable, write_whole
@@ -46,7 +46,7 @@ def span(interval: ThroughputInterval, unit: str = "") -> str:
     scale, name = _scaled(interval, unit)
     estimate, low, high = (None if v is None else v * scale for v in (interval.estimate, interval.low, interval.high))
     # An interval that only limits the value has no estimate.
-    first = "—" if estimate is None else figure(estimate)
+    first = UNKNOWN if estimate is None else figure(estimate)
     return f"{first} [{figure(low)} – {figure(high)}]{f' {name}' if name else ''}"
 
 

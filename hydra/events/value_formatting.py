@@ -10,6 +10,8 @@ from hydra.model import Evidence, Figure, StepPlan
 
 MARK: Final = "⚠"
 """Stands beside a row that is not clean, and before a warning that names such a row."""
+UNKNOWN: Final = "—"
+"""Stands in the place of a figure that is not known."""
 _WHOLE_FROM: Final = 999.5
 """Figures from this value on are shown without a fraction."""
 _MOST_DIGITS: Final = 6

@@ -12,9 +12,10 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from hydra.events.value_formatting import number
+from hydra.events.value_formatting import UNKNOWN, number
 from hydra.measure.column import Column
 from hydra.model import Figure, RunSetup
+from hydra.report.interval_display import whole_rate
 from hydra.report.setup_text import setup_line
 from hydra.report.table import Table, TableCell, TableRow
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
-UNKNOWN: Final = "—"
 _LEAST_OF_TWO_DECIMALS: Final = 0.005
 """Smaller figures would be 0 with two decimals."""
 _PLOTLY: Final = "application/vnd.plotly.v1+json"
@@ -139,6 +139,8 @@ def figure(column: Column, value: Figure) -> str:
     if isinstance(value, float):
         if column.digits == "six":
             return f"{value:.6g}"
+        if column.digits == "rate":
+            return whole_rate(value, grouped=True)
         if column.digits == "all":
             return f"{value:,.12g}"
         if 0 < abs(value) < _LEAST_OF_TWO_DECIMALS:

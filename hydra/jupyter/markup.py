@@ -11,9 +11,9 @@ from typing import Any, Final
 from hydra.events.event import Level
 from hydra.events.run_events import SystemFact
 from hydra.events.stored_event import StoredEvent
-from hydra.events.value_formatting import MARK, counted
+from hydra.events.value_formatting import MARK, UNKNOWN, counted
 from hydra.events.warnings import HydraWarning, RunEndedBadly, RunIncomplete
-from hydra.jupyter.blocks import UNKNOWN, Html, block, facts_table, figure, html, measured, scrolling, style
+from hydra.jupyter.blocks import Html, block, facts_table, figure, html, measured, scrolling, style
 from hydra.jupyter.run_data import RunData
 from hydra.jupyter.step_details import details
 from hydra.measure.column import POINT, Column
@@ -24,7 +24,7 @@ from hydra.report.latency_bound import bounded_text, error_text
 from hydra.report.marks import NOTED, marks_line
 from hydra.report.published_tables import CellComparison, RowComparison, compare, differences, published_scenario
 from hydra.report.setup_text import client_texts
-from hydra.report.table import Table, TableRow
+from hydra.report.table import Table, TableRow, without_empty_columns
 from hydra.report.tables import FigureFormat, group_line, name_of, pacing_line, publishers_line
 from hydra.report.tables import table as its_table
 from hydra.store.database import FINISHED
@@ -210,11 +210,11 @@ def table(run: RunData) -> Html:
         legend(run.scenario, run.rows),
         *efforts(run.scenario, run.rows),
     ]
-    every = in_order(run.scenario, run.rows)
+    every = _everything(run.rows, in_order(run.scenario, run.rows))
     return block(
         scrolling(html(shown))
         + "".join(f'<p class="below">{escape(text)}</p>' for text in below if text)
-        + f"<details><summary>All {len(every)} columns</summary>{_everything(run.rows, every)}</details>"
+        + f"<details><summary>All {len(every.heads)} columns</summary>{scrolling(html(every, 'rows every'))}</details>"
         + "".join(details(run))
     )
 
@@ -222,11 +222,11 @@ def table(run: RunData) -> Html:
 _PAGE: Final = FigureFormat(figure, partial(whole_rate, grouped=True))
 
 
-def _everything(rows: Iterable[Row], columns: Sequence[Column]) -> str:
-    """The table of all columns, with the unit and the definition of each."""
+def _everything(rows: Iterable[Row], columns: Sequence[Column]) -> Table:
+    """The table of all columns that have a figure in some row, with the unit and the definition of each."""
     body = [TableRow([figure(c, bounded_text(row, c.name)) + error_text(row, c.name) for c in columns]) for row in rows]
     hints = [": ".join(filter(None, (column.unit, column.help))) for column in columns]
-    return scrolling(html(Table([column.name for column in columns], body, hints=hints), "rows every"))
+    return without_empty_columns(Table([column.name for column in columns], body, hints=hints))
 
 
 def comparison(run: RunData) -> Html | None:

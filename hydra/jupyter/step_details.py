@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Any, Final
 
-from hydra.events.value_formatting import describe
-from hydra.jupyter.blocks import UNKNOWN, figure, html, scrolling
+from hydra.events.value_formatting import UNKNOWN, describe
+from hydra.jupyter.blocks import figure, html, scrolling
 from hydra.jupyter.run_data import RunData
 from hydra.measure.column import Column
 from hydra.measure.resources import HostSummary

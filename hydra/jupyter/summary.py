@@ -8,9 +8,9 @@ from dataclasses import replace
 from functools import partial
 from html import escape
 
-from hydra.events.value_formatting import MARK, counted
+from hydra.events.value_formatting import MARK, UNKNOWN, counted
 from hydra.events.value_formatting import number as text_of
-from hydra.jupyter.blocks import UNKNOWN, Html, block
+from hydra.jupyter.blocks import Html, block
 from hydra.jupyter.run_data import RunData, RunTable
 from hydra.measure.column import STATUS
 from hydra.measure.host_columns import VERDICT

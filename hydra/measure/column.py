@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from hydra.model import Evidence, Figure, Role
 
-Digits = Literal["two", "six", "none", "all"]
+Digits = Literal["two", "six", "none", "all", "rate"]
 Repeats = Literal["mean", "median", "merged", "common", "first", "noted", "highest", "pooled"]
 Better = Literal["", "higher", "lower"]
 
@@ -52,7 +52,8 @@ class Column:
         published: its name in the published tables; "": that of other tables.
         reached: of a setting, the column with what was reached of it, which tables show beside it; "": none.
         digits: the digits of a fraction: two decimals; six significant digits, as in the published losses; none, as in
-            the published table; or all, of a figure that is rounded already.
+            the published table; all, of a figure that is rounded already; or those of a searched rate, which has no
+            decimals from 100/s on.
         repeats: the figure of a repeated row: the mean; the median; the percentile of the merged histograms; the
             highest figure; the common value of all repeats (a setting, a flag, a text); the text of the first repeat
             that has one; each text with its number of repeats; or a figure from the evidence of all repeats together.

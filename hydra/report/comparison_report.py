@@ -25,14 +25,14 @@ from hydra.analysis.comparison import (
     family,
 )
 from hydra.analysis.statistics import MOST
-from hydra.events.value_formatting import MARK, counted, number
+from hydra.events.value_formatting import MARK, UNKNOWN, counted, number
 from hydra.measure.column import CLEAN, NOT_CLEAN_WHY, Column
 from hydra.model import Figure, merged
 from hydra.report.comparison_input import load_sides
 from hydra.report.fail_conditions import Condition, conditions_met, numbers, parse
 from hydra.report.marks import NOTED
 from hydra.report.setup_text import setup_line, setup_object
-from hydra.report.table import Document, PartedLine, Table, TableCell, TableRow, plain
+from hydra.report.table import Document, PartedLine, Table, TableCell, TableRow, plain, without_empty_columns
 
 _HEADS: Final = ("row", "run", "figure", "base", "run's", "difference", "95 % interval", "p", "repeats", "verdict")
 _RIGHT: Final = (*[False] * 3, *[True] * 6, False)
@@ -123,7 +123,7 @@ def table(
     text: Callable[[Column, Figure], str],
     left_out: Sequence[str] = (),
 ) -> Table:
-    """A table with a row for each compared figure.
+    """A table with a row for each compared figure, without columns that are empty in all rows.
 
     ``MARK`` stands beside a row that is not clean in a run, ``NOTED`` beside other rows with warnings.
 
@@ -154,7 +154,7 @@ def table(
         TableRow(list(compress(cells, kept)), marks.get(each.row, ""))
         for each, cells in zip(compared, body, strict=True)
     ]
-    return Table(list(compress(_HEADS, kept)), rows, list(compress(_RIGHT, kept)))
+    return without_empty_columns(Table(list(compress(_HEADS, kept)), rows, list(compress(_RIGHT, kept))))
 
 
 def what_would_show(comparison: Comparison) -> Iterator[str]:
@@ -186,7 +186,7 @@ def _mark(matched: MatchedRow) -> str:
 
 
 def _figure(_: Column, value: Figure) -> str:
-    return "—" if value is None else number(value)
+    return UNKNOWN if value is None else number(value)
 
 
 def change(compared: FigureComparison) -> str:
@@ -197,7 +197,7 @@ def change(compared: FigureComparison) -> str:
 def interval(compared: FigureComparison) -> str:
     """The interval of the change as text: ``+1.0 … +5.4 %``."""
     if compared.low is None or compared.high is None:
-        return "—"
+        return UNKNOWN
     low, high = _changed(compared, compared.low), _changed(compared, compared.high)
     unit = low.partition(" ")[2]
     return f"{low.removesuffix(f' {unit}') if unit and high.endswith(unit) else low} … {high}"
@@ -205,7 +205,7 @@ def interval(compared: FigureComparison) -> str:
 
 def _changed(compared: FigureComparison, value: float | None) -> str:
     if value is None or math.isnan(value):
-        return "—"
+        return UNKNOWN
     if math.isinf(value) or (compared.kind == "ratio" and value <= -1):
         return "no limit"
     if compared.kind == "difference":
@@ -220,7 +220,7 @@ def _changed(compared: FigureComparison, value: float | None) -> str:
 
 def probability(p: float | None) -> str:
     """A p value as text."""
-    return "—" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+    return UNKNOWN if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def samples(compared: FigureComparison, *, paired: bool) -> str:
@@ -254,7 +254,7 @@ def what_else(comparison: Comparison) -> list[EnvironmentDifference]:
 def environment(comparison: Comparison) -> Table:
     """The table of facts that differ between the runs."""
     heads = ["", *(side.name for side in comparison.sides)]
-    return plain(heads, ([each.what, *(value or "—" for value in each.values)] for each in what_else(comparison)))
+    return plain(heads, ([each.what, *(value or UNKNOWN for value in each.values)] for each in what_else(comparison)))
 
 
 def _unmatched(comparison: Comparison) -> list[str]:

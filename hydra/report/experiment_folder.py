@@ -18,7 +18,7 @@ from hydra.model import Figure, RunSetup, SettingValue, cell_of
 from hydra.report.marks import NOTED
 from hydra.report.run_setup import setup_of_folders
 from hydra.report.setup_text import setup_columns, setup_line, setup_object
-from hydra.report.table import Document, PartedLine, Table, TableRow
+from hydra.report.table import Document, PartedLine, Table, TableRow, without_empty_columns
 from hydra.report.table import markdown as text_of
 from hydra.report.tables import cell
 from hydra.store.run_folders import RECORD, json_of, read_json, write_whole
@@ -145,7 +145,12 @@ def document(record: ExperimentRecord, views: Sequence[ExperimentTable], setup: 
 
 
 def table(view: ExperimentTable, text: Callable[[Column, Figure], str]) -> Table:
-    """The table of a view; ``text`` formats a figure, and the mark of :data:`MARKING` stands beside a row."""
+    """The table of a view, without columns that are empty in all rows; without the reasons of marks.
+
+    Args:
+        view: the view.
+        text: formats a figure.
+    """
     columns = shown_columns(view)
     rows = [
         TableRow(
@@ -156,20 +161,16 @@ def table(view: ExperimentTable, text: Callable[[Column, Figure], str]) -> Table
         for row in view.rows
     ]
     right = [column.unit != TEXT for column in columns]
-    return Table([column.title for column in columns], rows, right, [column.help for column in columns])
+    heads, hints = [column.title for column in columns], [column.help for column in columns]
+    return without_empty_columns(Table(heads, rows, right, hints))
 
 
 _MARKING: Final = frozenset(column.name for column in MARKING)
 
 
 def shown_columns(view: ExperimentTable) -> list[Column]:
-    """The columns of a view that have a figure in some row, and all columns of text but the reasons of marks."""
-    return [
-        column
-        for column in view.columns
-        if column.name not in _MARKING
-        and (column.unit in (TEXT, YES_NO) or any(row.get(column.name) is not None for row in view.rows))
-    ]
+    """The columns of a view but the reasons of marks."""
+    return [column for column in view.columns if column.name not in _MARKING]
 
 
 def csv_text(views: Sequence[ExperimentTable], setup: RunSetup) -> str:

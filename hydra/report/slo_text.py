@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from hydra.events.event import Level
-from hydra.events.value_formatting import MARK, counted, number
+from hydra.events.value_formatting import MARK, UNKNOWN, counted, number
 from hydra.events.warnings import HydraWarning
 from hydra.measure.column import CLEAN, NOT_CLEAN_WHY
 from hydra.measure.event_recovery import EventImpact, SpanLatency
@@ -155,7 +155,7 @@ _UNITS: Final = {RATE: "messages/s", "ms": "ms", "pct": "%", "s": "s"}
 def _text(o: ObjectiveResult, value: float | None) -> str:
     """A figure in the unit of an objective."""
     unit = _UNITS.get(o.name.rpartition("_")[2], "messages")
-    return "—" if value is None else f"{number(value, 4)} {unit}"
+    return UNKNOWN if value is None else f"{number(value, 4)} {unit}"
 
 
 def _target(o: ObjectiveResult) -> str:
@@ -183,7 +183,7 @@ def events_table(answer: SloResult) -> Table:
             _recovered(c, answer.facts.interval_s),
             f"{c.highest_backlog:,}",
             f"{number(c.catch_up_pps)}/s",
-            "—" if c.lost is None else f"{c.lost:,}",
+            UNKNOWN if c.lost is None else f"{c.lost:,}",
             *(_latency(stretch) for stretch in (c.before, c.during, c.after)),
         ]
         for c in answer.consequences
@@ -201,4 +201,4 @@ def _recovered(c: EventImpact, interval_s: float) -> str:
 
 def _latency(stretch: SpanLatency) -> str:
     values = (stretch.p50_us, stretch.p99_us, stretch.max_us)
-    return " / ".join("—" if us is None else f"{number(us / 1000)}" for us in values) + " ms"
+    return " / ".join(UNKNOWN if us is None else f"{number(us / 1000)}" for us in values) + " ms"

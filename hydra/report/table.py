@@ -7,7 +7,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import compress, zip_longest
 from typing import Final
@@ -15,7 +15,7 @@ from typing import Final
 from rich.cells import cell_len, set_cell_size
 from tabulate import tabulate
 
-from hydra.events.value_formatting import MARK, number
+from hydra.events.value_formatting import MARK, UNKNOWN, number
 from hydra.report.marks import marks_line
 
 
@@ -107,6 +107,24 @@ Document = Sequence[str | PartedLine | Table]
 def plain(heads: Sequence[str], body: Iterable[Sequence[str]]) -> Table:
     """A table of texts."""
     return Table(heads, [TableRow(texts) for texts in body])
+
+
+def without_empty_columns(table: Table) -> Table:
+    """The table without the columns that have no figure and no text in any row; without rows it has all columns."""
+    if not table.rows:
+        return table
+    kept = [any(map(_has_text, column)) for column in zip(*(row.cells for row in table.rows), strict=True)]
+    return Table(
+        list(compress(table.heads, kept)),
+        [replace(row, cells=list(compress(row.cells, kept))) for row in table.rows],
+        list(compress(table.right, kept)),
+        list(compress(table.hints, kept)),
+        list(compress(table.spare, kept)),
+    )
+
+
+def _has_text(cell: TableCell | str) -> bool:
+    return (cell if isinstance(cell, str) else cell.text) not in ("", UNKNOWN)
 
 
 def markdown(document: Document) -> str:

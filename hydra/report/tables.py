@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.events.stored_event import StoredEvent
-from hydra.events.value_formatting import counted, known_digits, number
+from hydra.events.value_formatting import UNKNOWN, counted, known_digits, number
 from hydra.events.warnings import HydraWarning
 from hydra.measure.column import COUNT, INTERVAL, REPEATS, STATUS, Column
 from hydra.measure.connection_columns import ACHIEVED, LOCAL
@@ -374,8 +374,10 @@ def _latency(column: Column, row: Row, measured: Row, written: FigureFormat) -> 
 def cell(column: Column, value: Figure) -> str:
     """A figure as text."""
     if value is None:
-        return "—"
+        return UNKNOWN
     if isinstance(value, float):
+        if column.digits == "rate":
+            return whole_rate(value)
         if column.digits == "all":
             return f"{value:.12g}"
         if column.digits == "six":

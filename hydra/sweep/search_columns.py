@@ -30,6 +30,7 @@ _TOGETHER: Final = Column(
     PER_SECOND,
     "mean `aggregate_pps` of the same further steps",
     "Highest aggregate rate",
+    digits="rate",
     better="higher",
     published="Aggregate Max pps",
 )
@@ -143,7 +144,7 @@ def _rates(search: SearchSpec) -> list[tuple[str, SearchSeries, Column]]:
             found += [(sndhwm_prefix(mark), series, _sndhwm_column(mark, search)) for mark in search.sndhwms]
         else:
             found.append((series, series, rate_column(series, search)))
-    return [(prefix, series, replace(column, better="higher")) for prefix, series, column in found]
+    return [(prefix, series, replace(column, digits="rate", better="higher")) for prefix, series, column in found]
 
 
 def series_of(search: SearchSpec) -> dict[str, SearchSeries]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hydra.report.marks import OF_ROWS
-from hydra.report.table import Table, TableCell, TableRow, fitted, markdown, tabled
+from hydra.report.table import Table, TableCell, TableRow, fitted, markdown, tabled, without_empty_columns
 
 ROWS = [
     {"name": "a_long_name_of_a_run", "steps": 1234, "memory": 0.25, "why": "no disk was there to write on " * 3},
@@ -103,3 +103,19 @@ def test_only_where_nothing_else_is_left_words_are_cut() -> None:
         "           drop_pps",
     ]
     assert max(map(len, fitted([table], 12).splitlines())) <= 12
+
+
+def test_a_column_that_is_empty_in_all_rows_is_left_out() -> None:
+    rows = [TableRow(["a", "—", TableCell("—"), "", "0"], "⚠"), TableRow(["b", TableCell("1"), "—", "", "—"])]
+    table = Table(["row", "once", "never", "no text", "zero"], rows, [False, True, True, False, True], list("abcde"))
+    assert without_empty_columns(table) == Table(
+        ["row", "once", "zero"],
+        [TableRow(["a", "—", "0"], "⚠"), TableRow(["b", TableCell("1"), "—"])],
+        [False, True, True],
+        list("abe"),
+        [],
+    )
+
+
+def test_a_table_without_rows_keeps_its_columns() -> None:
+    assert without_empty_columns(Table(["row", "figure"], [])) == Table(["row", "figure"], [])

@@ -250,8 +250,8 @@ def test_a_searched_rate_has_its_interval_and_what_it_took() -> None:
     row = next(line for line in lines if line.startswith("|") and "87286" in line)
     assert cells(row) == [
         f"30 {MARK}",
-        "87286.12",
-        "2618583.70",
+        "87286",
+        "2618584",
         "28100 [24000 – 33400]",
         "unknown",
         "3.46 [3 – 4]",
