@@ -153,7 +153,8 @@ class HeldSweep(SearchSweep):
             return ""
         repeats = f", on average of {counted(row[REPEATS], 'repeat')}" if REPEATS in row else ""
         steps_text = f"{counted(row.get(CLIENTS), 'subscriber')}: {counted(steps, 'step')} in {text_of(row[WALL])} s"
-        return f"{steps_text}, the rate held for {text_of(row[STEP_S])} s{repeats}"
+        held = any(row.get(prefix + held_columns.HELD_S) is not None for prefix in self._ladders.values())
+        return f"{steps_text}{f', the rate held for {text_of(row[STEP_S])} s' if held else ''}{repeats}"
 
     def warnings(self, row: Row) -> list[HydraWarning]:
         """See :class:`hydra.sweep.kind.SweepKind`."""
@@ -198,10 +199,10 @@ class HeldSweep(SearchSweep):
         rated = [row for row in reversed(rows) if number(row.get(column)) is not None]
         row = next((row for row in rated if not why_not_clean(row)), rated[0] if rated else None)
         if row is not None:
-            beyond = not_held_text(row, prefix)
+            beyond = not_held_text(row, prefix, "/s")
             detail = f"to {name(row)} for {text_of(row.get(prefix + held_columns.HELD_S))} s"
             detail = f"{detail}; not held: {beyond}" if beyond else detail
-            label = "at least held" if row.get(prefix + ANSWER) == "at_least" else "held"
+            label = "held at least" if row.get(prefix + ANSWER) == "at_least" else "held"
             found.append(HeadlineFigure.of_row(label, f"{text_of(row[column])}/s", detail, row))
         elif column:
             notes = [note for each in reversed(rows) if (note := each.get(f"{prefix}_note"))]
@@ -229,7 +230,7 @@ class HeldSweep(SearchSweep):
             held, beyond = number(row.get(column)), number(row.get(prefix + held_columns.NOT_HELD))
             if held is not None:
                 text = f"held: {text_of(held)}/s"
-                text = text if beyond is None else f"{text}, not held: {not_held_text(row, prefix)}"
+                text = text if beyond is None else f"{text}, not held: {not_held_text(row, prefix, '/s')}"
                 found.append(FoundRate(held, held, beyond or held, self._own_settings(prefix), text))
         return found
 
@@ -250,12 +251,12 @@ class HeldSweep(SearchSweep):
         return max((rate for rate in rates if rate is not None), default=math.inf)
 
 
-def not_held_text(row: Row, prefix: str) -> str:
+def not_held_text(row: Row, prefix: str, unit: str = "") -> str:
     """The rate that was not held, with the reason: ``10,000/s (lost 1.1 %)``; "" if there is none."""
     rate = row.get(prefix + held_columns.NOT_HELD)
     if rate is None:
         return "nothing above tried" if row.get(prefix + ANSWER) == "held" else ""
-    return f"{text_of(rate)} ({held_columns.cause_text(row, prefix)})"
+    return f"{text_of(rate)}{unit} ({held_columns.cause_text(row, prefix)})"
 
 
 def _held_text(row: Row, prefix: str, column: str) -> str:
@@ -265,6 +266,8 @@ def _held_text(row: Row, prefix: str, column: str) -> str:
     if answer == "at_least":
         return f"at least {text_of(row.get(column))}"
     if answer == "unconfirmed":
+        if row.get(prefix + held_columns.HELD_S) is not None:
+            return f"{text_of(row.get(prefix + LOW_PPS))} or more, not confirmed"
         low, high = (number(row.get(prefix + end)) for end in (LOW_PPS, HIGH_PPS))
         return f"{between(low, high, '') or 'unknown'}, not confirmed"
     return ""

@@ -30,7 +30,7 @@ FAILED_BELOW: Final = "_failed_below_pps"
 """Suffixes: each is appended to the name of a series and gives the name of a column beside the rate that was held."""
 WALL_S: Final = Column(WALL, "s", "time that the steps of the row took, connecting and drains included")
 
-_UNSENT: Final = "unsent"
+UNSENT: Final = "unsent"
 _SHARES: Final = {
     LOSS: "lost",
     LOSS_LOW: "lost",
@@ -44,7 +44,7 @@ UNITS: Final = {
     "late": "late {} %",
     "waiting": "{} % still waiting",
     "unknown": "{} % unknown",
-    _UNSENT: "publisher reached {}/s",
+    UNSENT: "publisher reached {}/s",
     "unaccepted": "{} % not accepted",
     "disconnected": "{} disconnected",
     "gone": "{} subscribers failed",
@@ -67,7 +67,7 @@ def cause_of(figures: Mapping[str, Figure]) -> tuple[str, float | None]:
     if failed := of(*NO_REPORT):
         return "gone", failed
     if figures.get(RATE_HELD) is False and figures.get(RATE_SENT) is False:
-        return _UNSENT, number(figures.get(SENT))
+        return UNSENT, number(figures.get(SENT))
     if cut := of(PUBLISHERS_LOST, SUBSCRIBERS_LOST):
         return "disconnected", cut
     if figures.get(RATE_HELD) is False:
@@ -98,9 +98,9 @@ def series_columns(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
     own = (
         text_column(
             f"{prefix}{ANSWER}",
-            "`held`; `at_least`: the clients or their hosts ended the step above it; `unconfirmed`: the time was over "
-            "before a rate was held for its duration and a higher one was not; or `none_held`: not even the lowest "
-            "rate was held",
+            "`held`; `at_least`: the clients or their hosts were the limit of the step above it; `unconfirmed`: the "
+            "time was over before a rate was held for its duration and a higher one was not; or `none_held`: not even "
+            "the lowest rate was held",
         ),
         Column(f"{prefix}{HELD_S}", "s", "how long the rate was held", repeats="common"),
         Column(f"{prefix}{TOTAL}", PER_SECOND, "the rate that was held × publishers"),
@@ -116,7 +116,7 @@ def series_columns(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
         Column(f"{prefix}{AMOUNT}", "", amount),
         text_column(
             f"{prefix}{FAILED_BELOW}",
-            "rates (messages/s) that were not held in two steps although a short step at a higher rate was clean",
+            "rates (messages/s) that were not held in two steps although a step at a higher rate was clean",
         ),
         Column(f"{prefix}{LOW_PPS}", PER_SECOND, limits),
         Column(f"{prefix}{HIGH_PPS}", PER_SECOND, limits),

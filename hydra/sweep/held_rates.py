@@ -74,6 +74,17 @@ class HeldRates(ScriptedSweep[HeldSeries]):
         taken = [sum(map(wall_s, each.taken)) for each in self._play(results)]
         return [row | {WALL: seconds} for row, seconds in zip(super().rows(results), taken, strict=True)]
 
+    def offered_again(self, results: Sequence[StepResult]) -> set[int]:
+        """See :class:`hydra.sweep.interface.Sweep`.
+
+        Without full speed these are also all steps of the counts after a failed one, which begin with what it finds.
+        """
+        again = super().offered_again(results)
+        if self._saturated or not again:
+            return again
+        first = min(result.plan.clients for result in results if result.epoch in again)
+        return again | {result.epoch for result in results if result.plan.clients > first}
+
     def progress(self, results: Sequence[StepResult]) -> LadderProgress | None:
         """See :class:`hydra.sweep.interface.Sweep`."""
         last = results[-1]
@@ -90,7 +101,7 @@ class HeldRates(ScriptedSweep[HeldSeries]):
         short_s, whole_s = self._short_s + QUICK_DRAIN_S, self._duration_s + QUICK_DRAIN_S
         steps_s = (len(self._rates) - len(self._climbs)) * short_s
         steps_s += len(self._climbs) * (_USUAL_SHORT_STEPS * short_s + whole_s * (whole_s > short_s))
-        return len(self._clients) * (steps_s + self._scenario.warmup_s)
+        return min(len(self._clients) * (steps_s + self._scenario.warmup_s), self.bound_s())
 
     def _retry(self, clients: int) -> StepRetry:
         """See :class:`hydra.sweep.scripted_sweep.ScriptedSweep`: dead and silent subscribers make a step not clean."""
@@ -103,7 +114,7 @@ class HeldRates(ScriptedSweep[HeldSeries]):
         settings = self._scenario.settings
         marks = self._search.sndhwms
         first = with_values(settings, {"sndhwm": marks[0]}) if marks else settings
-        received, fastest, start, began_s = None, None, self._search.start_rate, 0.0
+        received, fastest, start, began_s = None, None, self._as_last(retry.clients), 0.0
         if self._saturated:
             step = yield from self._full_speed(retry, first, "max_rate", row)
             began_s, received, fastest = wall_s(step), self._received(step), number(step.figures.get(AVG_TX)) or None
@@ -134,6 +145,15 @@ class HeldRates(ScriptedSweep[HeldSeries]):
                     self._fill(row, name, climb)
                 if climb.low is not None:
                     start = climb.ladder.rate(climb.low)
+
+    def _as_last(self, clients: int) -> float:
+        """The rate (messages/s) with which a count begins without full speed.
+
+        This is the total to all subscribers that was held at the count before; ``start_rate`` for the first one.
+        """
+        last = max((count for count in self._played if count < clients), default=None)
+        known = [each.climb.limits[0] for each in self._played[last].found] if last else []
+        return next((rate * (last or 0) / clients for rate in known if rate), self._search.start_rate)
 
     def _full_speed(
         self, retry: StepRetry, settings: Settings, series: SearchSeries, row: Row

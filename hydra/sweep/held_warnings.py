@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from hydra.events.event import Level
 from hydra.events.value_formatting import between, number
 from hydra.model import Figure
-from hydra.sweep.held_columns import FAILED_BELOW, NOT_HELD, cause_text
+from hydra.sweep.held_columns import CAUSE, FAILED_BELOW, HELD_S, NOT_HELD, UNSENT, cause_text
 from hydra.sweep.interface import Row
 from hydra.sweep.search_columns import ANSWER, HIGH_PPS, LOW_PPS
 from hydra.sweep.search_warnings import Limits, SearchedFigure, SearchWarning, of_figure
@@ -19,39 +19,53 @@ def of_held(row: Row, series: str) -> list[SearchWarning]:
 
 
 class HeldAtLeast(SearchWarning):
-    """The clients or their hosts, and not the system, ended the step above the rate that was held."""
+    """The clients or their hosts, and not the system, were the limit of the step above the rate that was held."""
 
-    remedy = "use more publishers, the native client, or hosts of their own for clients"
     rate: Figure
     cause: str
+    unsent: bool
+
+    @property
+    def remedy(self) -> str:
+        """What may raise the limit."""
+        return "use more publishers, or native clients" if self.unsent else "run the clients on hosts of their own"
 
     @property
     def sentence(self) -> str:
-        return f"the clients ended here, not the system: {number(self.rate)}/s was not held ({self.cause})"
+        beyond = f"{number(self.rate)}/s was not held ({self.cause})"
+        return f"the clients or their hosts were the limit, not the system: {beyond}"
 
     @classmethod
     def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
         if about.get(ANSWER) != "at_least":
             return []
-        return [cls(about.search, about.get(NOT_HELD), cause_text(about.row, about.search))]
+        unsent = UNSENT in about.words(CAUSE)
+        return [cls(about.search, about.get(NOT_HELD), cause_text(about.row, about.search), unsent)]
 
 
 class NotConfirmed(SearchWarning):
-    """The time was over before a rate was held for its duration; ``limits`` are the rates (messages/s) around it."""
+    """The time was over before a rate was held for its duration, and one above it was not.
+
+    ``limits`` are the rates (messages/s) around the answer, and ``held_s`` is for how long the lower one was held.
+    """
 
     level = Level.LOSS
     remedy = "give it more time (--within), or measure while no other processes use the hosts"
     limits: Limits
+    held_s: Figure
 
     @property
     def sentence(self) -> str:
+        if self.held_s is not None:
+            held = f"{number(self.limits[0])}/s was held for {number(self.held_s)} s"
+            return f"{held}, and no rate above it was found that is not: the time was over"
         return f"{between(*self.limits, '/s') or 'no rate is known'}, not confirmed: the time was over"
 
     @classmethod
     def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
         if about.get(ANSWER) != "unconfirmed" or about.words("_why"):
             return []
-        return [cls(about.search, about.limits(LOW_PPS, HIGH_PPS))]
+        return [cls(about.search, about.limits(LOW_PPS, HIGH_PPS), about.get(HELD_S))]
 
 
 class NoneHeld(SearchWarning):
@@ -74,7 +88,7 @@ class NoneHeld(SearchWarning):
 
 
 class FailedBelowHeld(SearchWarning):
-    """Rates (messages/s) that were not held although a short step at a higher rate was clean."""
+    """Rates (messages/s) that were not held although a step at a higher rate was clean."""
 
     remedy = "hydra report shows the loss at each rate"
     rates: str
@@ -82,7 +96,7 @@ class FailedBelowHeld(SearchWarning):
     @property
     def sentence(self) -> str:
         shown = ", ".join(number(float(rate)) for rate in self.rates.split(", "))
-        return f"{shown}/s was not held in two steps, although a short step at a higher rate was clean"
+        return f"{shown}/s was not held in two steps, although a step at a higher rate was clean"
 
     @classmethod
     def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:

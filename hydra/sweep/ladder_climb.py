@@ -2,8 +2,9 @@
 
 Short steps bracket the answer: up from a clean rung or down from one that is not, 1, 2, 4, … rungs at a time, then by
 halves. The clean rung is then held for a whole duration; if it is not, whole durations continue below it. At last the
-rung above is measured once more before it counts as not held. A step decides by the rule that rows have for *clean*
-(``cleanness.py``), whatever else happened on its hosts: nothing is inferred from the form of a curve.
+rung above is measured once more before it counts as not held; so is a rung that chance may have held, of which the last
+whole duration counts. A step decides by the rule that rows have for *clean* (``cleanness.py``): losses choose
+the next rung, and nothing else is inferred from them.
 """
 
 from __future__ import annotations
@@ -16,9 +17,14 @@ from typing import Final, NamedTuple
 
 from hydra.measure.column import WALL
 from hydra.measure.host_columns import GENERATOR_LIMITED
+from hydra.measure.loss_columns import LATE
+from hydra.measure.passing_columns import LOSS_TARGET
+from hydra.measure.published_columns import LOSS
+from hydra.measure.verdict import OTHERS_PCT
 from hydra.model import Cohort, Settings, StepPlan, StepResult, number
 from hydra.sweep.cleanness import flaws
 from hydra.sweep.held_spec import HeldSpec
+from hydra.sweep.host_trouble import others_of
 from hydra.sweep.interface import QUICK_DRAIN_S
 from hydra.sweep.ladder import Ladder
 from hydra.sweep.scripted_sweep import Script
@@ -32,10 +38,10 @@ USUAL_SHORT_S: Final = 2.0
 _WHOLE_STEPS: Final = 3
 _SHORT_STEPS: Final = 4
 """The numbers of steps of a whole duration, and of short ones, whose greater length raises the time limit."""
-
-
-_DOWN: Final = 2
-"""Whole durations go down by this number of rungs: there is time for three, and the rung between is the third one."""
+_FAR_TOO_MUCH: Final = 20.0
+_HARDLY_ANY: Final = 0.05
+"""Losses as multiples of the target: above the one, the next rungs below are left out; above the other, a rung that was
+held is near the highest one."""
 
 
 class HeldKind(Enum):
@@ -44,7 +50,7 @@ class HeldKind(Enum):
     HELD = "held"
     """A rung was held, and a higher one was not, or there is none."""
     AT_LEAST = "at_least"
-    """A rung was held; the clients or their hosts ended the step above it."""
+    """A rung was held; the clients or their hosts were the limit of the step above it."""
     UNCONFIRMED = "unconfirmed"
     """The time was over before a rung was held for a whole duration, and one above it was not."""
     NONE = "none_held"
@@ -131,7 +137,7 @@ class LadderClimb:
 
     @property
     def failed_below(self) -> list[float]:
-        """The rates (messages/s) not held in two steps although a short step at a higher one was clean, ascending."""
+        """The rates (messages/s) not held in two steps although a step at a higher one was clean, ascending."""
         clean = max((rung for rung, tries in self.tries.items() if any(t.clean for t in tries)), default=self.lowest)
         return [self.ladder.rate(rung) for rung in sorted(self.tries) if rung < clean and self._fails(rung)]
 
@@ -154,7 +160,7 @@ class LadderClimb:
         at = min(max(self.ladder.at_most(start), self.lowest), self.highest)
         most = self.highest if fastest is None else min(max(self.ladder.at_least(fastest), at), self.highest)
         with contextlib.suppress(_TimeOverError):
-            yield from self._neighbours(retry, at, most, whole=False)
+            yield from self._neighbours(retry, at, most)
         with contextlib.suppress(_TimeOverError):
             while (yield from self._goes_on(retry)):
                 pass
@@ -168,39 +174,15 @@ class LadderClimb:
     def bracket(self, retry: StepRetry, start: float) -> Script:
         """Yields the short steps only, which end with two neighbours, or at an end of the ladder."""
         at = min(max(self.ladder.at_most(start), self.lowest), self.highest)
-        yield from self._neighbours(retry, at, self.highest, whole=False)
+        yield from self._neighbours(retry, at, self.highest)
 
-    def _goes_on(self, retry: StepRetry) -> Generator[StepPlan, StepResult, bool]:
-        """Makes sure of the lower rung, then of the higher one; returns whether there is more to measure."""
-        if self.low is not None and self.confirming is None:
-            rung = self.low
-            if not (yield from self._is_clean(retry, rung, whole=True)):
-                self.low, self.high = self._held_below(rung), rung
-                yield from self._neighbours(retry, rung, self.highest, whole=True)
-            return True
-        if self.low is not None and self.high is not None and self.high - self.low > 1:
-            yield from self._neighbours(retry, self.low, self.highest, whole=True)
-            return True
-        if self.low is not None and self.high is None and self.low < self.highest:
-            yield from self._neighbours(retry, self.low, self.highest, whole=False)
-            return True
-        if self.high is None or self._fails(self.high):
-            return False
-        rung = self.high
-        if (yield from self._is_clean(retry, rung, whole=self.tries[rung][-1].whole)):
-            self._take(rung, clean=True)
-            with contextlib.suppress(_TimeOverError):
-                yield from self._neighbours(retry, rung, self.highest, whole=False)
-        return True
-
-    def _neighbours(self, retry: StepRetry, at: int, most: int, *, whole: bool) -> Script:
-        """Yields steps until the highest clean rung and the lowest other one are neighbours, or a ladder's end is met.
+    def _neighbours(self, retry: StepRetry, at: int, most: int) -> Script:
+        """Yields short steps until the highest clean rung and the lowest other one are neighbours, or an end is met.
 
         Args:
             retry: yields the steps.
             at: the first rung, if no rung is known yet.
             most: the rung beyond which no higher one is tried at first.
-            whole: whether the steps last for a whole duration.
         """
         width = 1
         while True:
@@ -212,13 +194,108 @@ class LadderClimb:
                 if self.low == self.highest:
                     return
                 top = most if most > self.low else self.highest
-                at, width = min(self.low + width, top), 2 * width
+                # A server need not be asked for many times what it takes.
+                at, width = min(self.low + width, top), min(2 * width, self.ladder.rungs // 2)
             elif self.high is not None:
                 if self.high == self.lowest:
                     return
-                down = _DOWN if whole else width
-                at, width = max(self.high - down, self.lowest), 2 * width
-            self._take(at, clean=(yield from self._is_clean(retry, at, whole=whole)))
+                at, width = max(self.high - width, self.lowest), 2 * width
+            self._take(at, clean=(yield from self._is_clean(retry, at, whole=False)))
+
+    def _goes_on(self, retry: StepRetry) -> Generator[StepPlan, StepResult, bool]:
+        """Makes sure of the lower rung, then of the higher one; returns whether there is more to measure."""
+        if self.low is None:
+            return (yield from self._descends(retry))
+        if self.confirming is None:
+            yield from self._confirms(retry, self.low)
+            return True
+        if self.high is not None:
+            return (yield from self._repeats(retry, self.low, self.high))
+        if self.low == self.highest:
+            return False
+        yield from self._neighbours(retry, self.low, self.highest)
+        return True
+
+    def _descends(self, retry: StepRetry) -> Generator[StepPlan, StepResult, bool]:
+        """Tries to hold a rung below the one that was not held; the lowest one is measured once more."""
+        rung = self.lowest if self.high is None else self.high
+        if rung > self.lowest:
+            below = self._below(rung)
+            self._take(below, clean=(yield from self._is_clean(retry, below, whole=True)))
+            return True
+        if self._fails(rung):
+            return False
+        self._take(rung, clean=(yield from self._is_clean(retry, rung, whole=self.tries[rung][-1].whole)))
+        return True
+
+    def _confirms(self, retry: StepRetry, rung: int) -> Script:
+        """Tries to hold a rung for a whole duration.
+
+        If a lower one was held, and no time would be left to find one that is not, that is looked for instead.
+        """
+        known = self.high is not None or rung == self.highest or self._held_below(rung) is None
+        if not known and not self._fits(1, self.short_s + QUICK_DRAIN_S):
+            yield from self._neighbours(retry, rung, self.highest)
+        elif not (yield from self._is_clean(retry, rung, whole=True)):
+            self.low, self.high = self._held_below(rung), rung
+
+    def _repeats(self, retry: StepRetry, low: int, high: int) -> Generator[StepPlan, StepResult, bool]:
+        """Tries rungs between, then repeats what one step showed: that one was not held, or a doubtful one was."""
+        whole, failed = self.tries[high][-1].whole, self._fails(high)
+        if high - low > 1:
+            middle = (low + high) // 2
+            between = max(middle, high - self._tenth) if whole else middle
+            self._take(between, clean=(yield from self._is_clean(retry, between, whole=whole)))
+        elif (whole or failed) and self._doubted(low):
+            if not (yield from self._is_clean(retry, low, whole=True)):
+                self.low, self.high = self._held_below(low), low
+        elif failed:
+            return False
+        elif (yield from self._is_clean(retry, high, whole=whole)):
+            self._take(high, clean=True)
+        return True
+
+    def _doubted(self, rung: int) -> bool:
+        """Whether a rung was held in one step only, which may be chance, and there is time for another one.
+
+        This is so if others used the hosts at any time, or if it lost a part of what the target allows; then there has
+        to be time for the rung below, too.
+        """
+        whole = [each.step for each in self.tries[rung] if each.whole]
+        if len(whole) > 1 or not self._fits(1):
+            return False
+        if _times_target(whole[0], LOSS) > _HARDLY_ANY and self._fits(2):
+            return True
+        return any(others_of(step.figures) >= OTHERS_PCT for step in self.steps)
+
+    def _below(self, rung: int) -> int:
+        """The rung to hold next, below one that was not held: a tenth of a decade, or more if far too much was lost."""
+        far_too_much = _times_target(self.tries[rung][-1].step, LOSS, LATE) > _FAR_TOO_MUCH
+        below = rung - (2 if far_too_much else 1) * self._tenth
+        # There has to be time to return to the rungs that are left out.
+        far = self._meets_target() if self._fits(2) else None
+        return max(below if far is None else min(below, far), self.lowest)
+
+    @property
+    def _tenth(self) -> int:
+        """The rungs of a tenth of a decade, at least one."""
+        return max(self.ladder.rungs // 10, 1)
+
+    def _meets_target(self) -> int | None:
+        """The rung at which the losses of the two lowest rungs that were not held would meet the target.
+
+        They are on a line through 1/rate, as above a capacity, and where a buffer takes a part of each stall. None: it
+        is not known.
+        """
+        failed = sorted((rung, tries[-1].step) for rung, tries in self.tries.items() if _misses(tries))
+        if len(failed) < 2:
+            return None
+        (below, less), (above, more) = ((rung, _times_target(step, LOSS, LATE)) for rung, step in failed[:2])
+        if not 1 < less < more:
+            return None
+        at, beyond = 1 / self.ladder.rate(below), 1 / self.ladder.rate(above)
+        rate = 1 / (at + (at - beyond) * (less - 1) / (more - less))
+        return max(self.ladder.at_most(rate), below - self.ladder.rungs)
 
     def _take(self, rung: int, *, clean: bool) -> None:
         """Moves one of the two rungs; above a clean one, the lowest rung that failed is the next one not held."""
@@ -245,8 +322,10 @@ class LadderClimb:
         seconds = max(self.duration_s if whole else min(self.short_s, self.duration_s), needed_s)
         whole = seconds >= self.duration_s
         # What follows a bracket may be several whole durations.
-        begun = None in (self.low, self.high) or self._held_below(rung) is not None
-        later = 0 if whole else 1 if begun else _WHOLE_STEPS
+        held = self._held_below(rung) is not None
+        later = 1 if held or None in (self.low, self.high) else _WHOLE_STEPS
+        if whole or (held and self.high is None):
+            later = 0
         if self.tries and not self._fits(later, seconds + QUICK_DRAIN_S):
             raise _TimeOverError
         step = yield from self._timed(retry.step(self.settings, self.series, rate, self.cohort, seconds))
@@ -271,8 +350,20 @@ class LadderClimb:
 
 
 def _holds(tries: Sequence[Try]) -> StepResult | None:
-    """The last clean step of a whole duration; None: there is none."""
-    return next((each.step for each in reversed(tries) if each.clean and each.whole), None)
+    """The last step of a whole duration if it is clean; None: there is none."""
+    last = next((each for each in reversed(tries) if each.whole), None)
+    return last.step if last and last.clean else None
+
+
+def _misses(tries: Sequence[Try]) -> bool:
+    """Whether the last step is a whole duration that is not clean."""
+    return tries[-1].whole and not tries[-1].clean
+
+
+def _times_target(step: StepResult, *columns: str) -> float:
+    """The sum of shares of a step's messages, as a multiple of the loss target; 0 if it or the target is not known."""
+    target, *shares = (number(step.figures.get(column)) or 0.0 for column in (LOSS_TARGET, *columns))
+    return sum(shares) / target if target else 0.0
 
 
 def ends_of(search: SearchSpec, ladder: Ladder) -> tuple[int, int]:

@@ -96,6 +96,8 @@ class ScriptedSweep(Sweep, Generic[Found]):
             or len(played.taken) > len(results)
             or any(a is not b and a != b for a, b in zip(played.taken, results, strict=False))
         ):
+            # What a later count begins with may be what this one finds.
+            self._played = {count: each for count, each in self._played.items() if count < clients}
             row: Row = {}
             found: list[Found] = []
             script = self._script(clients, row, found)

@@ -77,6 +77,7 @@ class Start(World):
 class Exhausted(World):
     """Carries three quarters for eight seconds after it was asked for too much."""
 
+    lasts_s = 8.0
     until_s = -1.0
 
     def lost_bursts(self, rate: float, seconds: float, now_s: float) -> Bursts:
@@ -85,12 +86,15 @@ class Exhausted(World):
             exhausted = now_s + second < self.until_s
             lost.append(max(0.0, 1 - self.capacity * (0.75 if exhausted else 1) / rate))
             if rate > self.capacity:
-                self.until_s = now_s + second + 1 + 8
+                self.until_s = now_s + second + 1 + self.lasts_s
         return [share for share in lost if share > 0]
 
 
 class BufferedStalls(World):
     """A stall of 0.2 s every ten seconds, of which a buffer takes all at R; its capacity is ten times that."""
+
+    stall_s, period_s, buffer_s = 0.2, 10.0, 0.15
+    """The buffer takes this many seconds of traffic at R."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
@@ -99,8 +103,8 @@ class BufferedStalls(World):
     def lost_bursts(self, rate: float, seconds: float, now_s: float) -> Bursts:
         assert self.rate
         begin = now_s + self.phase_s
-        stalls = int((begin + seconds) // 10) - int(begin // 10)
-        missed = max(0.0, 0.2 - 0.15 * self.rate / rate)
+        stalls = int((begin + seconds) // self.period_s) - int(begin // self.period_s)
+        missed = max(0.0, self.stall_s - self.buffer_s * self.rate / rate)
         return ([missed] * stalls if missed else []) + some(above(2 * self.capacity, rate, seconds, self.chance))
 
 
@@ -138,6 +142,8 @@ class HeavyTails(World):
 class Regimes(World):
     """Its capacity is a fifth higher for 20 s, and a fifth lower for 20 s."""
 
+    lasts_s = 20.0
+
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         self.rate = self.capacity / cosh(8 * 0.2) ** (1 / 8)
@@ -145,7 +151,7 @@ class Regimes(World):
     def lost_bursts(self, rate: float, seconds: float, now_s: float) -> Bursts:
         found: list[float] = []
         for second in range(seconds_of(seconds)):
-            better = int((now_s + second + self.phase_s) // 20) % 2
+            better = int((now_s + second + self.phase_s) // self.lasts_s) % 2
             found += self.rising(rate / exp(0.2 if better else -0.2), 1, 0.15, 8)
         return found
 
@@ -168,13 +174,17 @@ class Hole(World):
 class WarmsUp(World):
     """Carries 60 % at first, and all after a minute."""
 
+    lasts_s = 60.0
+
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         self.rate = self.capacity / (1 - TARGET)
 
     def lost_bursts(self, rate: float, seconds: float, now_s: float) -> Bursts:
         at = now_s + np.arange(seconds_of(seconds))
-        carried = self.capacity * np.minimum(1, 0.6 + 0.4 * at / 60) * np.exp(self.chance.normal(0, 0.01, len(at)))
+        carried = (
+            self.capacity * np.minimum(1, 0.6 + 0.4 * at / self.lasts_s) * np.exp(self.chance.normal(0, 0.01, len(at)))
+        )
         return some(1 - carried / rate)
 
 
