@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -53,7 +53,8 @@ class HostLoad:
     def segments_retransmitted(self) -> float | None:
         """The largest share of retransmitted TCP segments of a host with clients or servers."""
         # A controller's host without clients is left out: its retransmissions do not concern the messages.
-        with_agents = (s for host, s in self.summaries.items() if host in self.o.host_of.values())
+        agents = set(self.o.host_of.values())
+        with_agents = (s for host, s in self.summaries.items() if host in agents)
         return largest(s.segments_retransmitted for s in with_agents)
 
     @property
@@ -78,13 +79,41 @@ class HostLoad:
 
     def cpu_share(self, host: str, summary: HostSummary, *, publishers: bool = True) -> float:
         """The share of a host's CPU (0 to 1) that its clients (or only its subscribers) with a report used."""
-        o = self.o
-        table = o.subscriber_reports
-        cpu_times = list(zip(table.ids.tolist(), (table.cpu_user_s + table.cpu_system_s).tolist(), strict=True))
-        if publishers:
-            cpu_times += [(c, r.usage.cpu_user_s + r.usage.cpu_system_s) for c, r in o.publisher_reports.items()]
-        used_s = sum(cpu_s for client, cpu_s in cpu_times if o.host_of.get(o.agents.get(client, "")) == host)
-        return used_s / (o.window_s * len(summary.cores_pct)) if summary.cores_pct else 0.0
+        used_s = (self._clients_s if publishers else self._subscribers_s).get(host, 0.0)
+        return used_s / (self.o.window_s * len(summary.cores_pct)) if summary.cores_pct else 0.0
+
+    @cached_property
+    def _subscribers_s(self) -> Mapping[str | None, float]:
+        """The CPU time of the subscribers with a report, by their host."""
+        table = self.o.subscriber_reports
+        used_s = (table.cpu_user_s + table.cpu_system_s).tolist()
+        return self._sums(zip(table.ids.tolist(), used_s, strict=True), {})
+
+    @cached_property
+    def _clients_s(self) -> Mapping[str | None, float]:
+        """The CPU time of all clients with a report, by their host."""
+        reports = self.o.publisher_reports.items()
+        return self._sums(((c, r.usage.cpu_user_s + r.usage.cpu_system_s) for c, r in reports), self._subscribers_s)
+
+    def _sums(
+        self, seconds: Iterable[tuple[int, float]], before: Mapping[str | None, float]
+    ) -> dict[str | None, float]:
+        """The sums by host of the seconds of clients and of those counted before."""
+        sums = dict(before)
+        for client, second in seconds:
+            host = self._host(client)
+            sums[host] = sums.get(host, 0.0) + second
+        return sums
+
+    def _host(self, client: int) -> str | None:
+        """The host of a client; None: not known."""
+        return self.o.host_of.get(self.o.agents.get(client, ""))
+
+    @cached_property
+    def _silent_hosts(self) -> set[str | None]:
+        """The hosts of clients without a report."""
+        reported = {*self.o.publisher_reports, *self.o.subscriber_reports.ids.tolist()}
+        return {self._host(c) for c in (*self.o.publishers, *self.o.subscribers) if c not in reported}
 
     def non_server_pct(self, host: str) -> float | None:
         """The share of a host's CPU (%) that clients and other processes used."""
@@ -100,39 +129,59 @@ class HostLoad:
         did not take. That includes Hydra's own relays and controller.
         """
         o = self.o
-        machines = {o.machine_of.get(agent, agent) for agent, its in o.host_of.items() if its == host} | {host}
-        read = [pct for name in machines if name in o.machines and (pct := others_pct(o.machines[name])) is not None]
+        names = {host, *self._machines.get(host, ())} & o.machines.keys()
+        read = [pct for name in names if (pct := others_pct(o.machines[name])) is not None]
         if read:
             return max(read)
-        clients = {c for c in (*o.publishers, *o.subscribers) if o.host_of.get(o.agents.get(c, "")) == host}
-        silent = clients.difference(o.publisher_reports, o.subscriber_reports.ids.tolist())
         of_servers_pct = self._servers_pct(host)
-        if silent or of_servers_pct is None:
+        if host in self._silent_hosts or of_servers_pct is None:
             return None
         of_run_pct = 100 * self.cpu_share(host, summary) + of_servers_pct / max(len(summary.cores_pct), 1)
         return max(summary.cpu_mean_pct - summary.steal_pct - of_run_pct, 0.0)
 
+    @cached_property
+    def _machines(self) -> Mapping[str, set[str]]:
+        """The names under which the agents of each host have records of its machine."""
+        machines: dict[str, set[str]] = {}
+        for agent, host in self.o.host_of.items():
+            machines.setdefault(host, set()).add(self.o.machine_of.get(agent, agent))
+        return machines
+
+    @cached_property
+    def _server_threads(self) -> Mapping[str, list[ThreadSample]]:
+        """The samples of the servers' threads, by agent."""
+        threads = {agent: [t for t in samples if t.role == "server"] for agent, samples in self.o.threads.items()}
+        return {agent: samples for agent, samples in threads.items() if samples}
+
+    @cached_property
+    def _server_hosts(self) -> Mapping[str, list[ThreadSample]]:
+        """The same by host."""
+        by_host: dict[str, list[ThreadSample]] = {}
+        # The controller watches servers without a process group, under the name of its host.
+        for agent, samples in self._server_threads.items():
+            by_host.setdefault(self.o.host_of.get(agent, agent), []).extend(samples)
+        return by_host
+
+    @cached_property
+    def _reported_servers_pct(self) -> float | None:
+        """The CPU (% of a core) of all servers from their reports; None: not all of them reported it."""
+        cores = [its[CPU] for its in self.o.servers.values() if CPU in its]
+        groups = {(agent, sample.group) for agent, samples in self._server_threads.items() for sample in samples}
+        return 100 * sum(cores) if len(cores) == len(groups) else None
+
     def _servers_pct(self, host: str) -> float | None:
         """The CPU (% of a core) of the run's servers on a host, from all servers' reports, or from their threads."""
-        o = self.o
-        # The controller watches servers without a process group, under the name of its host.
-        of = {agent: [t for t in samples if t.role == "server"] for agent, samples in o.threads.items()}
-        there = [agent for agent in of if o.host_of.get(agent, agent) == host]
-        groups = {(agent, t.group) for agent, samples in of.items() for t in samples}
-        cores = [its[CPU] for its in o.servers.values() if CPU in its]
-        if len(cores) == len(groups) and all(agent in there for agent, _ in groups):
-            return 100 * sum(cores)
-        return used_pct([t for agent in there for t in of[agent]], o.window_ns)
+        if self._reported_servers_pct is not None and self._server_hosts.keys() <= {host}:
+            return self._reported_servers_pct
+        return used_pct(self._server_hosts.get(host, ()), self.o.window_ns)
 
     @property
     def server_host(self) -> str:
         """The host of the server with the busiest thread; "": no server is watched."""
         o = self.o
-        of = {agent: [sample for sample in samples if sample.role == "server"] for agent, samples in o.threads.items()}
         wanted = {
             agent: max((t.cpu_pct + t.wait_pct for t in busiest(samples, o.window_ns, most=1)), default=0.0)
-            for agent, samples in of.items()
-            if samples
+            for agent, samples in self._server_threads.items()
         }
         agent = max(wanted, key=lambda each: wanted[each], default="")
         return o.host_of.get(agent, agent)

@@ -35,14 +35,14 @@ CLOCKS: Final = (
         "the pair of a publisher and a subscriber with the largest sum, see *Time*. 0 if each pair shares a host; "
         "empty if a clock or the latency is unknown",
         repeats="median",
-        of=lambda s: s.latency_bound_us,
+        of=lambda s: s.latencies.bound_us,
     ),
     StepColumn(
         NEGATIVE,
         MESSAGES,
         "messages that arrived, by the clocks of two hosts, before the time at which the messages were due (at rate "
         "`max`: were sent). The latencies of these messages are counted below zero",
-        of=lambda s: s.negative_latencies,
+        of=lambda s: s.latencies.negative,
     ),
 )
 
@@ -58,8 +58,8 @@ def _ack(name: str, percent: float) -> StepColumn:
         better="lower",
         histogram="ack",
         percent=percent,
-        of=lambda s: s.tool_acks.get(name, s.percentile_us("ack", percent)),
-        when=lambda s: bool(s.histograms.ack.counts) or name in s.tool_acks,
+        of=lambda s: s.latencies.tool_acks.get(name, s.latencies.percentile_us("ack", percent)),
+        when=lambda s: bool(s.histograms.ack.counts) or name in s.latencies.tool_acks,
     )
 
 
@@ -73,10 +73,15 @@ DELAYS: Final = (
         better="lower",
         histogram="lag",
         percent=KEPT["p99"],
-        of=lambda s: s.percentile_us("lag", KEPT["p99"]),
+        of=lambda s: s.latencies.percentile_us("lag", KEPT["p99"]),
     ),
     *(_ack(name, percent) for name, percent in ACK_PERCENTILES.items()),
-    StepColumn(BLOCKED, "s", "longest total time that any publisher waited for a full queue", of=lambda s: s.blocked_s),
+    StepColumn(
+        BLOCKED,
+        "s",
+        "longest total time that any publisher waited for a full queue",
+        of=lambda s: s.latencies.blocked_s,
+    ),
 )
 
 
@@ -108,7 +113,7 @@ def latency_columns(prefix: str) -> tuple[StepColumn, ...]:
             better="lower" if prefix == DUE else "",
             histogram="latency",
             percent=percent,
-            of=lambda s: s.percentile_us("latency", percent),
+            of=lambda s: s.latencies.percentile_us("latency", percent),
             when=lambda s: prefix_for(s.o.plan.settings.rate) == prefix,
         )
 

@@ -12,7 +12,7 @@ from hydra.measure.host_load import HostLoad
 from hydra.measure.observation import idle
 from hydra.measure.resources import flow
 from hydra.measure.stage_load import BusyWorker
-from hydra.measure.step_messages import StepMessages
+from hydra.measure.step_losses import StepLosses
 from hydra.measure.verdict import (
     EVENTS,
     LOST_CONNECTIONS,
@@ -30,7 +30,7 @@ _AT_LIMIT: Final = 0.9
 
 
 @dataclass(frozen=True, eq=False)
-class MeasuredStep(StepMessages):
+class MeasuredStep(StepLosses):
     """A measured step, with the load of its hosts and what limited it."""
 
     @cached_property
@@ -57,7 +57,7 @@ class MeasuredStep(StepMessages):
         refusing = taken is not None and not taken.is_accepted(o.loss_target)
         if in_time is None and not refusing and o.subscribers:
             return None
-        lag_us = self.percentile_us("lag", PERCENTILES["p99"])
+        lag_us = self.latencies.percentile_us("lag", PERCENTILES["p99"])
         hosts = {o.host_of.get(o.agents.get(client, "")) for client in o.subscribers}
         summaries, others, serving = load.summaries, load.others, load.server_host
         busy = max((h for h in summaries if h in hosts), key=lambda host: summaries[host].cpu_mean_pct, default=None)
@@ -72,7 +72,7 @@ class MeasuredStep(StepMessages):
             planned=tuple(self._planned(taken)),
             shut_out=self.connections.shut_out,
             unaccepted=taken if refusing else None,
-            blocked_share=self.blocked_s / o.window_s,
+            blocked_share=self.latencies.blocked_s / o.window_s,
             lag_p99_ms=None if lag_us is None else lag_us / 1000,
             publisher=_worker(threads["publisher"]),
             library=_worker([t for t in threads["publisher"] if t.tid != t.pid]),

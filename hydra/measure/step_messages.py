@@ -6,58 +6,34 @@ are over all subscribers. What cannot be known is None, never an invented number
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
-from hydra.measure import loss, loss_interval, loss_pattern, steadiness, stops
+from hydra.measure import loss
 from hydra.measure.acceptance import Acceptance, acceptance, subscribers_lost
 from hydra.measure.column import ReportColumn
 from hydra.measure.connections import Connections, reports_of
-from hydra.measure.evidence import Differences, LossBursts, LossEvidence
-from hydra.measure.hot_topics import TopicLosses, without
-from hydra.measure.lag import BacklogGrowth, growth
-from hydra.measure.latency import MergedHistograms, count_below_zero, latency_bound_ns
+from hydra.measure.latency import MergedHistograms
 from hydra.measure.loss import FailedClients, MessageOutcome, StepSubscribers, step_subscribers
-from hydra.measure.loss_interval import ConfidenceInterval
-from hydra.measure.loss_pattern import LoneLossySubscriber, sending_s
+from hydra.measure.loss_pattern import sending_s
 from hydra.measure.message_accounting import MessageAccounts, accounts_of
 from hydra.measure.message_accounting import account as log_account
 from hydra.measure.observation import Observation, mean_over
 from hydra.measure.rates import SECOND_NS, jain, nearest_rank
-from hydra.measure.tool_counts import acknowledged_after, counted_account, counted_payload
+from hydra.measure.step_latencies import StepLatencies
+from hydra.measure.tool_counts import counted_account, counted_payload
 from hydra.measure.traffic import StepRates
-from hydra.model import PERCENTILES, Figure, PublisherReport
+from hydra.model import Figure, PublisherReport
 from hydra.wire.arrays import Flags, Ints, sorted_ids, total
-from hydra.wire.buckets import percentiles_us
 from hydra.wire.data_message import payload
 from hydra.wire.report_validation import MAX_ABSENT
 from hydra.wire.subscriber_table import OF_LEDGERS, SubscriberTable
 from hydra.wire.traffic import traffic_of
 
-HistogramName = Literal["latency", "lag", "ack"]
 _NOTHING: Final = MessageOutcome()
-
-
-class Shortfall(NamedTuple):
-    """What a rate lacks that a system carries.
-
-    Attributes:
-        bursts: the sizes of the bursts of lost messages.
-        pct: the share of the due messages that counts as lost or as backlog, in %.
-        start_ms: the messages lost at the start of the step, in ms of traffic.
-        lone: the subscriber that lost alone; None: there is none.
-        rest: the bursts of all other subscribers; None: there is no such subscriber.
-    """
-
-    bursts: LossBursts
-    pct: float
-    start_ms: float
-    lone: LoneLossySubscriber | None = None
-    rest: LossBursts | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,10 +202,15 @@ class StepMessages:
         """The sum of a count that all subscribers report."""
         return total(getattr(self.ledgers if name in OF_LEDGERS else self.subscribers.reports, name))
 
+    @property
+    def _received_exactly(self) -> bool:
+        """Whether subscribers outside the cohort expected messages, and it is known how many they received."""
+        return bool(self.exact and self.outcome.expected)
+
     @cached_property
     def received(self) -> Ints:
         """The messages that each subscriber outside the cohort received; empty if the numbers are unknown."""
-        known = self.accounts if self.exact and self.outcome.expected else None
+        known = self.accounts if self._received_exactly else None
         return known.received(self.others) if known else np.zeros(0, np.int64)
 
     @property
@@ -254,8 +235,12 @@ class StepMessages:
     @cached_property
     def traffic(self) -> StepRates:
         """What was sent and received per second."""
-        known = bool(self.exact and self.outcome.expected)
-        return StepRates(self.o, self.subscribers, self.accounts, known)
+        return StepRates(self.o, self.subscribers, self.accounts, self._received_exactly)
+
+    @cached_property
+    def latencies(self) -> StepLatencies:
+        """The latencies, and what publishers waited for."""
+        return StepLatencies(self.o, self.histograms, self.publishers, self.subscribers)
 
     @cached_property
     def acceptance(self) -> Acceptance | None:
@@ -303,177 +288,6 @@ class StepMessages:
             extra=extra,
             shared=bool(o.group),
         )
-
-    # --- losses ----------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def loss_evidence(self) -> LossEvidence | None:
-        """The evidence for the loss of the subscribers outside the cohort."""
-        accounts, others = self.accounts, self.others
-        # The losses of a dead subscriber are not random, and losses in reading from a log have no time.
-        if (
-            accounts is None
-            or not accounts.exact
-            or accounts.truncated
-            or self.o.stored
-            or self.outcome.loss_pct is None
-        ):
-            return None
-        if not bool(self.subscribers.reported[others].all()):
-            return None
-        sent = max((p.sent for p in self.publishers), default=0)
-        found = loss_interval.of_reports(accounts.evidence(self.reports), self.o.plan, sent)
-        return found if found.total or not self.outcome.loss_pct else None
-
-    @cached_property
-    def loss_limits(self) -> ConfidenceInterval | None:
-        """The 95 % confidence interval of that loss, in %."""
-        lost_pct, evidence = self.outcome.loss_pct, self.loss_evidence
-        return loss_interval.around(lost_pct, [evidence]) if evidence and lost_pct is not None else None
-
-    @cached_property
-    def growing(self) -> BacklogGrowth:
-        """The growth of the backlog."""
-        return growth(self.reports.lag_bins_us, self.o.plan.duration_s)
-
-    @property
-    def passed(self) -> bool | None:
-        """Whether the rate passes; None: not known."""
-        return self.passes(self.others, self.acceptance.unaccepted_share if self.acceptance else 0.0)
-
-    def passes(self, clients: Flags, unaccepted: float = 0.0, *, reporting: bool = False) -> bool | None:
-        """Whether the rate passes for these subscribers (``reporting``: all of them reported); None: not known.
-
-        ``unaccepted`` is the share of the messages sent that the system did not accept; they count as lost. With a stop
-        the system did not carry the rate all the time.
-        """
-        accounts, target = self.accounts, self.o.loss_target
-        if accounts is None:
-            return None
-        if self.stops and self.stops.stops:
-            return False
-        of = accounts.of_reporting if reporting else accounts.of
-        at_best = of(clients).passes(target, unaccepted)
-        if at_best and self.o.steady and self.growing.falling_behind:
-            return False
-        if at_best and not accounts.exact and not of(clients, "least").passes(target, unaccepted):
-            return None
-        return at_best
-
-    @cached_property
-    def shortfall(self) -> Shortfall | None:
-        """What the rate lacks; None at rate ``max`` and without an account."""
-        o, accounts, taken, outcome = self.o, self.accounts, self.acceptance, self.outcome
-        rate = o.plan.settings.rate
-        if rate == "max" or o.plan.load or o.stored or accounts is None or taken is None or accounts.truncated:
-            return None
-        if not outcome.expected or not len(self.reports):
-            return None
-        # The planned length counts, since a step that stopped early lacks the messages of the rest.
-        length_s, unsustained, share = sending_s(o.plan), self._unsustained(taken), self._own_share
-        profile = loss_pattern.loss_profile(accounts.evidence(self.reports), rate, length_s, share)
-        sizes = loss_pattern.bursts(profile, length_s, unsustained)
-        # What was due in a stop was not carried; the part of it that was lost is in the bursts already.
-        if self.stops and (more_s := self.stops.stopped_s - sum(sizes)) > 0:
-            sizes.append(more_s)
-        found = Shortfall(
-            LossBursts(tuple(sizes)),
-            pct=100 * sum(sizes) / length_s,
-            start_ms=1000 * loss_pattern.start_lost_s(profile, length_s),
-        )
-        # A single member of a consumer group has no losses.
-        lone = None if o.group else loss_pattern.lone_loser(self.subscribers.ids, self.others, accounts.most)
-        if lone is None:
-            return found
-        rest = loss_pattern.loss_profile(self.reports.take(self.reports.ids != lone.client), rate, length_s, share)
-        of_rest = LossBursts(tuple(loss_pattern.bursts(rest, length_s, unsustained)))
-        return found._replace(lone=lone, rest=of_rest)
-
-    @property
-    def lone(self) -> LoneLossySubscriber | None:
-        """The subscriber that lost alone."""
-        return self.shortfall.lone if self.shortfall else None
-
-    def _unsustained(self, taken: Acceptance) -> float:
-        """The share of the rate that cannot be sustained.
-
-        A growing or undrained backlog, messages that a publisher never sent, and messages that a server never accepted.
-        If no lag is known, it is all that was not received in time.
-        """
-        outcome, share = self.outcome, self.growing.share
-        behind = (outcome.undrained + outcome.unknown) / outcome.expected
-        if share is None:
-            behind = 1 - (outcome.in_time + outcome.lost) / outcome.expected
-        return min(max(share or 0.0, behind, taken.unsent_share) + taken.unaccepted_of_due, 1.0)
-
-    @property
-    def _own_share(self) -> float:
-        """The mean share of a publisher's messages that a subscriber expects: below 1 if it has some of the topics."""
-        o, reports = self.o, self.reports
-        if o.plan.settings.chosen_topics == o.plan.settings.topics:
-            return 1.0
-        acknowledged = {p: report.acknowledged for p, report in o.publisher_reports.items()}
-        due = sum(acknowledged.get(publisher, 0) for publisher in reports.publisher.tolist())
-        return total(reports.received + reports.missing) / due if due else 1.0
-
-    @cached_property
-    def topic_losses(self) -> TopicLosses:
-        """The losses of the topics with most messages, beside those of all others."""
-        known = bool(self.subscribers.reported[self.others].all())
-        return TopicLosses.of(self.reports) if known else TopicLosses()
-
-    # --- seconds ---------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def stops(self) -> stops.Found | None:
-        """The times in which nothing arrived; None: they are unknown."""
-        return stops.found_in(self.o)
-
-    @cached_property
-    def differences(self) -> Differences | None:
-        """How the seconds of the window differ; None: they are too few."""
-        received = self.o.received
-        interval_s = max(round(self.o.window_s / len(received)), 1) if received else 1
-        found = steadiness.unsteady(received, interval_s, self.stops or stops.Found())
-        return None if found is None else Differences(tuple(found))
-
-    # --- latencies -------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def latency_bound_us(self) -> float | None:
-        """The largest error of a latency that clocks cause; None: not known, or no latency."""
-        o = self.o
-        if not self.histograms.latency.counts:
-            return None
-        receivers = self.subscribers.ids[self.others & self.subscribers.reported].tolist()
-        ends = ({o.agents.get(c) for c in o.publishers}, {o.agents.get(c) for c in receivers})
-        bound_ns = latency_bound_ns(*ends, o.clocks)
-        return None if bound_ns is None else bound_ns / 1000
-
-    @property
-    def negative_latencies(self) -> int | None:
-        """The number of latencies below zero; None: there is no latency."""
-        return count_below_zero(self.histograms.latency) if self.histograms.latency.counts else None
-
-    def percentile_us(self, histogram: HistogramName, percent: float) -> float | None:
-        """A percentile of a merged histogram; None: the histogram is empty."""
-        return percentiles_us(getattr(self.histograms, histogram), [percent])[0]
-
-    @cached_property
-    def tool_acks(self) -> Mapping[str, float]:
-        """The ack latencies (µs) that tools report, by percentile."""
-        return acknowledged_after(self.publishers) if self.o.counted else {}
-
-    def topics_us(self, *, hot: bool) -> float | None:
-        """The 99th percentile of the latency of the topics with most messages, or of all others."""
-        reports = self.subscribers.reports
-        of = reports.hot_latency if hot else without(reports.latency, reports.hot_latency)
-        return percentiles_us(of, [PERCENTILES["p99"]])[0]
-
-    @property
-    def blocked_s(self) -> float:
-        """The longest total time that any publisher waited for a full queue."""
-        return max((p.blocked_ns for p in self.publishers), default=0) / SECOND_NS
 
     # --- connections -----------------------------------------------------------------------------------------------
 

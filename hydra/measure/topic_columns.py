@@ -69,7 +69,7 @@ OF_TOPICS: Final = (
         _HOT_P99,
         repeats="median",
         better="lower",
-        of=lambda s: s.topics_us(hot=True),
+        of=lambda s: s.latencies.topics_us(hot=True),
         when=_has_topics,
     ),
     StepColumn(
@@ -78,7 +78,7 @@ OF_TOPICS: Final = (
         _HOT_P99,
         repeats="median",
         better="lower",
-        of=lambda s: s.topics_us(hot=False),
+        of=lambda s: s.latencies.topics_us(hot=False),
         when=_has_topics,
     ),
 )
