@@ -9,11 +9,11 @@ decide which curve holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from math import log
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -110,49 +110,54 @@ def _through_target(curve: Callable[[Floats], Floats], target: float) -> float:
     return float(brentq(lambda x: float(curve(np.array([x]))[0]) - target, -4.0, 9.0))
 
 
-@cache
-def curves(target: float) -> LossCurves:
-    """The curves of a target (a fraction)."""
-    u: Floats = np.arange(-REACH, REACH + 1, dtype=np.float64) * FINE
-    losses: list[Floats] = []
-    sizes: list[Floats] = []
-    priors: list[Floats] = []
-    kinds: list[str] = []
-    by_chance = np.tile(SIZES_S, (len(u), 1))
+class _Curve(NamedTuple):
+    """One form: its loss by distance from K, its burst sizes by distance and number of the size, and their prior."""
 
-    def add(kind: str, loss: Floats, size: Floats, prior: Floats) -> None:
-        kinds.append(kind)
-        losses.append(np.clip(loss, 1e-12, 1.0))
-        sizes.append(size)
-        priors.append(prior)
+    kind: str
+    loss: Floats
+    size: Floats
+    prior: Floats
 
-    def alike(prior: float, among: int = len(SIZES_S)) -> Floats:
-        """The prior of the first ``among`` sizes."""
-        return np.asarray(np.where(np.arange(len(SIZES_S)) < among, prior / among, 0.0), dtype=np.float64)
+
+_U: Final[Floats] = np.arange(-REACH, REACH + 1, dtype=np.float64) * FINE
+"""The distances from K in logarithm."""
+_ABOVE: Final = _U > _JUMP
+_AT: Final = np.abs(_U) <= _JUMP
+_BY_CHANCE: Final = np.tile(SIZES_S, (len(_U), 1))
+"""The burst sizes of a curve whose bursts are random."""
+
+
+def _even_prior(kind: str, forms: int, sizes: int = len(SIZES_S)) -> Floats:
+    """The prior of one of the forms of a kind that has each of the first ``sizes`` burst sizes as often."""
+    prior = _PRIOR[kind] / forms
+    return np.asarray(np.where(np.arange(len(SIZES_S)) < sizes, prior / sizes, 0.0), dtype=np.float64)
+
+
+def _powers(target: float) -> Iterator[_Curve]:
+    """Loss that rises as a power of the rate, some of it only up to a capacity."""
 
     def power(slope: float) -> Floats:
-        times = np.exp(np.clip(slope * u, -40.0, 20.0))
+        times = np.exp(np.clip(slope * _U, -40.0, 20.0))
         return np.asarray(-np.expm1(np.maximum(np.log1p(-target) * times, -50.0)))
 
     slope_prior = np.exp(-0.5 * (np.log(_SLOPES) - log(_USUAL_SLOPE)) ** 2)
     slope_prior[0] += _FLATTEST
     for slope, p in zip(_SLOPES, slope_prior / slope_prior.sum(), strict=True):
-        add("power", power(slope), by_chance, _PRIOR["power"] * p * _SIZE_PRIOR)
-    bent = [(slope, times) for slope in (0.4, 1.0, 2.2) for times in (4.0, 12.0)]
+        yield _Curve("power", power(slope), _BY_CHANCE, _PRIOR["power"] * p * _SIZE_PRIOR)
+    kind, bent = "power, then capacity", [(slope, times) for slope in (0.4, 1.0, 2.2) for times in (4.0, 12.0)]
     for slope, times in bent:
-        over = np.maximum(1 - times * np.exp(-u), 0.0)
-        prior = _PRIOR["power, then capacity"] / len(bent) * _SIZE_PRIOR
-        add("power, then capacity", np.minimum(power(slope) + over, 1.0), by_chance, prior)
+        over = np.maximum(1 - times * np.exp(-_U), 0.0)
+        yield _Curve(kind, np.minimum(power(slope) + over, 1.0), _BY_CHANCE, _PRIOR[kind] / len(bent) * _SIZE_PRIOR)
+
+
+def _capacities(target: float) -> Iterator[_Curve]:
+    """Loss above a capacity that varies all the time, or that is low for a share of the time."""
     for jitter in _JITTERS:
         varies = _capacity(jitter)
         # Each period of low capacity, of 20 ms to 2 s, loses half a jitter of its traffic.
-        size = np.tile(jitter / 2 * np.array([0.02, 0.2, 0.7, 2.0, 2.0, 2.0, 2.0]), (len(u), 1))
-        add(
-            "capacity",
-            varies(u + _through_target(varies, target)),
-            size,
-            alike(_PRIOR["capacity"] / len(_JITTERS), _CONSTANT_SIZES),
-        )
+        size = np.tile(jitter / 2 * np.array([0.02, 0.2, 0.7, 2.0, 2.0, 2.0, 2.0]), (len(_U), 1))
+        loss = varies(_U + _through_target(varies, target))
+        yield _Curve("capacity", loss, size, _even_prior("capacity", len(_JITTERS), _CONSTANT_SIZES))
     steady = _capacity(0.02)
     for share, times in _PARTS:
 
@@ -160,50 +165,72 @@ def curves(target: float) -> LossCurves:
             return share * steady(x) + (1 - share) * np.maximum(1 - times * np.exp(-x), 0.0)
 
         shift = _through_target(two, target)
-        size = _SHARES_S * np.maximum(steady(u + shift), 0.02)[:, None]
-        among = _USUAL_PART if share > _RARE else _RARE_PART
-        add("part", two(u + shift), size, alike(_PRIOR["part"] / len(_PARTS), among))
+        size = _SHARES_S * np.maximum(steady(_U + shift), 0.02)[:, None]
+        sizes = _USUAL_PART if share > _RARE else _RARE_PART
+        yield _Curve("part", two(_U + shift), size, _even_prior("part", len(_PARTS), sizes))
+
+
+def _stalls(target: float) -> Iterator[_Curve]:
+    """The part of stalls that a buffer does not absorb."""
     for share in _BUFFERS:
-        seen = np.maximum(1 - share * np.exp(-u), 0.0) / (1 - share)
+        seen = np.maximum(1 - share * np.exp(-_U), 0.0) / (1 - share)
         prior = _PRIOR["buffer"] / len(_BUFFERS) * _SIZE_PRIOR
-        add("buffer", target * seen, np.maximum(seen, 0.02)[:, None] * SIZES_S, prior)
-    above, at = u > _JUMP, np.abs(u) <= _JUMP
+        yield _Curve("buffer", target * seen, np.maximum(seen, 0.02)[:, None] * SIZES_S, prior)
+
+
+def _onsets(target: float) -> Iterator[_Curve]:
+    """Loss that begins with a jump at K, and rises with the rate."""
     for times in _ONSETS:
         h = min(times * target, 0.5)
-        rising = h * np.exp(np.clip(2.5 * u, -5.0, 8.0))
-        add(
-            "onset",
-            np.where(above, rising, np.where(at, 0.4 * h, 1e-9)),
-            by_chance,
-            _PRIOR["onset"] / len(_ONSETS) * _SIZE_PRIOR,
-        )
+        rising = h * np.exp(np.clip(2.5 * _U, -5.0, 8.0))
+        yield _Curve("onset", _jump(rising, h), _BY_CHANCE, _PRIOR["onset"] / len(_ONSETS) * _SIZE_PRIOR)
+
+
+def _collapses(target: float) -> Iterator[_Curve]:
+    """A capacity of which a part is lost as soon as the rate exceeds it."""
     for share in _COLLAPSES:
         h = max(share, 2 * target) if target < _HALF else 1.0
-        size = np.tile(np.where(at, 0.6 * h, 0.01)[:, None], (1, len(SIZES_S)))
-        add(
-            "collapse",
-            np.where(above, 1 - (1 - h) * np.exp(-u), np.where(at, 0.4 * h, 1e-9)),
-            size,
-            alike(_PRIOR["collapse"] / len(_COLLAPSES)),
-        )
+        loss = _jump(1 - (1 - h) * np.exp(-_U), h)
+        yield _Curve("collapse", loss, _jump_sizes(h, 0.01), _even_prior("collapse", len(_COLLAPSES)))
+
+
+def _cliffs(target: float) -> Iterator[_Curve]:
+    """Loss that jumps at K, and hardly rises above it."""
     for times, m in _CLIFFS:
         h = max(min(times * target, 0.98), 2 * target) if target < _HALF else 1.0
-        size = np.tile(np.where(at, 0.6 * h, m)[:, None], (1, len(SIZES_S)))
-        add("cliff", np.where(above, h, np.where(at, 0.4 * h, 1e-9)), size, alike(_PRIOR["cliff"] / len(_CLIFFS)))
-    cliffs = len(_COLLAPSES) + len(_CLIFFS)
-    jumps = len(_ONSETS) + cliffs
-    loss = np.array(losses)
+        yield _Curve("cliff", _jump(h, h), _jump_sizes(h, m), _even_prior("cliff", len(_CLIFFS)))
+
+
+def _jump(above: Floats | float, h: float) -> Floats:
+    """No loss below K, and this loss above it; ``h`` is the loss just above."""
+    return np.where(_ABOVE, above, np.where(_AT, 0.4 * h, 1e-9))
+
+
+def _jump_sizes(h: float, elsewhere_s: float) -> Floats:
+    """The burst sizes of a curve that jumps: near K the rate is too high for a part of the time."""
+    return np.tile(np.where(_AT, 0.6 * h, elsewhere_s)[:, None], (1, len(SIZES_S)))
+
+
+@cache
+def curves(target: float) -> LossCurves:
+    """The curves of a target (a fraction)."""
+    smooth = [*_powers(target), *_capacities(target), *_stalls(target)]
+    flat = [*_collapses(target), *_cliffs(target)]
+    jumping = [*_onsets(target), *flat]
+    jumps, cliffs = len(jumping), len(flat)
+    every = [*smooth, *jumping]
+    loss = np.array([np.clip(curve.loss, 1e-12, 1.0) for curve in every])
     rise = np.gradient(loss, FINE, axis=1)
     # A jump has no slope: the posterior of K has its place.
     rise[-jumps:] = 0.0
-    rise[-jumps:-cliffs] = np.where(at, 0.0, np.clip(2.5 * loss[-jumps:-cliffs], 0.0, 1.0))
-    every = np.array(priors)
+    rise[-jumps:-cliffs] = np.where(_AT, 0.0, np.clip(2.5 * loss[-jumps:-cliffs], 0.0, 1.0))
+    prior = np.array([curve.prior for curve in every])
     return LossCurves(
         loss.astype(np.float32),
         rise.astype(np.float32),
-        np.array(sizes).astype(np.float32),
-        every / every.sum(),
-        np.unique(kinds, return_inverse=True)[1],
+        np.array([curve.size for curve in every]).astype(np.float32),
+        prior / prior.sum(),
+        np.unique([curve.kind for curve in every], return_inverse=True)[1],
         jumps,
         cliffs,
     )
