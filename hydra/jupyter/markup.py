@@ -18,14 +18,14 @@ from hydra.jupyter.run_data import RunData
 from hydra.jupyter.step_details import details
 from hydra.measure.column import POINT, Column
 from hydra.measure.published_columns import CLIENTS
-from hydra.model import Settings, StepPlan, names_of, value_of
+from hydra.model import Settings, names_of, value_of
 from hydra.report.interval_display import efforts, legend, whole_rate
 from hydra.report.latency_bound import bounded_text, error_text
 from hydra.report.marks import NOTED, marks_line
 from hydra.report.published_tables import CellComparison, RowComparison, compare, differences, published_scenario
 from hydra.report.setup_text import client_texts
 from hydra.report.table import Table, TableRow, without_empty_columns
-from hydra.report.tables import FigureFormat, group_line, name_of, pacing_line, publishers_line
+from hydra.report.tables import FigureFormat, count_lines, name_of, pacing_line, table_columns
 from hydra.report.tables import table as its_table
 from hydra.store.database import FINISHED
 from hydra.store.system_columns import columns_of, in_order
@@ -73,14 +73,11 @@ def _about(about: str, warning: HydraWarning) -> ReportWarning:
 
 def _of_the_end(run: RunData) -> Iterator[ReportWarning]:
     if run.coming is not None:
-        yield _about("The run is not complete", RunIncomplete(run.ended, run.error, _plan(run, run.coming)))
+        known: Row = {POINT: run.coming.point, CLIENTS: run.coming.clients}
+        plan = name_of(run.scenario, known | {v: run.coming.value(v) for v in run.scenario.sweep.crossed})
+        yield _about("The run is not complete", RunIncomplete(run.ended, run.error, plan))
     elif run.ended != FINISHED:
         yield _about("The run did not end normally", RunEndedBadly(run.ended, run.error))
-
-
-def _plan(run: RunData, plan: StepPlan) -> str:
-    known: Row = {POINT: plan.point, CLIENTS: plan.clients}
-    return name_of(run.scenario, known | {v: plan.value(v) for v in run.scenario.sweep.crossed})
 
 
 def _of_events(events: list[StoredEvent]) -> Iterator[ReportWarning]:
@@ -136,12 +133,12 @@ def facts(run: RunData) -> Html:
     host: Mapping[str, Any] = known.get("host", {})
     limits: Mapping[str, Any] = known.get("limits", {})
     agents: Sequence[Mapping[str, Any]] = known.get("cluster", {}).get("agents", [])
-    scenario = run.scenario
+    scenario, steps = run.scenario, counted(len(run.results), "step")
     shown = {
         "Command": f"<code>{escape(str(known.get('command_line', UNKNOWN)))}</code>",
         "Began": escape(str(known.get("began", UNKNOWN))),
         "System": escape(f"{scenario.system}, client {scenario.client}"),
-        "Measured": escape(_request_text(run)),
+        "Measured": escape(f"{kind_of(scenario).outline}{steps}, {counted(len(run.rows), 'row')}"),
         "Settings": escape(_pairs(_settings(run))),
         "Clients": "<br>".join(map(escape, client_texts(client for client in run.setup.clients if client.role))),
         "Versions": escape(_pairs(known.get("versions", {}))),
@@ -152,10 +149,6 @@ def facts(run: RunData) -> Html:
         "Facts": "<br>".join(escape(e.text) for e in run.events if e.kind == SystemFact.kind),
     }
     return facts_table(shown)
-
-
-def _request_text(run: RunData) -> str:
-    return f"{kind_of(run.scenario).outline}{counted(len(run.results), 'step')}, {counted(len(run.rows), 'row')}"
 
 
 def _settings(run: RunData) -> dict[str, object]:
@@ -201,11 +194,11 @@ def table(run: RunData) -> Html:
     """The table, then all columns, collapsed."""
     if not run.rows:
         return block('<p class="empty">No row was measured.</p>')
-    shown = its_table(run.scenario, run.rows, run.notes, run.results, _PAGE)
+    columns = table_columns(run.scenario, run.rows, run.results)
+    shown = its_table(run.scenario, columns, run.rows, run.notes, run.results, _PAGE)
     below = [
         marks_line(shown.marks),
-        publishers_line(run.scenario, run.rows),
-        group_line(run.scenario, run.rows),
+        *count_lines(run.scenario, columns, run.rows),
         pacing_line(run.scenario),
         legend(run.scenario, run.rows),
         *efforts(run.scenario, run.rows),

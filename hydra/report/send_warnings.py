@@ -27,7 +27,7 @@ from hydra.model import number as number_of
 from hydra.model.acceptance import QUOTA
 from hydra.report.remedies import OF_REFUSAL, RowLimit, against
 from hydra.report.row_context import RowContext, RowWarning
-from hydra.store.system_columns import columns_of
+from hydra.store.system_columns import added_by
 
 
 class RateMissed(RowWarning):
@@ -83,10 +83,9 @@ class BatchNotFilled(RowWarning):
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         row, scenario = about.row, about.scenario
-        column = next((c for c in columns_of(scenario).values() if c.reached), None)
-        wanted = column and number_of(row.get(column.name))
-        reached = column and number_of(row.get(column.reached))
-        if column is None or not wanted or not reached or not _fills(about, wanted):
+        batch = added_by(scenario).batch
+        wanted, reached = number_of(row.get(batch.name)), number_of(row.get(batch.reached))
+        if not wanted or not reached or not _fills(about, wanted):
             return []
         # A batch ends with the last message, and may have a limit of bytes.
         publishers = number_of(row.get(PUBLISHERS)) or scenario.publishers
@@ -94,7 +93,7 @@ class BatchNotFilled(RowWarning):
         size = number_of(_setting(about, "message_size"))
         if size and (limit := number_of(row.get("batch_bytes"))):
             possible = min(possible, limit / size)
-        return [cls(wanted, reached, column.name)] if reached < _FILLED * possible else []
+        return [cls(wanted, reached, batch.name)] if reached < _FILLED * possible else []
 
 
 _FILLED: Final = 0.9

@@ -173,7 +173,14 @@ class RunTables:
 
     def table(self) -> Table:
         """The table alone, for a text that has the warnings of the rows itself."""
-        return table(self.scenario, self.rows, self.notes, self.results, _TERMINAL)
+        return self._table(_TERMINAL)
+
+    def _table(self, written: FigureFormat) -> Table:
+        return table(self.scenario, self._columns, self.rows, self.notes, self.results, written)
+
+    @cached_property
+    def _columns(self) -> list[Column]:
+        return table_columns(self.scenario, self.rows, self.results)
 
     @cached_property
     def csv(self) -> str:
@@ -231,9 +238,8 @@ class RunTables:
             f"# {scenario.name}",
             scenario.description,
             setup_line(self.setup),
-            table(scenario, rows, self.notes, self.results, written),
-            publishers_line(scenario, rows),
-            group_line(scenario, rows),
+            self._table(written),
+            *count_lines(scenario, self._columns, rows),
             pacing_line(scenario),
             legend(scenario, rows),
             "\n".join(f"- {each.mark}{' ' * bool(each.mark)}**{each.rows}**: {each.text}" for each in about),
@@ -244,6 +250,7 @@ class RunTables:
 
 def table(
     scenario: Scenario,
+    columns: Sequence[Column],
     rows: Sequence[Row],
     notes: Sequence[Sequence[HydraWarning]],
     results: Sequence[StepResult],
@@ -253,12 +260,12 @@ def table(
 
     Args:
         scenario: the scenario of the run.
+        columns: the columns of the table.
         rows: the rows of the table.
         notes: the warnings of each row.
         results: the steps of the run.
         written: the formats of figures.
     """
-    columns = table_columns(scenario, rows, results)
     kind = kind_of(scenario)
     least = least_losses(rows)
     body = [
@@ -284,9 +291,20 @@ _SPARE: Final = (*_TOTALS, ACHIEVED, LOCAL)
 """Columns for which a narrow terminal has no place."""
 
 
-def publishers_line(scenario: Scenario, rows: Sequence[Row]) -> str:
+def count_lines(scenario: Scenario, columns: Sequence[Column], rows: Sequence[Row]) -> list[str]:
+    """The sentences about the rates and totals of several publishers, and about the figures of a group's members.
+
+    Args:
+        scenario: the scenario of the run.
+        columns: the columns of its table.
+        rows: the rows of the table.
+    """
+    titles = {c.name: (scenario.published and c.published) or c.title for c in columns}
+    return [line for line in (_publishers_line(scenario, titles), _group_line(titles, rows)) if line]
+
+
+def _publishers_line(scenario: Scenario, titles: Mapping[str, str]) -> str:
     """The sentence about the rates and totals of several publishers; "" for one publisher, or without these columns."""
-    titles = {c.name: (scenario.published and c.published) or c.title for c in table_columns(scenario, rows)}
     if scenario.publishers == 1 or not titles.keys() >= {AVG_TX, AVG_RX, *_TOTALS}:
         return ""
     sent, received = (titles[name] for name in _TOTALS)
@@ -296,9 +314,8 @@ def publishers_line(scenario: Scenario, rows: Sequence[Row]) -> str:
     )
 
 
-def group_line(scenario: Scenario, rows: Sequence[Row]) -> str:
+def _group_line(titles: Mapping[str, str], rows: Sequence[Row]) -> str:
     """The sentence about the figures of a consumer group's members; "" without a group, or without these columns."""
-    titles = {c.name: (scenario.published and c.published) or c.title for c in table_columns(scenario, rows)}
     names = [titles[name] for name in (AVG_RX, _TOTALS[1]) if name in titles]
     if not names or not any(row.get(GROUP) for row in rows):
         return ""
