@@ -12,7 +12,7 @@ from typing import Final
 import click
 
 from hydra.cli.main import cli
-from hydra.options import ScenarioKeyOption
+from hydra.options.late_commands import ScenarioKeyOption
 
 PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "commands.md"
 _MARK: Final = "<!-- made by scripts/command_pages.py from here on -->"

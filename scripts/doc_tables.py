@@ -31,7 +31,7 @@ from hydra.config import plugins
 from hydra.config.fields import own_tables, shared_table
 from hydra.config.needs import as_keys, needs_of
 from hydra.errors import EXIT_CODES
-from hydra.events import run_events  # noqa: F401  # it registers its events
+from hydra.events import group_events, run_events  # noqa: F401  # they register their events
 from hydra.events.event import Event
 from hydra.events.value_formatting import counted
 from hydra.events.warnings import HydraWarning
@@ -239,10 +239,15 @@ def events(name: str) -> list[type[Event]]:
     groups = {"row": RowWarning, "search": SearchWarning, "run": HydraWarning, "routine": Event}
     stated = [
         kind
-        for kind in ([*OF_STATUS, *OF_FIGURES] if name == "row" else Event.kinds.values())
+        # (Classes register in the order in which their modules are imported.)
+        for kind in ([*OF_STATUS, *OF_FIGURES] if name == "row" else sorted(Event.kinds.values(), key=_module))
         if not inspect.isabstract(kind) and (hasattr(kind, "template") or kind.text is not Event.text)
     ]
     return [kind for kind in stated if next(key for key, base in groups.items() if issubclass(kind, base)) == name]
+
+
+def _module(kind: type) -> str:
+    return kind.__module__
 
 
 def events_table(name: str) -> str:
@@ -250,7 +255,7 @@ def events_table(name: str) -> str:
     head = ("kind", "level", "when", "text", "what to do")
     rows = []
     for kind in events(name):
-        text = "said" if hasattr(kind, "said") else "text" if kind.text is not Event.text else "template"
+        text = "sentence" if hasattr(kind, "sentence") else "text" if kind.text is not Event.text else "template"
         cells = (_texts(kind, text), _texts(kind, "remedy"))
         rows.append((f'<a id="{kind.kind}"></a>`{kind.kind}`', kind.level, _when(kind), *map(_either, cells)))
     width = 4 if name == "routine" else 5

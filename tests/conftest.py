@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hydra.errors import MissingDependencyError
-from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.broker import LocalBroker
 from hydra.kafkatest.jars import fetch, find_java
 from hydra.natstest.program import find_server
 from tests.conformance.bench import Bench
@@ -50,9 +50,9 @@ def needs_kafka() -> None:
 
 
 @pytest.fixture(scope="session")
-def broker(needs_kafka: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedBroker]:
+def broker(needs_kafka: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBroker]:
     """A Kafka for all tests of this process; each test takes its own topics."""
-    with EmbeddedBroker(tmp_path_factory.mktemp("kafka") / "broker") as running:
+    with LocalBroker(tmp_path_factory.mktemp("kafka") / "broker") as running:
         yield running
 
 
@@ -66,9 +66,9 @@ def needs_nats() -> None:
 
 
 @pytest.fixture
-def own_broker(needs_kafka: None, tmp_path: Path) -> Iterator[EmbeddedBroker]:
+def own_broker(needs_kafka: None, tmp_path: Path) -> Iterator[LocalBroker]:
     """One to be killed."""
-    with EmbeddedBroker(tmp_path / "own", warm=False) as running:
+    with LocalBroker(tmp_path / "own", warm=False) as running:
         yield running
 
 

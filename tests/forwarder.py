@@ -39,7 +39,7 @@ class Frame:
 class TcpForwarder:
     """Stands between a server (``host:port``) and a client that connects to :attr:`address`.
 
-    A subclass defines in :meth:`connected` what is done with each connection.
+    Everything passes at once; a subclass overrides a direction, or :meth:`connected`.
     """
 
     def __init__(self, server: str) -> None:
@@ -54,7 +54,18 @@ class TcpForwarder:
 
     def connected(self, client: socket.socket, server: socket.socket) -> None:
         """A client has connected, and this connection to the server is its own: starts what passes data on."""
-        raise NotImplementedError
+        self.run(self.up, client, server)
+        self.run(self.down, server, client)
+
+    def up(self, client: socket.socket, server: socket.socket) -> None:
+        """Passes on what a client sends."""
+        while data := client.recv(65_536):
+            server.sendall(data)
+        hang_up(server)
+
+    def down(self, server: socket.socket, client: socket.socket) -> None:
+        """Passes on what the server sends."""
+        self.up(server, client)
 
     def close(self) -> None:
         """Ends every connection."""

@@ -220,7 +220,7 @@ def test_a_secret_is_not_repeated_in_an_error() -> None:
         ({"settings.msg_bach": 1}, "settings.msg_bach: unknown key; did you mean msg_batch?"),
         ({"rate": 3}, "rate: unknown key; this key belongs into [settings]"),
         ({"settings.clients": [3]}, "settings.clients: unknown key; this key belongs into [sweep]"),
-        ({"kafka.xyzzy": 3}, "kafka.xyzzy: unknown key; known here: bootstrap, tls"),
+        ({"kafka.xyzzy": 3}, "kafka.xyzzy: unknown key; known here: tls, bootstrap"),
         ({"sweep.duration_s": None}, "sweep.duration_s: is missing; add it"),
         ({"sweep": None}, "sweep: is missing; add it"),
         ({"system": "amqp"}, "or 'zmq', not 'amqp'"),

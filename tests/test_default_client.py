@@ -66,7 +66,7 @@ def built(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def client_of(name: str, replaced: Mapping[str, object] = MappingProxyType({}), master: str = "local") -> str:
-    found, _ = with_default_client(name, resolve(name, replaced), replaced, choose(master, None))
+    _, found, _ = with_default_client(name, resolve(name, replaced), replaced, choose(master, None))
     return resolve(name, found).scenario.client
 
 
@@ -105,7 +105,7 @@ def test_a_file_of_the_user_names_its_clients(built: None, tmp_path: Path) -> No
 
 
 def test_hosts_whose_programs_are_not_known_run_the_usual_clients(built: None) -> None:
-    found, note = with_default_client("zmq-rate", resolve("zmq-rate"), {}, choose("ssh", None))
+    _, found, note = with_default_client("zmq-rate", resolve("zmq-rate"), {}, choose("ssh", None))
     assert found == {}
     assert note.startswith("pyzmq clients: whether these hosts have the native program is not known")
 

@@ -99,7 +99,7 @@ IMPURE = [
 IMPURE_ON_PURPOSE = {
     ("hydra.wire.clock", "time"),  # the one place that reads the clock that both ends share
     ("hydra.wire.clock", "pathlib"),
-    ("hydra.events.run_events", "signal"),  # the names of signals
+    ("hydra.events.group_events", "signal"),  # the names of signals
     ("hydra.ssh.state", "signal"),
 }
 

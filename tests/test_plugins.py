@@ -103,6 +103,47 @@ def test_a_damaged_package_is_named(
         dict(plugins.commands())
 
 
+_ENGINE = """
+from contextlib import nullcontext
+from dataclasses import dataclass
+from hydra.engine.interface import EngineSpec
+from hydra.model import Bounded, setting
+
+@dataclass(frozen=True)
+class Settings{base}:
+    port: int = setting(1, least=1)
+
+SPEC = EngineSpec(
+    name="greet", masters="greet", is_local=True, open=nullcontext, agents=lambda *_: [], settings=Settings{more}
+)
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "more", "expected"),
+    [
+        ("(Bounded)", "", ""),
+        ("", "", "greeter:SPEC.*: nothing checks the bounds of Settings; derive Settings from hydra.model.Bounded"),
+        ("(Bounded)", ", bounds={}", "greeter:SPEC.* cannot be loaded: .* unexpected keyword argument 'bounds'"),
+    ],
+)
+def test_the_specification_of_a_package_is_checked_when_it_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, base: str, more: str, expected: str
+) -> None:
+    module = _ENGINE.format(base=base, more=more)
+    monkeypatch.syspath_prepend(bring(tmp_path, "[hydra.engines]\ngreet = greeter:SPEC\n", module=module))
+    monkeypatch.delitem(sys.modules, "greeter", raising=False)
+    plugins.engines.cache_clear()
+    try:
+        if expected:
+            with pytest.raises(ConfigError, match=expected):
+                plugins.engines()["greet"]
+        else:
+            assert plugins.engines()["greet"].name == "greet"
+    finally:
+        plugins.engines.cache_clear()
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [

@@ -24,7 +24,7 @@ from bench.clients.kafka_loop import MODULES, OWN, RECORD_BYTES, Role
 from hydra.control.controller import Controller
 from hydra.control.roster import EpochReplies
 from hydra.errors import HydraError
-from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.broker import LocalBroker
 from hydra.kafkatest.jars import fetch, find_java
 from hydra.kafkatest.property_table import PROPERTIES, alike
 from hydra.kafkatest.settings import KafkaSettings
@@ -104,7 +104,7 @@ class Kafka:
 
     def __enter__(self) -> Kafka:
         folder = Path(self._running.enter_context(tempfile.TemporaryDirectory()))
-        self._bootstrap = self._running.enter_context(EmbeddedBroker(folder / "broker")).bootstrap
+        self._bootstrap = self._running.enter_context(LocalBroker(folder / "broker")).bootstrap
         self._topics = Topics(self._bootstrap, {}, "bench")
         self._running.callback(self._topics.end)
         return self

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from bench import programs
 from bench.clients.channel import OWN, SharedServer, Sides, Workload, words
-from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.broker import LocalBroker
 
 SIZE: Final = 100
 
@@ -28,4 +28,4 @@ def _lacks() -> str:
     return programs.lacks() or ("" if which("java") else "java")
 
 
-SIDES: Final = Sides(_command, SharedServer(EmbeddedBroker, "kafka.bootstrap"), _lacks)
+SIDES: Final = Sides(_command, SharedServer(LocalBroker, "kafka.bootstrap"), _lacks)

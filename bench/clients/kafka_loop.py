@@ -18,7 +18,7 @@ import confluent_kafka
 import kafka
 
 from hydra.client.payload import PayloadBlock
-from hydra.kafkatest import confluent, kafka_python, property_table
+from hydra.kafkatest import confluent_config, kafka_python_config, property_table
 from hydra.kafkatest.control_messages import KafkaConfigure
 from hydra.model import SharedSettings
 
@@ -56,7 +56,7 @@ class Loop(NamedTuple):
 
 def confluent_producer(bootstrap: str, topic: str, seconds: float) -> Loop:
     """Counts what was delivered."""
-    config = confluent.producer_config(1, configuration(bootstrap, topic), RECORD_BYTES)
+    config = confluent_config.producer_config(1, configuration(bootstrap, topic), RECORD_BYTES)
     producer, chunk = confluent_kafka.Producer(config), bodies()
     producer.list_topics(topic, timeout=10)
     delivered = 0
@@ -79,7 +79,7 @@ def confluent_producer(bootstrap: str, topic: str, seconds: float) -> Loop:
 
 def kafka_python_producer(bootstrap: str, topic: str, seconds: float) -> Loop:
     """Keeps as many messages in flight as Hydra's client and counts the answers."""
-    config = kafka_python.producer_config(1, configuration(bootstrap, topic), RECORD_BYTES)
+    config = kafka_python_config.producer_config(1, configuration(bootstrap, topic), RECORD_BYTES)
     most = config.pop(property_table.QUEUED)
     producer, chunk = kafka.KafkaProducer(**config), bodies()
     producer.partitions_for(topic)
@@ -103,7 +103,7 @@ def kafka_python_producer(bootstrap: str, topic: str, seconds: float) -> Loop:
 
 def confluent_consumer(bootstrap: str, topic: str, records: float) -> Loop:
     """Takes batches and counts, from the first message on."""
-    consumer = confluent_kafka.Consumer(confluent.consumer_config(1, configuration(bootstrap, topic)))
+    consumer = confluent_kafka.Consumer(confluent_config.consumer_config(1, configuration(bootstrap, topic)))
     consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
     cpu_s = time.process_time()
     first = count = len(consumer.consume(1, 10))
@@ -117,7 +117,7 @@ def confluent_consumer(bootstrap: str, topic: str, records: float) -> Loop:
 
 def kafka_python_consumer(bootstrap: str, topic: str, records: float) -> Loop:
     """Takes batches and counts, from the first batch on."""
-    consumer = kafka.KafkaConsumer(**kafka_python.consumer_config(1, configuration(bootstrap, topic)))
+    consumer = kafka.KafkaConsumer(**kafka_python_config.consumer_config(1, configuration(bootstrap, topic)))
     consumer.assign([kafka.TopicPartition(topic, 0)])
     consumer.seek(kafka.TopicPartition(topic, 0), 0)
     first = count = 0

@@ -160,7 +160,7 @@ def match(sides: Sequence[ComparedRun]) -> RowMatching:
             searches = [f"{each.name} {each.searches or 'searches for nothing'}" for each in (base, side)]
             raise UsageError(f"these are different experiments: {', '.join(searches)}", "compare runs of one kind")
     names = key_names(sides)
-    found = [{_key(row, names): row for row in side.rows} for side in sides]
+    found = [{tuple((name, row.settings.get(name)) for name in names): row for row in side.rows} for side in sides]
     for side, rows in zip(sides, found, strict=True):
         if len(rows) < len(side.rows):
             raise UsageError(
@@ -194,10 +194,6 @@ def key_names(sides: Sequence[ComparedRun]) -> tuple[str, ...]:
 def are_systems(sides: Sequence[ComparedRun]) -> bool:
     """Whether runs of several systems are compared."""
     return len({side.system for side in sides}) > 1
-
-
-def _key(row: ComparedRow, names: Sequence[str]) -> Key:
-    return tuple((name, row.settings.get(name)) for name in names)
 
 
 def _name(key: Key, every: Sequence[Key]) -> str:

@@ -10,21 +10,11 @@ import click
 
 from hydra.cli.scenario_argument import USUAL, scenario_argument
 from hydra.config.plugins import systems
-from hydra.options import (
-    OUTPUT,
-    SYSTEM,
-    WORD,
-    Command,
-    cluster_flag,
-    config_flag,
-    grouped,
-    implementation_flag,
-    json_flag,
-    late_command,
-    master_flag,
-    overrides,
-)
-from hydra.options.help import MACHINE
+from hydra.options.flag_types import WORD
+from hydra.options.help import MACHINE, OUTPUT, SYSTEM, grouped
+from hydra.options.late_commands import Command, late_command, overrides
+from hydra.options.setting_flags import implementation_flag
+from hydra.options.shared_flags import cluster_flag, config_flag, json_flag, master_flag
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from hydra.cli.chosen_clients import resolved_with_default_client
+from hydra.cli.chosen_clients import with_default_client
 from hydra.config.cluster import load_cluster
 from hydra.config.file_locations import scenario_path
 from hydra.config.resolved_scenario import ResolvedScenario
@@ -19,6 +19,9 @@ from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE
 from hydra.events.value_formatting import counted
 from hydra.model import Agent, ClusterSpec
 from hydra.options.engine_choice import choose
+
+if TYPE_CHECKING:
+    from hydra.cli.machine_check import CheckedMachine
 
 Json = Mapping[str, object]
 
@@ -45,14 +48,14 @@ def check_scenario(
     """
     resolved, cluster = resolve(scenario, replaced), load_cluster(flags["config"])
     engine = choose(flags["master"], flags["config"], flags)
-    resolved, _, note = resolved_with_default_client(scenario, resolved, replaced, engine)
+    resolved, _, note = with_default_client(scenario, resolved, replaced, engine)
     loaded = resolved.scenario
     agents = engine.agents(cluster.agents)
     # The imports below are slow: errors that were found so far do not wait for them.
     from hydra.cli.machine_check import MachineCheck, checked_hosts
     from hydra.config.machine_judgement import lines_by_host
     from hydra.config.shortages import checked_line
-    from hydra.report.table import fitted, tabled, terminal_width
+    from hydra.report.table import fitted, terminal_width
     from hydra.run.launcher import system_for
     from hydra.run.pinned_roles import pinned_scenario
     from hydra.run.placement_preview import without_unknown
@@ -81,23 +84,27 @@ def check_scenario(
     machine = machine_check.end() if machine_check else None
     hosts = checked_hosts(engine)
     buffers = resolved.system.socket_buffers(loaded)
-    if machine is not None and not as_json:
-        facts = [{"machine": name.replace("_", " "), "here": text} for name, text in machine.facts.items()]
-        click.echo(f"\n{tabled(facts, width, as_text=True)}\n")
-        for judgement in machine.judgements(buffers):
-            click.echo(fitted(str(judgement), width))
-    if not as_json:
-        for line in lines_by_host({name: host.judgements(buffers) for name, host in hosts.items()}):
-            click.echo(fitted(line, width))
     if as_json:
         about = {"scenario": scenario, "file": str(path), "system": loaded.system, "client": loaded.client}
         report = {"fits": found.fits, "rows": found.rows, "agents": found.agents, "notes": notes}
-        if machine is not None:
-            report["machine"] = machine.as_json(buffers)
-        if hosts:
-            report["machines"] = {name: host.as_json(buffers) for name, host in hosts.items()}
-        click.echo(json.dumps({**about, **report}, indent=2))
+        of_machine = {} if machine is None else {"machine": machine.as_json(buffers)}
+        of_hosts = {"machines": {name: host.as_json(buffers) for name, host in hosts.items()}} if hosts else {}
+        click.echo(json.dumps({**about, **report, **of_machine, **of_hosts}, indent=2))
+    else:
+        for line in _of_machine(machine, buffers, width) if machine else ():
+            click.echo(line)
+        for line in lines_by_host({name: host.judgements(buffers) for name, host in hosts.items()}):
+            click.echo(fitted(line, width))
     return EXIT_GOOD if found.fits else EXIT_INCOMPLETE
+
+
+def _of_machine(machine: CheckedMachine, buffers: Mapping[str, int], width: int | None) -> Iterator[str]:
+    """The facts of this machine as a table, and a line for each judgement."""
+    from hydra.report.table import fitted, tabled
+
+    facts = [{"machine": name.replace("_", " "), "here": text} for name, text in machine.facts.items()]
+    yield f"\n{tabled(facts, width, as_text=True)}\n"
+    yield from (fitted(str(judgement), width) for judgement in machine.judgements(buffers))
 
 
 def _of_restarts(resolved: ResolvedScenario) -> Iterator[str]:
@@ -132,16 +139,15 @@ def _here(resolved: ResolvedScenario, cluster: ClusterSpec) -> _Found:
     """Checks every row against the limits of this machine."""
     from hydra.client.linux_process import raise_open_files
     from hydra.config.machine_limits import read_limits
-    from hydra.config.read_ahead import ahead_limit
+    from hydra.config.read_ahead import ahead_limit, kept_limit
     from hydra.config.shortages import check_all, needs_line
-    from hydra.events.run_events import ReadAheadLimited
     from hydra.report.table import tabled
 
     raise_open_files()
     machine = read_limits()
     limit = ahead_limit(resolved, cluster, machine)
-    rows = check_all(limit.set(resolved) if limit else resolved, cluster, machine)
-    lines = [] if limit is None else [str(ReadAheadLimited(**asdict(limit)))]
+    rows = check_all(kept_limit(resolved, limit.override) if limit else resolved, cluster, machine)
+    lines = [] if limit is None else [str(limit)]
     objects: list[Json] = [
         {
             "clients": row.clients,

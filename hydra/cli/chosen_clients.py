@@ -26,10 +26,11 @@ def with_default_client(
     resolved: ResolvedScenario,
     replaced: Mapping[str, object],
     engine: SelectedEngine,
-) -> tuple[Mapping[str, object], str]:
-    """What a command replaces in a scenario, with native clients if they are the default; otherwise why they are not.
+) -> tuple[ResolvedScenario, Mapping[str, object], str]:
+    """The scenario with native clients if they are the default, and what the command then replaces in it.
 
-    What is replaced is stored with a run, so a resumed run has the clients with which it began.
+    What is replaced is stored with a run, so a resumed run has the clients with which it began. The last result is why
+    the clients are not native, "" if they are, or were not to be.
 
     Args:
         scenario: the scenario's name or path.
@@ -50,19 +51,11 @@ def with_default_client(
     chosen = default_client(facts)
     if chosen.name != usual and (lacks := _lacks(scenario, {**replaced, CLIENT: native})):
         chosen = default_client(replace(facts, lacks=lacks))
-    given = {**replaced, CLIENT: chosen.name} if chosen.name != usual else replaced
-    return given, str(chosen) if chosen.why else ""
-
-
-def resolved_with_default_client(
-    scenario: str | Path,
-    resolved: ResolvedScenario,
-    replaced: Mapping[str, object],
-    engine: SelectedEngine,
-) -> tuple[ResolvedScenario, Mapping[str, object], str]:
-    """The scenario with its default clients, and the two results of :func:`with_default_client`."""
-    chosen, note = with_default_client(scenario, resolved, replaced, engine)
-    return (resolve(scenario, chosen) if chosen != replaced else resolved), chosen, note
+    why = str(chosen) if chosen.why else ""
+    if chosen.name == usual:
+        return resolved, replaced, why
+    given = {**replaced, CLIENT: chosen.name}
+    return resolve(scenario, given), given, why
 
 
 def _lacks(scenario: str | Path, replaced: Mapping[str, object]) -> str:

@@ -16,7 +16,9 @@ from hydra.cli.chosen_clients import CLIENT
 from hydra.config.fields import words_of
 from hydra.config.toml import parse_set
 from hydra.errors import UsageError
-from hydra.options import OF_RUNS, RunCommands, ScenarioKeyOption, group_of
+from hydra.options.help import OF_RUNS, group_of
+from hydra.options.late_commands import ScenarioKeyOption
+from hydra.options.scenario_commands import RunCommands
 from hydra.store.redaction import HIDDEN, Redactor
 
 COMPARE: Final = "--compare"

@@ -12,7 +12,7 @@ from typing import Final, NoReturn, TextIO
 import click
 
 from hydra.errors import EXIT_INCOMPLETE, HydraError
-from hydra.options import TYPED
+from hydra.options.shared_flags import TYPED
 
 
 def command_of(error: click.ClickException) -> str:

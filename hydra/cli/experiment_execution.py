@@ -16,8 +16,8 @@ from hydra.config.file_locations import experiments
 from hydra.config.scenario import refuse_unused
 from hydra.errors import RunDirectoryError, UsageError
 from hydra.events.value_formatting import counted, duration
-from hydra.options import shown
 from hydra.options.engine_choice import choose
+from hydra.options.shared_flags import shown
 from hydra.report import experiment_folder as folders
 from hydra.report.experiment_folder import ExperimentRecord
 from hydra.report.fail_conditions import columns, conditions_met, not_clean_lines, parse

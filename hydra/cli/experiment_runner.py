@@ -12,14 +12,7 @@ from typing import TypeVar
 
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import resolved_from
-from hydra.errors import (
-    EXIT_GOOD,
-    EXIT_INCOMPLETE,
-    EXIT_INTERRUPTED,
-    DoesNotFitError,
-    HydraError,
-    PlacementError,
-)
+from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, DoesNotFitError, HydraError, PlacementError
 from hydra.measure.column import POINT
 from hydra.measure.published_columns import CLIENTS
 from hydra.model import Figure, Scenario, StepResult
@@ -120,7 +113,8 @@ class Parts:
         ended, error = "failed", ""
         try:
             while (part := self.experiment.next_part(self.order, done)) is not None:
-                label = self._label(len(done) + 1)
+                number, parts = len(done) + 1, self.experiment.parts
+                label = f"part {number} of {len(parts(self.order))}: " if parts else f"part {number}: "
                 self.request.show(f"{label}{part.name}")
                 code, each = self._take(part, label)
                 done.append(each)
@@ -141,10 +135,6 @@ class Parts:
         finally:
             self._keep(dataclasses.replace(record, ended=ended, error=error), done)
         return max(codes, default=EXIT_GOOD), done
-
-    def _label(self, number: int) -> str:
-        parts = self.experiment.parts
-        return f"part {number} of {len(parts(self.order))}: " if parts else f"part {number}: "
 
     def _keep(self, record: ExperimentRecord, done: Sequence[PartResult]) -> None:
         folder = self.request.out

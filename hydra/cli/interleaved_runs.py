@@ -36,8 +36,8 @@ from hydra.errors import (
 )
 from hydra.events.value_formatting import duration
 from hydra.model import StepResult
-from hydra.options import shown
 from hydra.options.engine_choice import SelectedEngine, choose
+from hydra.options.shared_flags import shown
 from hydra.report import comparison_report
 from hydra.report.comparison_report import compare_runs
 from hydra.report.fail_conditions import columns, not_clean_lines, parse
@@ -80,14 +80,18 @@ def run_interleaved(
         loaded = list(runs.values())
         runs = {name: _load(side, replaced, resumed / name, loaded) for name, side in sides.items()}
     else:
-        _refuse_unused(runs, sides)
+        for name, side in sides.items():
+            with _naming_flags(side):  # compared commands have their own settings, and the others share them
+                refuse_unused([runs[name]] if side.command else list(runs.values()), side.scenario)
     check_rows(runs, sides)
     engine = choose(flags["master"], flags["config"], flags)
     notes: Sequence[str] = ()
     if not resumed:
         sides, notes = _with_default_clients(sides, runs, replaced, engine)
         runs = {name: _load(side, replaced) for name, side in sides.items()}
-    command = ResolvedCommand("comparison", runs, replaced, shown(flags), sides=_side_objects(sides))
+    command = ResolvedCommand(
+        "comparison", runs, replaced, shown(flags), sides={name: asdict(side) for name, side in sides.items()}
+    )
     measurement = InterleavedRuns(command)
     folder = folder or fresh_folder(measurement.command.first.scenario.name)
     carry_out(
@@ -118,24 +122,13 @@ def _with_default_clients(
     notes: list[str] = []
     for name, side in sides.items():
         given = {**replaced, **side.replaced}
-        found, note = with_default_client(side.scenario, runs[name], given, engine)
+        _, found, note = with_default_client(side.scenario, runs[name], given, engine)
         notes += [note] if note and note not in notes else []
         own = {CLIENT: found[CLIENT]} if CLIENT in found and CLIENT not in given else {}
         if not own and not side.command and CLIENT not in given:
             return sides, notes
         chosen[name] = replace(side, replaced={**side.replaced, **own})
     return chosen, notes
-
-
-def _refuse_unused(runs: Mapping[str, ResolvedScenario], sides: Mapping[str, ComparedSide]) -> None:
-    """Rejects settings without effect: in its own run if commands are compared, otherwise in all runs.
-
-    Raises:
-        RefusedKeyError: such a setting exists.
-    """
-    for name, side in sides.items():
-        with _naming_flags(side):
-            refuse_unused([runs[name]] if side.command else list(runs.values()), side.scenario)
 
 
 def check_rows(runs: Mapping[str, ResolvedScenario], sides: Mapping[str, ComparedSide]) -> None:
@@ -170,11 +163,6 @@ def _row_values(resolved: ResolvedScenario, name: str) -> Sequence[object]:
     if name in ("clients", "publishers"):
         return sorted({size[name == "clients"] for size in sizes})
     return list(() if name in resolved.scenario.sweep.decided else resolved.scenario.values_of(name))
-
-
-def _side_objects(sides: Mapping[str, ComparedSide]) -> dict[str, dict[str, Any]]:
-    """Each run as JSON has it."""
-    return {name: asdict(side) for name, side in sides.items()}
 
 
 class InterleavedRuns(Measurement):

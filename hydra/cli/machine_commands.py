@@ -9,27 +9,15 @@ import click
 from click.core import ParameterSource
 
 from hydra.cli.scenario_argument import USUAL, scenario_argument
-from hydra.options import (
-    WORKLOAD,
-    config_flag,
-    flags,
-    grouped,
-    implementation_flag,
-    json_flag,
-    master_flag,
-    overrides,
-    packing_flag,
-    pin_flags,
-    preset_flag,
-    set_flag,
-    setting_flag,
-)
-from hydra.options.help import MACHINE
-from hydra.options.scenario_commands import ScenarioArgumentCommand, values_of
+from hydra.options.help import MACHINE, WORKLOAD, flags, grouped
+from hydra.options.late_commands import overrides
+from hydra.options.scenario_commands import ScenarioCommand, values_of
+from hydra.options.setting_flags import implementation_flag, packing_flag, preset_flag, setting_flag
+from hydra.options.shared_flags import config_flag, json_flag, master_flag, pin_flags, set_flag
 
 
 @click.command(
-    cls=ScenarioArgumentCommand,
+    cls=ScenarioCommand,
     flags=flags(
         scenario_argument(default=USUAL),
         config_flag,

@@ -25,7 +25,7 @@ from hydra.errors import EXIT_INTERRUPTED, EXIT_UNREAD, EXIT_USAGE, INTERRUPTED_
 from hydra.options.help import MACHINE, MORE, RESULTS, GroupedHelpCommand
 from hydra.options.interrupts import hung_up, ignore_signals, interrupt_on_the_first, present
 from hydra.options.plugin_commands import add_flags, commands
-from hydra.options.scenario_commands import MEASURE, ScenarioArgumentCommand
+from hydra.options.scenario_commands import MEASURE, ScenarioCommand
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -86,7 +86,7 @@ class HydraCommand(GroupedHelpCommand, click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that the user named, with the flags of engines and experiments added."""
         name, command, rest = super().resolve_command(ctx, args)
-        if isinstance(command, ScenarioArgumentCommand):
+        if isinstance(command, ScenarioCommand):
             command.check_first(ctx, rest)
         if getattr(command, "section", "") == MEASURE:
             present().early = INTERRUPTED_EARLY

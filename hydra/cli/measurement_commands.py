@@ -9,18 +9,12 @@ from typing import Any, Final
 import click
 
 from hydra.cli.scenario_argument import scenario_argument
-from hydra.options import (
-    RunCommands,
-    comparing_flags,
-    flags,
-    implementation_flag,
-    overrides,
-    preset_flag,
-    run_flags,
-    slo_flags,
-)
+from hydra.options.help import flags
+from hydra.options.late_commands import overrides
 from hydra.options.plugin_commands import refuse_comparing
-from hydra.options.scenario_commands import MEASURE, ScenarioArgumentCommand, values_of
+from hydra.options.scenario_commands import MEASURE, RunCommands, ScenarioCommand, values_of
+from hydra.options.setting_flags import implementation_flag, preset_flag
+from hydra.options.shared_flags import comparing_flags, run_flags, slo_flags
 
 
 def _scenario(scenario: str | Path, replaced: Mapping[str, object], values: Mapping[str, Any]) -> None:
@@ -64,7 +58,7 @@ RUNS: Final = RunCommands(_scenario, _experiment, _experiments, _presets, _begun
 
 @click.command(
     "run",
-    cls=ScenarioArgumentCommand,
+    cls=ScenarioCommand,
     flags=flags(preset_flag, comparing_flags, run_flags, scenario_argument(required=True)),
     section=MEASURE,
     examples=(
@@ -93,7 +87,7 @@ def run_(context: click.Context, /, scenario: str, **_: Any) -> None:
 
 
 @click.command(
-    cls=ScenarioArgumentCommand,
+    cls=ScenarioCommand,
     flags=flags(slo_flags, preset_flag, implementation_flag(), run_flags, scenario_argument(required=True)),
     steady=True,
     section=MEASURE,

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from hydra.cli.main import main
-from hydra.options import PATH, Command
+from hydra.options.flag_types import PATH
+from hydra.options.late_commands import Command
 
 
 @click.command(cls=Command)

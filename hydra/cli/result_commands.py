@@ -11,22 +11,10 @@ import click
 from click.core import ParameterSource
 
 from hydra.errors import EXIT_GOOD, UsageError
-from hydra.options import (
-    COMPARISON,
-    COUNTS,
-    OUTPUT,
-    PATH,
-    WORD,
-    WORKLOAD,
-    Command,
-    grouped,
-    interleave_flag,
-    json_flag,
-    late_command,
-    overrides,
-    run_flags,
-)
-from hydra.options.help import RESULTS
+from hydra.options.flag_types import COUNTS, PATH, WORD
+from hydra.options.help import COMPARISON, OUTPUT, RESULTS, WORKLOAD, grouped
+from hydra.options.late_commands import Command, late_command, overrides
+from hydra.options.shared_flags import interleave_flag, json_flag, run_flags
 
 
 @click.command(

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import click
 
-from hydra.cli.chosen_clients import resolved_with_default_client
+from hydra.cli.chosen_clients import with_default_client
 from hydra.config.cluster import load_cluster
 from hydra.config.file_locations import is_scenario
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import resolve
 from hydra.errors import RunDirectoryError, UsageError
-from hydra.options import shown
-from hydra.options.engine_choice import SelectedEngine, choose
+from hydra.model import Scenario
+from hydra.options.engine_choice import choose
+from hydra.options.shared_flags import shown
 from hydra.store.run_folders import database, is_experiment, resumed_folder, target_folder
 
 
@@ -38,29 +39,39 @@ def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Ma
         if compared is not None:
             sides = sides_of_setting(compared, scenario, replaced, context)
         run_interleaved(sides, replaced, flags, resumed)
-    resolved = named_scenario(scenario, replaced, flags)
+    measure_named("run", scenario, replaced, flags)
+
+
+def measure_named(
+    kind: Literal["run", "slo"],
+    scenario: str | Path,
+    replaced: Mapping[str, object],
+    flags: Mapping[str, Any],
+    check: Callable[[Scenario], None] = lambda _: None,
+) -> NoReturn:
+    """Carries out a command that measures one scenario, the named one or that of the run that is resumed.
+
+    Args:
+        kind: the kind of the command.
+        scenario: as for :func:`run_scenario`.
+        replaced: likewise.
+        flags: likewise.
+        check: raises UsageError for a scenario that the command cannot measure.
+    """
+    resolved, note, resumed = named_scenario(scenario, replaced, flags), "", resumed_folder(flags) is not None
+    check(resolved.scenario)
     engine = choose(flags["master"], flags["config"], flags)
-    resolved, replaced, note = with_its_clients(scenario, resolved, replaced, engine, flags)
+    if not resumed:
+        resolved, replaced, note = with_default_client(scenario, resolved, replaced, engine)
     # The imports below are slow: errors that were found so far do not wait for them.
-    from hydra.cli.measurement import ScenarioRun, carry_out
+    from hydra.cli.measurement import ScenarioRun, SloStep, carry_out
     from hydra.run.remote_command import ResolvedCommand
 
-    run = ScenarioRun(ResolvedCommand("run", {"": resolved}, replaced, shown(flags)))
+    measured = (SloStep if kind == "slo" else ScenarioRun)(
+        ResolvedCommand(kind, {"": resolved}, replaced, shown(flags))
+    )
     out = target_folder(resolved.scenario.name, flags)
-    carry_out(run, engine, load_cluster(flags["config"]), out, resumed=resumed is not None, note=note)
-
-
-def with_its_clients(
-    scenario: str | Path,
-    resolved: ResolvedScenario,
-    replaced: Mapping[str, object],
-    engine: SelectedEngine,
-    flags: Mapping[str, Any],
-) -> tuple[ResolvedScenario, Mapping[str, object], str]:
-    """The scenario and what the command replaces in it, with the clients of a new run; why they are not native."""
-    if resumed_folder(flags) is not None:
-        return resolved, replaced, ""
-    return resolved_with_default_client(scenario, resolved, replaced, engine)
+    carry_out(measured, engine, load_cluster(flags["config"]), out, resumed=resumed, note=note)
 
 
 def begun(folder: Path) -> str:

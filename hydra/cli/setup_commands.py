@@ -8,8 +8,8 @@ from shlex import quote
 import click
 
 from hydra.errors import UsageError
-from hydra.options import OUTPUT, Command, grouped
-from hydra.options.help import MORE
+from hydra.options.help import MORE, OUTPUT, grouped
+from hydra.options.late_commands import Command
 
 
 @click.command(

@@ -6,13 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from hydra.cli.scenario_execution import named_scenario, with_its_clients
-from hydra.config.cluster import load_cluster
+from hydra.cli.scenario_execution import measure_named
 from hydra.errors import UsageError
 from hydra.model import Scenario
-from hydra.options import shown
-from hydra.options.engine_choice import choose
-from hydra.store.run_folders import target_folder
 from hydra.sweep import KINDS
 
 ONE_STEP: Final[Mapping[str, object]] = {
@@ -33,22 +29,10 @@ def run_slo(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping
     """
     if replaced.get("sweep.repeat", 1) != 1:
         raise UsageError("hydra slo runs one step without repeats", "leave out --repeat")
-    replaced = {**_as_recorded(replaced), **replaced, **ONE_STEP}
-    resolved = named_scenario(scenario, replaced, flags)
-    check(resolved.scenario)
-    engine = choose(flags["master"], flags["config"], flags)
-    resolved, replaced, note = with_its_clients(scenario, resolved, replaced, engine, flags)
-    from hydra.cli.measurement import SloStep, carry_out
-    from hydra.run.remote_command import ResolvedCommand
-
-    step = SloStep(ResolvedCommand("slo", {"": resolved}, replaced, shown(flags)))
-    out = target_folder(resolved.scenario.name, flags)
-    carry_out(step, engine, load_cluster(flags["config"]), out, resumed=flags["resume"] is not None, note=note)
-
-
-def _as_recorded(replaced: Mapping[str, object]) -> dict[str, object]:
-    """The rate ``max`` for a recorded load, which keeps its recorded rates; the scenario's rate is for another load."""
-    return {"settings.rate": "max"} if replaced.get("load.shape") == "recorded" else {}
+    # A recorded load keeps its recorded rates: the scenario's rate is for another load.
+    rate = {"settings.rate": "max"} if replaced.get("load.shape") == "recorded" else {}
+    replaced = {**rate, **replaced, **ONE_STEP}
+    measure_named("slo", scenario, replaced, flags, check)
 
 
 def check(scenario: Scenario) -> None:

@@ -68,7 +68,8 @@ def read_run(directory: Path) -> RunUsage:
             for result in _whole(scenario, results):
                 facts = _facts(store, resolved, result)
                 local = local and facts.network_bytes is None
-                groups.setdefault(_name(scenario, result), []).append(facts)
+                name = ", ".join(f"{each} {result.plan.value(each)}" for each in scenario.sweep.varied)
+                groups.setdefault(name, []).append(facts)
         quotas = [machine.quota_cpus for machine in store.machines().values() if machine.quota_cpus]
     if not groups:
         raise UsageError(
@@ -104,11 +105,6 @@ def _whole(scenario: Scenario, results: list[StepResult]) -> list[StepResult]:
         and (number(result.figures.get(AGGREGATE)) or 0) > 0
     ]
     return kind_of(scenario).at_full_load(good)
-
-
-def _name(scenario: Scenario, result: StepResult) -> str:
-    """The settings that vary between the steps of a table, such as ``msg_batch 200``."""
-    return ", ".join(f"{name} {result.plan.value(name)}" for name in scenario.sweep.varied)
 
 
 def _facts(store: RunStore, resolved: ResolvedScenario, result: StepResult) -> StepUsage:

@@ -14,18 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from hydra.control.control_client import ControlClient
 from hydra.errors import HydraError, without_number
 from hydra.model import PublisherReport, SubscriberReport
-from hydra.wire.messages import (
-    Configure,
-    EpochCommand,
-    Error,
-    Finish,
-    FromController,
-    Quit,
-    Ready,
-    Report,
-    Start,
-    Stop,
-)
+from hydra.wire.messages import Configure, EpochCommand, Error, Finish, FromController, Quit, Ready, Report, Start, Stop
 
 
 def serve(control: ControlClient, work: Callable[[], float], obey: Callable[[FromController], None]) -> None:

@@ -40,7 +40,7 @@ class HostSampler:
             memory_total=memory.total,
             memory_available=memory.available,
             interfaces=self._interfaces(),
-            tcp=self._tcp(),
+            tcp=TcpCounts(_sum(self._snmp, "Tcp:", ("OutSegs",)), _sum(self._netstat, "TcpExt:", _HELD_FOR_LOST)),
             context_switches=psutil.cpu_stats().ctx_switches,
         )
 
@@ -67,9 +67,6 @@ class HostSampler:
             for name in names
             for c in (counts[name],)
         }
-
-    def _tcp(self) -> TcpCounts:
-        return TcpCounts(_sum(self._snmp, "Tcp:", ("OutSegs",)), _sum(self._netstat, "TcpExt:", _HELD_FOR_LOST))
 
 
 def _read(path: Path) -> str:

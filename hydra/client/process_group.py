@@ -177,7 +177,10 @@ class _Parent:
             if self._ipc:
                 self._fork_waiting()
             if not self._clients and not self._waiting:
-                return self._end()
+                # The relay then sends what it has, and exits.
+                os.close(self._death_pipe)
+                os.waitpid(self._relay, 0)
+                return EXIT_STRANDED if self._stranded else EXIT_DISMISSED
             for fd, _ in poller.poll():
                 if fd == self._welcomes:
                     self._take_welcomes()
@@ -318,12 +321,6 @@ class _Parent:
         for pid in (*self._clients, self._relay):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-
-    def _end(self) -> int:
-        """Closes the pipe after the last client has ended; the relay then sends what it has and exits."""
-        os.close(self._death_pipe)
-        os.waitpid(self._relay, 0)
-        return EXIT_STRANDED if self._stranded else EXIT_DISMISSED
 
 
 def _ignore(*_: object) -> None:

@@ -24,16 +24,7 @@ from hydra.wire.clock import StepClock
 from hydra.wire.data_message import SEQUENCE_LIMIT, pack, pack_batch
 from hydra.wire.histogram import LatencyRecorder
 from hydra.wire.load_schedule import LoadSchedule
-from hydra.wire.messages import (
-    PROBE_EPOCH,
-    Configure,
-    Connect,
-    Progress,
-    SecondCounts,
-    Start,
-    Stop,
-    TimeSeries,
-)
+from hydra.wire.messages import PROBE_EPOCH, Configure, Connect, Progress, SecondCounts, Start, Stop, TimeSeries
 from hydra.wire.protocol_constants import FLUSH_AT_MOST_S
 from hydra.wire.report_validation import MAX_UNACKNOWLEDGED_RANGES
 from hydra.wire.time_series import parts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator
+from collections.abc import Callable, Container, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
@@ -109,7 +109,7 @@ class CommandReplies:
 
     def awaited(self, kind: Kind) -> bool:
         """Whether a command of this kind is still without an answer from a client."""
-        return any(entry.waiting for entry in self._of(kind))
+        return any(entry.waiting for entry in self._pending if isinstance(entry.command, kind))
 
     def waits(self, kind: Kind, client: int) -> bool:
         """Whether this client has not answered its command of this kind."""
@@ -146,9 +146,6 @@ class CommandReplies:
                 return entry
         self._pending.append(PendingCommand(plain, now_ns))
         return self._pending[-1]
-
-    def _of(self, kind: Kind) -> Iterator[PendingCommand]:
-        return (entry for entry in self._pending if isinstance(entry.command, kind))
 
 
 GATHERED_WITHIN_NS: Final = 10_000_000

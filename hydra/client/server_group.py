@@ -143,7 +143,7 @@ class _Node:
                 ready_s = time.monotonic() + RESEND_EVERY_S
                 control.send(Ready(ids=[self._id], seq=1, epoch=0, endpoint=self._endpoint))
             message = control.receive(min(_POLL_S, watcher.work()))
-            if isinstance(message, Quit) or (lifeline is not None and _closed(lifeline)):
+            if isinstance(message, Quit) or (lifeline is not None and select.select([lifeline], [], [], 0.0)[0]):
                 return EXIT_DISMISSED
             if isinstance(message, Ping) and message.reply:
                 control.answer(message)
@@ -183,8 +183,3 @@ class _Node:
         server = SupervisedProcess(command, folder, Path(LOG).absolute(), grace_s=0.0)
         self._stack.callback(server.stop)
         return server
-
-
-def _closed(lifeline: int) -> bool:
-    readable, _, _ = select.select([lifeline], [], [], 0.0)
-    return bool(readable)

@@ -267,19 +267,12 @@ class BackgroundTransport(Protocol):
         """The limit of this host at which the library has failed to connect since ``configure``; "": none is known."""
 
 
-class TendedTransport(Protocol):
-    """A transport whose connection ends if nothing serves its library, which pings and answers pings, for a while."""
-
-    def tend(self) -> float:
-        """Keeps the connection alive without reading messages for the client, also between steps.
-
-        Returns:
-            After how many seconds it must be called again at the latest; infinity: not before ``configure``.
-        """
-
-
 class Tending:
     """Calls a transport's ``tend`` when it is due.
+
+    A transport has this method if its connection ends when nothing serves its library for a while, which pings and
+    answers pings: ``tend`` keeps the connection alive without reading messages for the client, also between steps. It
+    returns after how many seconds it must be called again at the latest; infinity: not before ``configure``.
 
     Arguments:
         transport: the transport; it may have no such method.

@@ -9,17 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
 from hydra.errors import ConfigError, RefusedError, shown
-from hydra.model import (
-    LoadSpec,
-    NativeSpec,
-    RoleSpec,
-    Scenario,
-    ServerSpec,
-    Settings,
-    SloSpec,
-    SweepSpec,
-    flag_names,
-)
+from hydra.model import LoadSpec, NativeSpec, RoleSpec, Scenario, ServerSpec, Settings, SloSpec, SweepSpec, flag_names
 from hydra.system import SystemSpec
 
 _SHARED: Mapping[str, type] = {

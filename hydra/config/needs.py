@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import Field, fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass, replace
 from functools import reduce
 from typing import Any, NamedTuple
 
 from hydra.config.fields import field_of, own_tables, shared_table
 from hydra.errors import Key, RefusedError
-from hydra.model import LoadSpec, NativeSpec, Need, Scenario, ServerSpec, Settings, SettingValue, flag_names, setting_of
+from hydra.model import (
+    ADDRESS,
+    LoadSpec,
+    NativeSpec,
+    Need,
+    Scenario,
+    ServerSpec,
+    Settings,
+    SettingValue,
+    flag_names,
+    setting_of,
+)
 from hydra.sweep import kind_of
 from hydra.sweep.held_spec import HeldSpec
 from hydra.sweep.search_spec import SearchSpec
@@ -41,8 +52,15 @@ def needs_of(spec: SystemSpec | None, table: str, field: Field[Any]) -> Sequence
         table: the dotted name of the table.
         field: the field.
     """
-    own = setting_of(field).needs
+    own = [_absolute(spec, table, need) for need in setting_of(field).needs]
     return (*(need for need in _of_table(spec, table, field.name) if need.key not in {its.key for its in own}), *own)
+
+
+def _absolute(spec: SystemSpec | None, table: str, need: Need) -> Need:
+    """The need with the key of the system's address, or with that of its table."""
+    if need.key == ADDRESS:
+        return replace(need, key=(spec or SystemSpec).address_key)
+    return replace(need, key=f"{table}{need.key}") if need.key.startswith(".") else need
 
 
 def _of_table(spec: SystemSpec | None, table: str, name: str) -> Iterator[Need]:

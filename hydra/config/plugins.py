@@ -133,17 +133,34 @@ class _Registry(Mapping[str, T]):
         module, _, attribute = value.partition(":")
         try:
             found: Any = getattr(import_module(module), attribute)
-        except (ImportError, AttributeError) as e:
+        except (ImportError, AttributeError, TypeError) as e:  # TypeError: an argument that a specification has not
             raise ConfigError(
                 f"{value}, the entry point {name!r} of {self._group}, cannot be loaded: {e}",
                 "reinstall the package that adds this entry point, or remove the package",
             ) from e
-        if isinstance(found, self._kind) and getattr(found, "name", "") == name:
-            return found
-        raise ConfigError(
-            f"the entry point {name!r} of {self._group} is no {self._kind.__name__} of that name",
-            "reinstall the package that adds this entry point",
-        )
+        if not isinstance(found, self._kind) or getattr(found, "name", "") != name:
+            raise ConfigError(
+                f"the entry point {name!r} of {self._group} is no {self._kind.__name__} of that name",
+                "reinstall the package that adds this entry point",
+            )
+        for unchecked in _unchecked(found):
+            what = f"{value}, the entry point {name!r} of {self._group}: nothing checks the bounds of {unchecked}"
+            raise ConfigError(what, f"derive {unchecked} from hydra.model.Bounded")
+        return found
+
+
+def _unchecked(spec: object) -> Iterator[str]:
+    """The names of the classes of a specification whose fields have bounds, and that do not check them."""
+    kinds = (*(getattr(spec, name, None) for name in ("settings", "native")), *getattr(spec, "tables", {}).values())
+    if not any(kinds):  # a command: the list of commands does without the imports
+        return
+    from dataclasses import fields, is_dataclass
+
+    from hydra.model import Bounded, setting_of
+
+    for kind in kinds:
+        if isinstance(kind, type) and is_dataclass(kind) and not issubclass(kind, Bounded):
+            yield from [kind.__name__] if any(setting_of(each).is_bounded for each in fields(kind)) else []
 
 
 # --- entry points ----------------------------------------------------------------------------------------------------

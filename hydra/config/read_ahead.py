@@ -4,44 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from hydra.config.machine_limits import MachineLimits
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.resource_needs import ahead_bytes
 from hydra.config.shortages import needs_of_size
+from hydra.events.run_events import ReadAheadLimited
 from hydra.model import ClusterSpec
 
 _SPARE: Final = 0.1
 """The share of the available memory that is left to what the footprints do not count, such as the page cache."""
-
-
-@dataclass(frozen=True, slots=True)
-class AheadLimit:
-    """The limit that a run sets.
-
-    Attributes:
-        key: the dotted key.
-        usual, messages: the messages without the limit and with it.
-        ahead_bytes: the memory of the read-ahead of the largest row without the limit.
-        available_bytes: the memory of the machine that is available.
-    """
-
-    key: str
-    usual: int
-    messages: int
-    ahead_bytes: int
-    available_bytes: int
-
-    @property
-    def override(self) -> dict[str, int]:
-        """The limit as one of the run's overrides, by which :func:`kept_limit` finds it."""
-        return {self.key: self.messages}
-
-    def set(self, resolved: ResolvedScenario) -> ResolvedScenario:
-        """The scenario with the limit in all rows."""
-        return kept_limit(resolved, self.override)
 
 
 def kept_limit(resolved: ResolvedScenario, overrides: Mapping[str, Any]) -> ResolvedScenario:
@@ -61,7 +35,7 @@ def kept_limit(resolved: ResolvedScenario, overrides: Mapping[str, Any]) -> Reso
     return replace(resolved, scenario=replace(scenario, tables=tables))
 
 
-def ahead_limit(resolved: ResolvedScenario, cluster: ClusterSpec, machine: MachineLimits) -> AheadLimit | None:
+def ahead_limit(resolved: ResolvedScenario, cluster: ClusterSpec, machine: MachineLimits) -> ReadAheadLimited | None:
     """The limit with which every row fits that can fit; None: none is needed, or the user has set one.
 
     Args:
@@ -86,4 +60,4 @@ def ahead_limit(resolved: ResolvedScenario, cluster: ClusterSpec, machine: Machi
         most = max(most, taken)
     if found >= ahead.messages:
         return None
-    return AheadLimit(ahead.key, ahead.messages, found, most, machine.memory_available_bytes)
+    return ReadAheadLimited(ahead.key, ahead.messages, found, most, machine.memory_available_bytes)

@@ -102,9 +102,12 @@ class Controller:
             self._count_refused_handshakes()
         if self._socket in ready:
             self._receive()
-        self._ask_the_time()
+        for identity, time_ns in self.roster.timekeeper.due(time.monotonic_ns()):
+            # A ping that cannot be sent counts as lost: another follows.
+            self._reaches(identity, encode(Ping(time_ns=time_ns, reply=True)))
         self._have_hosts_watched()
-        self._have_hosts_looked_at()
+        for identity, look in self.roster.looks.due(time.monotonic_ns()):
+            self._reaches(identity, encode(look))
         if time.monotonic_ns() >= self._next_ping_ns:
             self._next_ping_ns = time.monotonic_ns() + _PING_EVERY_NS
             self.broadcast(Ping(time_ns=time.monotonic_ns()))
@@ -184,20 +187,10 @@ class Controller:
             for identity, ids in shares
         ]
 
-    def _ask_the_time(self) -> None:
-        """Sends the due pings that compare the hosts' clocks with the controller's."""
-        for identity, time_ns in self.roster.timekeeper.due(time.monotonic_ns()):
-            # A ping that cannot be sent counts as lost: another follows.
-            self._reaches(identity, encode(Ping(time_ns=time_ns, reply=True)))
-
     def _have_hosts_watched(self) -> None:
         for identity, watch in self.roster.watch.due(time.monotonic_ns()):
             # Like the pings, the command is resent.
             self._reaches(identity, encode(watch))
-
-    def _have_hosts_looked_at(self) -> None:
-        for identity, look in self.roster.looks.due(time.monotonic_ns()):
-            self._reaches(identity, encode(look))
 
     def _quit_again(self) -> None:
         # A relay that cannot be reached has ended with its group, as wanted.

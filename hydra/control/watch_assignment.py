@@ -148,7 +148,9 @@ class HostWatch:
         """The commands to send now, with the identity of each receiver."""
         if self._now is None:
             return []
-        wanted = self._wanted(self._now, now_ns) if self._now.on else self._ends(self._now.epoch)
+        over = Watch(epoch=self._now.epoch, every_s=0.0, host=False)
+        left = ((identity, over) for identity in self._commanded if not self._watchers[identity].ended)
+        wanted = self._wanted(self._now, now_ns) if self._now.on else left
         messages = []
         for identity, watch in wanted:
             watcher = self._watchers[identity]
@@ -187,11 +189,6 @@ class HostWatch:
         some = islice((next(iter(their)) for their in self._subscribers.values() if their), _SUBSCRIBERS)
         for identity in dict.fromkeys([*readers, *self._with_threads, *some]):
             yield identity, Watch(epoch=watching.epoch, every_s=watching.every_s, host=identity in readers)
-
-    def _ends(self, epoch: int) -> Iterator[tuple[bytes, Watch]]:
-        for identity in self._commanded:
-            if not self._watchers[identity].ended:
-                yield identity, Watch(epoch=epoch, every_s=0.0, host=False)
 
     def _reader(self, place: Place, now_ns: int) -> bytes | None:
         """The source that reads the host of a place; a silent one moves to the end of the list."""

@@ -28,7 +28,12 @@ class Level(StrEnum):
     """It happens in every run."""
 
 
-_FORMATS: Final[Mapping[str, Callable[[Any], str]]] = {"number": number, "duration": duration, "ids": id_ranges}
+_FORMATS: Final[Mapping[str, Callable[[Any], str]]] = {
+    "number": number,
+    "duration": duration,
+    "ids": id_ranges,
+    "GB": lambda size_bytes: f"{size_bytes / 1e9:.1f} GB",
+}
 """Formats for values in a template, in addition to Python's."""
 
 

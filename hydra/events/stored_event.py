@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hydra.events import run_events, warnings  # noqa: F401  # both register their kinds
+from hydra.events import group_events, run_events, warnings  # noqa: F401  # they register their kinds
 from hydra.events.event import Event, EventData
 
 

@@ -48,6 +48,8 @@ def page(comparison: Comparison) -> Page:
     above = f"<h1>{escape(names)}</h1>{measured(setup)}{differs}"
     head = f'<div class="hydra">{above}<p class="lead">{escape(method(comparison))}</p>'
     cautions = f'<ul class="cautions">{cautions}</ul>' if cautions else ""
+    every = comparison.unmatched.items()
+    unmatched = [f"{row}: in {name}, but not in all runs" for name, rows in every for row in rows]
     blocks = (
         Html(f"{style()}{head}{cautions}</div>"),
         Heading(f"The primary figure: {comparison.primary.name}"),
@@ -62,7 +64,7 @@ def page(comparison: Comparison) -> Page:
         Heading("What else differs"),
         _environment(comparison),
         Heading("Warnings of single rows"),
-        _list([*row_warning_lines(comparison), *_unmatched(comparison)]),
+        _list([*row_warning_lines(comparison), *unmatched]),
     )
     return Page(f"Hydra: {names}", blocks)
 
@@ -77,10 +79,6 @@ def _environment(comparison: Comparison) -> Html:
     if not what_else(comparison):
         return block('<p class="all-good">No recorded fact differs.</p>')
     return block(scrolling(html(environment(comparison))))
-
-
-def _unmatched(comparison: Comparison) -> list[str]:
-    return [f"{row}: in {name}, but not in all runs" for name, rows in comparison.unmatched.items() for row in rows]
 
 
 def _list(lines: Iterable[str]) -> Html:
@@ -125,7 +123,11 @@ def _groups(comparison: Comparison, number_: int) -> list[tuple[str, Marked]]:
 
 def changes(comparison: Comparison) -> go.Figure | None:
     """The difference in the primary figure with its interval, for every row and run."""
-    drawable = [each for each in comparison.first if _limited(each)]
+    drawable = [
+        each
+        for each in comparison.first
+        if all(value is not None and math.isfinite(value) for value in (each.change, each.low, each.high))
+    ]
     kinds = {each.kind for each in drawable}
     if len(kinds) != 1:
         return None  # nothing is known, or shares and differences have no common axis
@@ -158,12 +160,6 @@ def changes(comparison: Comparison) -> go.Figure | None:
     drawn.update_xaxes(title_text=across)
     drawn.update_yaxes(type="category", autorange="reversed")
     return drawn
-
-
-def _limited(compared: FigureComparison) -> bool:
-    """Whether the interval is finite, so it can be plotted."""
-    known = (compared.change, compared.low, compared.high)
-    return all(value is not None and math.isfinite(value) for value in known)
 
 
 def repeats(comparison: Comparison) -> go.Figure | None:

@@ -94,7 +94,9 @@ def distinguish_overlaps(figure: go.Figure) -> None:
 
 def _stacks(traces: list[Any]) -> list[list[Any]]:
     """Groups of overlapping curves of a panel, each in drawing order: the lowest first."""
-    points = [_points(trace) for trace in traces]
+    points = [
+        {x: float(y) for x, y in zip(trace.x, trace.y, strict=True) if y is not None and y > 0} for trace in traces
+    ]
     found = [math.log10(y) for of_trace in points for y in of_trace.values()]
     near = _SAME * max(max(found, default=0.0) - min(found, default=0.0), 0.5)
     stacks: list[list[int]] = []
@@ -105,10 +107,6 @@ def _stacks(traces: list[Any]) -> list[list[Any]]:
         else:
             stack.append(curve)
     return [[traces[curve] for curve in stack] for stack in stacks if len(stack) > 1]
-
-
-def _points(trace: Any) -> dict[Any, float]:
-    return {x: float(y) for x, y in zip(trace.x, trace.y, strict=True) if y is not None and y > 0}
 
 
 def _alike(first: Mapping[Any, float], second: Mapping[Any, float], near: float) -> bool:
@@ -149,14 +147,9 @@ _DIGITS: Final = ((4.0, (1,)), (2.0, (1, 3)), (0.9, (1, 2, 5)), (0.0, (1, 1.5, 2
 
 def panels(titles: Sequence[str]) -> go.Figure:
     """A plot with panels side by side."""
-    return make_subplots(
-        rows=1, cols=len(titles), subplot_titles=list(titles), horizontal_spacing=_between(len(titles))
-    )
-
-
-def _between(count: int) -> float:
-    """The space between panels as a share of the width; it fits the texts of an axis, in print, too."""
-    return min(0.1, 0.35 / max(count - 1, 1))
+    # The space between panels, as a share of the width, fits the texts of an axis, in print, too.
+    between = min(0.1, 0.35 / max(len(titles) - 1, 1))
+    return make_subplots(rows=1, cols=len(titles), subplot_titles=list(titles), horizontal_spacing=between)
 
 
 class ZeroLossLevel:

@@ -1,4 +1,4 @@
-"""Brokers started by Hydra, real ones of Apache Kafka: a cluster on any hosts, and a single embedded broker."""
+"""Brokers started by Hydra, real ones of Apache Kafka: a cluster on any hosts, and a single local broker."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class KafkaCluster:
         ask(self._exporters)
 
 
-class EmbeddedBroker(LocalServer):
+class LocalBroker(LocalServer):
     """One Kafka broker in KRaft mode that its owner starts and stops; its data is deleted when it stops.
 
     Arguments:

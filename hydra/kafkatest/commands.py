@@ -9,27 +9,19 @@ from typing import Any, Final, TypeVar
 import click
 
 from hydra.errors import ServerError, UsageError
-from hydra.options import (
+from hydra.options.flag_types import PATH
+from hydra.options.help import SYSTEM, WORKLOAD, flags, grouped
+from hydra.options.late_commands import Command, CommandGroup, keyed, old_name
+from hydra.options.scenario_commands import experiment_command, scenario_command
+from hydra.options.setting_flags import setting_flag, system_flags
+from hydra.options.shared_flags import (
     KEY_VALUE,
-    PATH,
-    SYSTEM,
-    WORKLOAD,
-    Command,
-    CommandGroup,
     connections_flags,
     duration_flag,
-    experiment_command,
     fixed_flags,
-    flags,
-    grouped,
     held_flag,
-    keyed,
-    old_name,
     rate_flag,
-    scenario_command,
     search_flags,
-    setting_flag,
-    system_flags,
 )
 
 _F = TypeVar("_F", bound=Callable[..., Any])

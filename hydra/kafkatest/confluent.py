@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 import threading
 import time
@@ -16,20 +15,14 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 
 from hydra.client import process_group
 from hydra.client.transport import DEAF_ANSWERS_S, DEAF_AT_MOST_S, Kind
-from hydra.kafkatest import record_batch_size
+from hydra.kafkatest.confluent_config import consumer_config, producer_config
 from hydra.kafkatest.connection_losses import LibrdkafkaLosses
 from hydra.kafkatest.control_messages import PLACES, KafkaConfigure
 from hydra.kafkatest.group_membership import ASK_FOR_S, Membership
-from hydra.kafkatest.librdkafka import Complaint, common_config, made, text
-from hydra.kafkatest.producer_statistics import ProducerCounts, Statistics, statistics_every_ms
+from hydra.kafkatest.librdkafka import Complaint, made, text
+from hydra.kafkatest.producer_statistics import ProducerCounts, Statistics
 from hydra.kafkatest.refusal_reasons import reason
-from hydra.kafkatest.transport_base import (
-    SYSTEM,
-    ConsumerTransport,
-    ProducerTransport,
-    fetch_config,
-    session_config,
-)
+from hydra.kafkatest.transport_base import SYSTEM, ConsumerTransport, ProducerTransport
 from hydra.wire.data_message import unpack_batch
 from hydra.wire.messages import Configure
 
@@ -42,8 +35,6 @@ STATISTICS_TRIES: Final = 3
 PROBE_FLUSH_S: Final = 0.05
 FLUSH_STEP_S: Final = 0.001
 RECONNECT_WAIT_S: Final = 1.0
-SUBSCRIBERS_SLOWER: Final = 4
-"""How much longer the pause between the library's statistics is for a subscriber, which needs only connections."""
 LEAVE_WITHIN_S: Final = 3.0
 _TRANSIENT: Final = frozenset(
     {
@@ -253,40 +244,6 @@ class ConfluentPublisher(ProducerTransport[Producer]):
                     self._refused.add(reason(error.code(), throttled=self._longest_throttle_ms > 0), error.str())
 
 
-def producer_config(
-    client: int, kafka: KafkaConfigure, message_size: int, keys: int = 0
-) -> dict[str, str | int | float]:
-    """The library's configuration for these settings; ValueError if a property cannot be used."""
-    size = kafka.batch_size(message_size, keys)
-    slack = 0 if kafka.batch_bytes else record_batch_size.LIBRDKAFKA_SLACK_BYTES
-    # If a size in bytes is set, it ends a batch, as in every other implementation.
-    most = record_batch_size.LIBRDKAFKA_MOST_MESSAGES if kafka.batch_bytes else kafka.msg_batch
-    defaults = {
-        "message.max.bytes": min(
-            record_batch_size.request_bytes(size, message_size), record_batch_size.LIBRDKAFKA_MOST_BYTES
-        ),
-        "queue.buffering.max.messages": record_batch_size.queue_messages(kafka.msg_batch),
-    }
-    return {
-        **common_config(client, kafka, "publisher", defaults),
-        "acks": kafka.acks,
-        "linger.ms": kafka.linger_ms,
-        "compression.type": kafka.compression,
-        "batch.size": min(size + slack, record_batch_size.LARGEST_BATCH_BYTES),
-        "batch.num.messages": min(most, record_batch_size.LIBRDKAFKA_MOST_MESSAGES),
-        "enable.idempotence": "true" if kafka.idempotence else "false",
-        "retries": kafka.most_retries,
-        "max.in.flight": kafka.max_in_flight,
-        "delivery.timeout.ms": kafka.delivery_timeout_ms,
-        "queue.buffering.max.kbytes": record_batch_size.queue_bytes(kafka.buffer_memory, message_size) // 1024,
-        "statistics.interval.ms": statistics_every_ms(_partitions(kafka)),
-    }
-
-
-def _partitions(kafka: KafkaConfigure) -> int:
-    return len(kafka.offsets) * max(len(kafka.topic_offsets), 1)
-
-
 class ConfluentSubscriber(ConsumerTransport[Consumer]):
     """Takes batches from a librdkafka consumer."""
 
@@ -466,24 +423,6 @@ def _advance(positions: dict[int, int], messages: Sequence[Message], numbers: Ma
             seen.add(partition)
             if len(seen) == len(positions):
                 return
-
-
-def consumer_config(client: int, kafka: KafkaConfigure) -> dict[str, str | int | float]:
-    """The library's configuration for these settings; ValueError if a property cannot be used."""
-    return {
-        **fetch_config(kafka),
-        **session_config(kafka),
-        **common_config(client, kafka, "subscriber"),
-        # The limit of producers' requests; for a consumer it is only a lower bound of fetch.max.bytes.
-        "message.max.bytes": 1000,
-        # The library demands a group; each consumer has one of its own, which it never joins.
-        "group.id": kafka.group or f"hydra-{client}-{os.getpid()}",
-        "partition.assignment.strategy": "range",
-        "auto.offset.reset": "error",
-        "enable.auto.commit": "false",
-        "enable.auto.offset.store": "false",
-        "statistics.interval.ms": SUBSCRIBERS_SLOWER * statistics_every_ms(_partitions(kafka)),
-    }
 
 
 def _versions() -> dict[str, str]:

@@ -13,7 +13,7 @@ import psutil
 
 from hydra.config.user_folders import state_folder
 from hydra.errors import ServerError
-from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.broker import LocalBroker
 from hydra.kafkatest.jars import locked
 from hydra.kafkatest.program import KafkaProgram
 
@@ -57,7 +57,7 @@ def up(state: Path | None = None, *, conf: Path | None = None, host: str = "127.
         if running is not None:
             raise ServerError(f"a broker runs already at {running.bootstrap}", "hydra kafka broker down ends it")
         _clear(state)
-        broker = EmbeddedBroker(state / DATA, KafkaProgram(conf), log=state / LOG, host=host)
+        broker = LocalBroker(state / DATA, KafkaProgram(conf), log=state / LOG, host=host)
         bootstrap = broker.start()
         try:
             pids = broker.pids

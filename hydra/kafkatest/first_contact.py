@@ -12,11 +12,12 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType  # type: ignore[attr-defined]
 
 from hydra.errors import ServerError, UsageError
+from hydra.kafkatest.cluster_calls import PREFIX, admin_client
 from hydra.kafkatest.librdkafka import code, is_refusal, text
 from hydra.kafkatest.record_batch_size import batch_bytes, longest_key
 from hydra.kafkatest.settings import groups_of, spec_of
 from hydra.kafkatest.step_topic import TopicConfig, topic_config_of
-from hydra.kafkatest.topics import PREFIX, Cluster, Topics, UnreachedError, admin_client, unreachable_broker
+from hydra.kafkatest.topics import Cluster, Topics, UnreachedError, unreachable_broker
 from hydra.model import Scenario, with_values
 from hydra.system.worker_thread import in_time
 

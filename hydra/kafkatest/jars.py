@@ -131,7 +131,7 @@ def _fetch(pom: Path, folder: Path) -> None:
     remedy = f"apt install {MAVEN_PACKAGE}, {_WITHOUT}"
     maven = shutil.which("mvn")
     if maven is None:
-        raise MissingDependencyError("the embedded Kafka broker's jars come with Maven, and no mvn is on PATH", remedy)
+        raise MissingDependencyError("the local Kafka broker's jars come with Maven, and no mvn is on PATH", remedy)
     with building(folder) as unfinished:
         command = [
             *(maven, "-q", "-B", "--strict-checksums", "-f", str(pom), "dependency:copy-dependencies"),

@@ -7,7 +7,7 @@ import logging
 import sys
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from typing import Any, Final
@@ -17,43 +17,31 @@ import kafka
 import numpy as np
 from kafka import AsyncConsumerRebalanceListener, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.codec import gzip_encode
-from kafka.coordinator.assignors.range import RangePartitionAssignor
-from kafka.errors import (
-    KafkaConfigurationError,
-    KafkaError,
-    KafkaTimeoutError,
-    RequestTimedOutError,
-    SaslAuthenticationFailedError,
-)
+from kafka.errors import KafkaError
 from kafka.record import default_records
 from kafka.structs import OffsetAndMetadata
 
 from hydra.client import process_group
 from hydra.client.transport import DEAF_ANSWERS_S, DEAF_AT_MOST_S, Kind, read_system
-from hydra.errors import UsageError
 from hydra.kafkatest import record_batch_size
 from hydra.kafkatest.connection_losses import KafkaPythonLosses
 from hydra.kafkatest.control_messages import PLACES, KafkaConfigure
 from hydra.kafkatest.group_membership import ASK_FOR_S, Membership
-from hydra.kafkatest.librdkafka import ENDED
-from hydra.kafkatest.producer_statistics import Counting, ProducerCounts
-from hydra.kafkatest.properties import kafka_python_arguments, kafka_python_config, kafka_python_named
-from hydra.kafkatest.property_table import QUEUED, alike
-from hydra.kafkatest.refusal_reasons import reason
-from hydra.kafkatest.transport_base import (
-    SYSTEM,
-    ConsumerTransport,
-    ProducerTransport,
-    fetch_config,
-    session_config,
+from hydra.kafkatest.kafka_python_config import (
+    CONNECT_TIMEOUT_MS,
+    OVER,
+    consumer_config,
+    explained,
+    producer_config,
+    text,
 )
-from hydra.model import Role
+from hydra.kafkatest.producer_statistics import Counting, ProducerCounts
+from hydra.kafkatest.properties import kafka_python_arguments
+from hydra.kafkatest.property_table import QUEUED
+from hydra.kafkatest.refusal_reasons import reason
+from hydra.kafkatest.transport_base import SYSTEM, ConsumerTransport, ProducerTransport
 from hydra.wire.messages import Configure
 
-CONNECT_TIMEOUT_MS: Final = 10_000
-_WITH_PASSWORD: Final = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
-"""SASL mechanisms for which the library needs user and password, but does not check them."""
-_OVER: Final = (KafkaTimeoutError, RequestTimedOutError)
 _REQUEST_TIMED_OUT: Final = 7
 """The code of the protocol for an answer that came too late."""
 FULL_WAIT_S: Final = 0.005
@@ -69,80 +57,6 @@ LEAVE_WAIT_S: Final = 1.0
 
 # Level 6 is the default of zlib, librdkafka and the Java client; the library's own 9 takes several times as long.
 default_records.gzip_encode = partial(gzip_encode, compresslevel=6)
-
-
-class _Diagnosis(logging.Handler):
-    """Keeps the last error that the library logged, as the library raises only timeouts.
-
-    A rejection of user and password stays, as ends of connections follow it.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self._error: BaseException | None = None
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """See logging."""
-        arguments = record.args if isinstance(record.args, tuple) else ()
-        # A timeout only follows from an earlier error.
-        found = [a for a in arguments if isinstance(a, BaseException) and not isinstance(a, _OVER)]
-        if found and not isinstance(self._error, SaslAuthenticationFailedError):
-            self._error = found[-1]
-
-    def explain(self, answer: BaseException) -> str:
-        """The cause of this error of a call."""
-        reason = text(self._error or answer)
-        if isinstance(self._error, SaslAuthenticationFailedError):
-            return f"login: {reason}"
-        if "[SSL" in reason:  # the library has no class for it
-            return f"TLS: {reason}"
-        return f"{reason}; {ENDED}" if "socket disconnected" in reason else reason
-
-
-@contextlib.contextmanager
-def explained() -> Iterator[None]:
-    """Explains an error: the cluster does not answer, or the library rejects the configuration."""
-    logger, diagnosis = logging.getLogger("kafka"), _Diagnosis()
-    logger.addHandler(diagnosis)
-    try:
-        yield
-    # The last two errors: a codec's package is missing, or a value is out of its range.
-    except (KafkaConfigurationError, AssertionError, RuntimeError) as e:
-        raise ValueError(f"kafka-python refuses the configuration: {text(e)}") from None
-    except KafkaError as e:
-        raise OSError(f"Kafka does not answer: {diagnosis.explain(e)}") from None
-    finally:
-        logger.removeHandler(diagnosis)
-
-
-def common_config(
-    client: int, kafka: KafkaConfigure, role: Role, defaults: Mapping[str, int] | None = None
-) -> dict[str, Any]:
-    """The configuration of both roles; the user's properties replace the common ones and the further ``defaults``."""
-    try:
-        given = {
-            **kafka_python_named(alike(role), role),
-            **(defaults or {}),
-            **kafka_python_config(kafka.properties, role),
-        }
-    except UsageError as e:
-        raise ValueError(str(e)) from None
-    needed = {"sasl_plain_username", "sasl_plain_password"} if given.get("sasl_mechanism") in _WITH_PASSWORD else set()
-    if needed - given.keys():
-        raise ValueError("sasl.username and sasl.password must be set")
-    return {
-        "bootstrap_timeout_ms": CONNECT_TIMEOUT_MS,
-        **given,
-        "bootstrap_servers": kafka.bootstrap.split(","),
-        "client_id": f"hydra-{client}",
-        # The library's own metrics cost a tenth of the rate.
-        "metrics_enabled": False,
-    }
-
-
-def text(e: BaseException) -> str:
-    """The kind and the text of an error."""
-    return f"{type(e).__name__}: {e}".rstrip(": ")
 
 
 class KafkaPythonPublisher(ProducerTransport[Any]):
@@ -309,34 +223,8 @@ class KafkaPythonPublisher(ProducerTransport[Any]):
         if bad:
             self._ledger.fail(np.array([sequence for sequence, _ in bad], np.int64))
             for _, error in bad:
-                code = _REQUEST_TIMED_OUT if isinstance(error, _OVER) else getattr(error, "errno", None)
+                code = _REQUEST_TIMED_OUT if isinstance(error, OVER) else getattr(error, "errno", None)
                 self._refused.add(reason(code or 0, throttled=self._counting.throttled_ms > 0), text(error))
-
-
-def producer_config(client: int, kafka: KafkaConfigure, message_size: int, keys: int = 0) -> dict[str, Any]:
-    """The library's configuration for these settings; ValueError if a property cannot be used."""
-    size = kafka.batch_size(message_size, keys)
-    defaults = {
-        "max_request_size": record_batch_size.request_bytes(size, message_size),
-        QUEUED: record_batch_size.queue_messages(kafka.msg_batch),
-    }
-    common = common_config(client, kafka, "publisher", defaults)
-    # The library demands that a request's timeout is within that of a delivery.
-    request_ms = min(common["request_timeout_ms"], kafka.delivery_timeout_ms - kafka.linger_ms)
-    return {
-        "max_block_ms": CONNECT_TIMEOUT_MS,
-        **common,
-        "request_timeout_ms": max(int(request_ms), 1),
-        "acks": "all" if kafka.acks == "all" else int(kafka.acks),
-        "linger_ms": kafka.linger_ms,
-        "compression_type": None if kafka.compression == "none" else kafka.compression,
-        "batch_size": size,
-        "enable_idempotence": kafka.idempotence,
-        "retries": kafka.most_retries,
-        "max_in_flight_requests_per_connection": kafka.max_in_flight,
-        "delivery_timeout_ms": kafka.delivery_timeout_ms,
-        "allow_auto_create_topics": False,
-    }
 
 
 class KafkaPythonSubscriber(ConsumerTransport[Any]):
@@ -378,7 +266,9 @@ class KafkaPythonSubscriber(ConsumerTransport[Any]):
     def _open(self) -> None:
         with explained():
             if self._consumer is None:
-                self._consumer = KafkaConsumer(**kafka_python_arguments(self._within(self._built_from)))
+                name = "bootstrap_timeout_ms"
+                within_ms = min(self._built_from[name], max(1000 * self._attempt_s, 1))
+                self._consumer = KafkaConsumer(**kafka_python_arguments({**self._built_from, name: within_ms}))
                 self._losses.watch(self._consumer._client._manager)
             if self._member is not None:
                 self._group = _Group(self._consumer, self._topic, self._member)
@@ -389,11 +279,6 @@ class KafkaPythonSubscriber(ConsumerTransport[Any]):
             self._consumer.assign(list(positions))
             for partition, offset in positions.items():
                 self._consumer.seek(partition, offset)
-
-    def _within(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """With the time limit of an attempt."""
-        name = "bootstrap_timeout_ms"
-        return {**config, name: min(config[name], max(1000 * self._attempt_s, 1))}
 
     def _seek(self, positions: Mapping[int, int]) -> None:
         self._early = {}
@@ -504,20 +389,6 @@ class _Group(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # the libra
     def _on_commit(self, _: object, answer: object) -> None:
         if isinstance(answer, BaseException):
             self._member.refused()
-
-
-def consumer_config(client: int, kafka: KafkaConfigure) -> dict[str, Any]:
-    """The library's configuration for these settings; ValueError if a property cannot be used."""
-    strategy = {"partition_assignment_strategy": (RangePartitionAssignor,)} if kafka.group else {}
-    return {
-        **kafka_python_named({**fetch_config(kafka), **session_config(kafka)}, "subscriber"),
-        **strategy,
-        **common_config(client, kafka, "subscriber"),
-        "group_id": kafka.group or None,
-        "auto_offset_reset": "none",
-        "enable_auto_commit": False,
-        "allow_auto_create_topics": False,
-    }
 
 
 def _versions() -> dict[str, str]:

@@ -287,15 +287,13 @@ class _ToolReading(ToolStep[ConsumerOutput]):
             ValueError: the system's part of the command is malformed; the command is ignored.
         """
         if self._finish is None and self._clock is not None:
-            self._in_log = self._waiting(read_system(command.system, KafkaFinish).end_offsets)
+            ends = read_system(command.system, KafkaFinish).end_offsets.items()
+            self._in_log = sum(max(0, end - self._kafka.offsets.get(p, 0)) for p, end in ends)
             if self._stored:
                 self._records = self._in_log
             self._finish = command
             self._deadline_ns = self._clock.now_ns() + int(command.drain_max_s * 1e9)
             self._gives_up_ms = min(GIVES_UP_MS, max(int(command.drain_max_s * 500), 1))
-
-    def _waiting(self, end_offsets: Mapping[int, int]) -> int:
-        return sum(max(0, end - self._kafka.offsets.get(p, 0)) for p, end in end_offsets.items())
 
     def work(self) -> float:
         """Starts the tool when it is time, and reads its output; returns the seconds until the next call."""

@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from hydra.model import (
-    AccessSettings,
-    Bounded,
     EventSpec,
     Need,
     Scenario,
     Setting,
     Settings,
     SystemSettings,
+    TlsTable,
     setting,
     with_values,
 )
@@ -142,7 +141,7 @@ class KafkaSettings(SystemSettings):
 
 
 @dataclass(frozen=True, slots=True)
-class KafkaSpec(Bounded):
+class KafkaSpec(TlsTable):
     """The Kafka side of a scenario.
 
     Attributes:
@@ -171,7 +170,6 @@ class KafkaSpec(Bounded):
         flag=("--servers", "--bootstrap"),
         metavar="HOST:PORT,…",
     )
-    tls: bool = AccessSettings(TABLE, "bootstrap").tls()
     partitions: int = setting(
         1,
         "Partitions of the run's topic.",

@@ -24,18 +24,8 @@ from hydra.kafkatest.settings import (
     spec_of,
 )
 from hydra.measure.column import MESSAGES, Column, ReportColumn
-from hydra.model import (
-    RESTART,
-    Demand,
-    EventSpec,
-    Figure,
-    Scenario,
-    ServerSpec,
-    Settings,
-    SetupPart,
-    with_values,
-)
-from hydra.options import setting_flag
+from hydra.model import RESTART, Demand, EventSpec, Figure, Scenario, ServerSpec, Settings, SetupPart, with_values
+from hydra.options.setting_flags import setting_flag
 from hydra.system import Greeting, ReadAhead, Reference, Refusal, System, SystemSpec
 
 _BATCH: Final = Reference("hydra_kafka_batch.csv", "kafka-batch", ("clients", "msg_batch"))

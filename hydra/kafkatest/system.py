@@ -297,7 +297,7 @@ class KafkaSystem(ServerSystem):
         return self._wait(settled, timeout_s)
 
     def _observed(self) -> BrokerMonitor | None:
-        # The supervisor reports the end of an embedded broker.
+        # The supervisor reports the end of a local broker.
         if self._data is None or isinstance(self._own, LocalServer):
             return None
         return BrokerMonitor(self._data.topics, self._data.names[0])

@@ -16,7 +16,8 @@ import msgspec
 
 from hydra.client.process_identity import ProcessOwner, start_of, this_process, why_not_dead
 from hydra.errors import ServerError
-from hydra.kafkatest.topics import PREFIX, Topics
+from hydra.kafkatest.cluster_calls import PREFIX
+from hydra.kafkatest.topics import Topics
 
 FOLDER: Final = "topics"
 """The registry's folder in a run and in Hydra's state, with a file for each topic."""

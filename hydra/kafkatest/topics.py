@@ -14,30 +14,26 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-# The stubs do not export the two, the documentation does.
-from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, OffsetSpec  # type: ignore[attr-defined]
-
-from hydra.client.tls import ClientTls
 from hydra.errors import ServerError, UsageError
 from hydra.kafkatest.access_refusals import rejection
-from hydra.kafkatest.librdkafka import Complaint, code, is_refusal, text
-from hydra.kafkatest.properties import confluent_config, kafka_python_arguments, kafka_python_config, trusting
+from hydra.kafkatest.cluster_calls import (
+    ASK_GROUP_FOR_S,
+    CHANGE_TIMEOUT_S,
+    DELETE_TIMEOUT_S,
+    PREFIX,
+    QUESTION_TIMEOUT_S,
+    ClusterCalls,
+    admin_client,
+)
+from hydra.kafkatest.librdkafka import Complaint, code, is_refusal
 from hydra.system import Waiting, wait_alone
 from hydra.system.worker_thread import WorkerThread
 
 REACH_TIMEOUT_S: Final = 1.6
 """How long a cluster may take for the first answer, before anything is created."""
-QUESTION_TIMEOUT_S: Final = 4.0
-"""How long a cluster may take to answer during a run, for metadata or offsets."""
-CHANGE_TIMEOUT_S: Final = 30.0
-"""How long a cluster may take to create a topic and to elect leaders of all its partitions."""
-DELETE_TIMEOUT_S: Final = 8.0
-ASK_GROUP_FOR_S: Final = 8.0
-"""How long a cluster may take to answer a request about consumer groups."""
 POLL_S: Final = 0.02
-PREFIX: Final = "hydra"
 _LONGEST_PART: Final = 150
 """The most characters of a run's name in its topic's name, which may have 249 in all."""
 
@@ -54,7 +50,6 @@ _LEADER_MOVES: Final = frozenset(
 _NEWBORN: Final = _LEADER_MOVES | {KafkaError.UNKNOWN_TOPIC_OR_PART}
 """Errors of a topic just after its creation."""
 
-_NO_GROUP: Final = frozenset({KafkaError.GROUP_ID_NOT_FOUND})
 _BROKER_LOST: Final = _LEADER_MOVES | {
     KafkaError._TRANSPORT,  # names of the library's own codes begin with an underscore
     KafkaError._TIMED_OUT,
@@ -63,8 +58,6 @@ _BROKER_LOST: Final = _LEADER_MOVES | {
 }
 """Errors of requests for a partition whose leader is dead, before the cluster has detected that."""
 
-_EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
-_LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
 _ANSWERED_BEFORE: Final = (
     "it has answered this run before: see the brokers' logs, because a full disk or too few open files end a broker"
@@ -108,7 +101,7 @@ def unreachable_broker(bootstrap: str, broker: int, address: str, why: str, more
     )
 
 
-class Topics:
+class Topics(ClusterCalls):
     """The topics of one run on one cluster; only ``remove`` deletes topics that this object did not create.
 
     Arguments:
@@ -122,13 +115,11 @@ class Topics:
     """
 
     def __init__(self, bootstrap: str, properties: Mapping[str, str], run: str, wait: Waiting = wait_alone) -> None:
-        self._bootstrap = bootstrap
+        self._complaint = Complaint()
+        super().__init__(bootstrap, properties, self._complaint)
         self._run = run
         self._own_topics: list[str] = []
-        self._complaint = Complaint()
         self._remedy = "look at --servers and the --kafka-prop settings"
-        self._properties = properties
-        self._admin = admin_client(bootstrap, properties, self._complaint)
         self._background = WorkerThread(wait)
 
     @property
@@ -222,23 +213,18 @@ class Topics:
         replicas: dict[str, Any] = {"replication_factor": replication_factor}
         if placement is not None:
             replicas = {"replica_assignment": placement}
-        new = [NewTopic(topic, partitions, config=dict(config or {}), **replicas) for topic in topics]
         self.describe()
         # Recorded now, so the topics are also deleted if this call is interrupted.
         self._own_topics += topics
         what = topics[0] if len(topics) == 1 else f"{topics[0]} and {len(topics) - 1} more"
-        self._ask(lambda: self._created(new), CHANGE_TIMEOUT_S, f"create {what}")
+        self._ask(lambda: self._create(topics, partitions, config or {}, replicas), CHANGE_TIMEOUT_S, f"create {what}")
         deadline = time.monotonic() + CHANGE_TIMEOUT_S
         # The leaders answer for their partitions some ms after the metadata names them.
-        while any(len(each) < partitions for each in self._offsets(topics, _LATEST, _NEWBORN, deadline)):
+        while any(len(each) < partitions for each in self._offsets(topics, _NEWBORN, deadline)):
             if time.monotonic() > deadline:
                 raise ServerError(f"{what} at {self._bootstrap} does not get its {partitions} partitions")
             self._pause()
         return topics
-
-    def start_offsets(self, topic: str) -> dict[int, int]:
-        """The offset of the first message kept, by partition. Errors as for ``end_offsets``."""
-        return self._offsets([topic], _EARLIEST)[0]
 
     def end_offsets(self, topic: str) -> dict[int, int]:
         """The offset that the next message will get, by partition.
@@ -246,7 +232,7 @@ class Topics:
         Raises:
             ServerError: the cluster is not reachable, or has no such topic.
         """
-        return self._offsets([topic], _LATEST)[0]
+        return self._offsets([topic])[0]
 
     def end_offsets_of(self, topics: Sequence[str], within_s: float | None = None) -> list[dict[int, int]]:
         """The ``end_offsets`` of several topics.
@@ -256,8 +242,8 @@ class Topics:
             within_s: how long the answer may take after a restart of the brokers; None: they were not restarted.
         """
         if within_s is None:
-            return self._offsets(topics, _LATEST)
-        return self._offsets(topics, _LATEST, _BROKER_LOST, time.monotonic() + within_s)
+            return self._offsets(topics)
+        return self._offsets(topics, _BROKER_LOST, time.monotonic() + within_s)
 
     def led_offsets(self, topic: str, within_s: float) -> dict[int, int]:
         """The ``end_offsets`` of the partitions with a leader, once every leader answers.
@@ -267,7 +253,7 @@ class Topics:
         Raises:
             ServerError: a leader of a partition did not answer within ``within_s``.
         """
-        return self._offsets([topic], _LATEST, _BROKER_LOST, time.monotonic() + within_s, led=True)[0]
+        return self._offsets([topic], _BROKER_LOST, time.monotonic() + within_s, led=True)[0]
 
     def forget(self, topic: str, before: Mapping[int, int]) -> None:
         """Requests the deletion of the messages before an offset of each partition, and does not wait for it.
@@ -328,7 +314,7 @@ class Topics:
             ServerError: the cluster rejects the call or does not answer.
         """
         what = f"describe the consumer group {group}"
-        return self._ask(lambda: _group(self._admin, group), 2 * ASK_GROUP_FOR_S, what)
+        return self._ask(lambda: self._group(group), 2 * ASK_GROUP_FOR_S, what)
 
     def remove_groups(self, groups: Iterable[str]) -> None:
         """Deletes consumer groups without members.
@@ -339,12 +325,12 @@ class Topics:
         for group in groups:
             with contextlib.suppress(ServerError):
                 what = f"delete the consumer group {group}"
-                self._ask(partial(_delete_group, self._admin, group), 2 * ASK_GROUP_FOR_S, what)
+                self._ask(partial(self._delete_group, group), 2 * ASK_GROUP_FOR_S, what)
 
     def groups_of(self, topic: str) -> list[str]:
         """The consumer groups that are named after a topic and that this user may see."""
         with contextlib.suppress(ServerError):
-            return self._ask(lambda: _groups_of(self._admin, topic), 2 * ASK_GROUP_FOR_S, "list the consumer groups")
+            return self._ask(lambda: self._groups_of(topic), 2 * ASK_GROUP_FOR_S, "list the consumer groups")
         return []
 
     def close(self) -> None:
@@ -365,7 +351,6 @@ class Topics:
     def _offsets(
         self,
         topics: Sequence[str],
-        which: OffsetSpec,
         passing: frozenset[int] = _LEADER_MOVES,
         deadline: float | None = None,
         *,
@@ -379,7 +364,7 @@ class Topics:
         what = f"return the offsets of {topics[0]}"
         while True:
             try:
-                return self._background.ask(lambda: self._offsets_of(topics, which, led=led), 2 * QUESTION_TIMEOUT_S)
+                return self._background.ask(lambda: self._offsets_of(topics, led=led), 2 * QUESTION_TIMEOUT_S)
             except (KafkaException, TimeoutError) as e:
                 if code(e) not in passing or time.monotonic() > deadline:
                     raise self._error(what, e) from None
@@ -415,133 +400,16 @@ class Topics:
 
     # --- calls of the thread -----------------------------------------------------------------------------------------
 
-    def _created(self, new: list[NewTopic]) -> None:
-        answers = self._admin.create_topics(new, request_timeout=CHANGE_TIMEOUT_S)
-        failed: KafkaException | None = None
-        for topic, answer in answers.items():
-            try:
-                answer.result(CHANGE_TIMEOUT_S)
-            except KafkaException as e:
-                # Such a topic was not created, or another process created it; after a timeout it may come.
-                if is_refusal(e) and code(e) != KafkaError.REQUEST_TIMED_OUT:
-                    self._own_topics.remove(topic)
-                failed = failed or e
-        if failed is not None:
-            raise failed
-
-    def _deleted(self, topics: list[str]) -> bool:
-        """Whether all of these topics were there."""
-        answers = self._admin.delete_topics(topics, request_timeout=DELETE_TIMEOUT_S)
-        all_existed = True
-        for answer in answers.values():
-            try:
-                answer.result(DELETE_TIMEOUT_S)
-            except KafkaException as e:
-                if code(e) != KafkaError.UNKNOWN_TOPIC_OR_PART:
-                    raise
-                all_existed = False  # another process deleted it, or it was never created
-        return all_existed
-
-    def _offsets_of(self, topics: Sequence[str], which: OffsetSpec, *, led: bool) -> list[dict[int, int]]:
-        if len(topics) == 1:
-            found = self._metadata(topics[0], QUESTION_TIMEOUT_S)
-        else:
-            found = self._admin.list_topics(timeout=QUESTION_TIMEOUT_S)
-            for topic in topics:
-                if topic not in found.topics:
-                    raise KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART, topic))
-                if (error := found.topics[topic].error) is not None:
-                    raise KafkaException(error)
-        offsets = self._offset_requests(found, topics, which, QUESTION_TIMEOUT_S, led=led)
-        return [offsets[topic] for topic in topics]
-
-    def _rights(self, topic: str) -> frozenset[str]:
-        """The names of the operations on a topic that this user may do."""
-        topics = TopicCollection([topic])
-        description = self._admin.describe_topics(
-            topics, include_authorized_operations=True, request_timeout=QUESTION_TIMEOUT_S
-        )
-        return frozenset(
-            right.name for right in description[topic].result(QUESTION_TIMEOUT_S).authorized_operations or ()
-        )
-
-    def _metadata(self, topic: str, timeout_s: float) -> ClusterMetadata:
-        found = self._admin.list_topics(topic, timeout=timeout_s)
-        error = found.topics[topic].error
-        if error is not None:
-            raise KafkaException(error)
-        return found
-
-    def _offset_requests(
-        self, found: ClusterMetadata, topics: Sequence[str], which: OffsetSpec, timeout_s: float, *, led: bool = False
-    ) -> dict[str, dict[int, int]]:
-        """Requests offsets from the leader of every partition, or of every partition with a leader."""
-        requests = {
-            TopicPartition(topic, p): which
-            for topic in topics
-            for p, partition in sorted(found.topics[topic].partitions.items())
-            if not led or partition.leader >= 0
-        }
-        offsets: dict[str, dict[int, int]] = {topic: {} for topic in topics}
-        if not requests:
-            return offsets
-        for tp, answer in self._admin.list_offsets(requests, request_timeout=timeout_s).items():
-            offsets[tp.topic][tp.partition] = int(answer.result(timeout_s).offset)
-        return offsets
-
-    def leaders(self, topic: str, timeout_s: float) -> frozenset[str]:
-        """``host:port`` of every broker that leads a partition, after each of them has answered.
-
-        The call blocks, so the controller's thread must not make it.
-
-        Raises:
-            KafkaException, TimeoutError: the cluster, or a leader, did not answer within twice ``timeout_s``.
-        """
-        found = self._metadata(topic, timeout_s)
-        self._offset_requests(found, [topic], _LATEST, timeout_s)
-        led = {partition.leader for partition in found.topics[topic].partitions.values()}
-        return frozenset(f"{b.host}:{b.port}" for b in found.brokers.values() if b.id in led)
-
-    def leader(self, topic: str, partition: int, timeout_s: float) -> str:
-        """``host:port`` of the broker that leads a partition; blocks, as ``leaders`` does.
-
-        Raises:
-            KafkaException: the cluster did not answer, or the partition has no leader now.
-        """
-        found = self._metadata(topic, timeout_s)
-        leader = found.topics[topic].partitions[partition].leader
-        if leader not in found.brokers:
-            raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
-        return f"{found.brokers[leader].host}:{found.brokers[leader].port}"
-
-    def move(self, topic: str, partition: int, brokers: int, timeout_s: float) -> list[int]:
-        """Moves a partition to the next brokers in the order of their ids, 1 to ``brokers``; returns their ids.
-
-        Blocks, as ``leaders`` does, until the cluster has accepted the move, which then continues.
-
-        Raises:
-            KafkaException: the cluster did not answer, or rejects the move.
-        """
-        # confluent-kafka has no such call.
-        from kafka import KafkaAdminClient
-        from kafka.errors import KafkaError as OtherError
-        from kafka.structs import TopicPartition as OtherPartition
-
-        replicas = self._metadata(topic, timeout_s).topics[topic].partitions[partition].replicas
-        moved = [replica % brokers + 1 for replica in replicas]
-        try:
-            tls = {name: value for name, value in self._properties.items() if name in trusting(ClientTls())}
-            arguments = kafka_python_arguments(kafka_python_config(tls, None))
-            admin = KafkaAdminClient(bootstrap_servers=self._bootstrap.split(","), **arguments)
-            try:
-                moves = admin.alter_partition_reassignments({OtherPartition(topic, partition): moved})
-            finally:
-                admin.close()
-        except OtherError as e:
-            raise KafkaException(KafkaError(KafkaError._FAIL, str(e))) from e
-        if refused := next((error for error in moves.values() if error is not None), None):
-            raise KafkaException(KafkaError(KafkaError._FAIL, getattr(refused, "__name__", str(refused))))
-        return moved
+    def _create(
+        self, topics: Sequence[str], partitions: int, config: Mapping[str, str], replicas: Mapping[str, Any]
+    ) -> None:
+        failed = self._failed_creations(topics, partitions, config, replicas)
+        for topic, e in failed.items():
+            # Such a topic was not created, or another process created it; after a timeout it may come.
+            if is_refusal(e) and code(e) != KafkaError.REQUEST_TIMED_OUT:
+                self._own_topics.remove(topic)
+        for e in failed.values():
+            raise e
 
 
 def topic_part(name: str) -> str:
@@ -565,65 +433,3 @@ def membership(bootstrap: str, timeout_s: float, properties: Mapping[str, str]) 
         answer = admin_client(bootstrap, properties, lambda _: None).list_topics(timeout=timeout_s)
         return answer.cluster_id, len(answer.brokers)
     return None, 0
-
-
-def _group(admin: AdminClient, group: str) -> tuple[bool, tuple[str, ...]]:
-    """Whether the cluster has a group, and the client id and host of each member.
-
-    Raises:
-        KafkaException: the cluster rejects the call, or does not answer.
-    """
-    future = admin.describe_consumer_groups([group], request_timeout=ASK_GROUP_FOR_S)[group]
-    try:
-        found = future.result(ASK_GROUP_FOR_S)
-    except KafkaException as e:
-        if code(e) in _NO_GROUP:
-            return False, ()
-        raise
-    members = tuple(f"{member.client_id} on {member.host.lstrip('/')}" for member in found.members)
-    # Kafka before 4.0 describes a group that does not exist as a dead one.
-    return found.state != ConsumerGroupState.DEAD, members
-
-
-def _delete_group(admin: AdminClient, group: str) -> bool:
-    """Deletes a group; False while it still has members.
-
-    Raises:
-        KafkaException: the cluster rejects the call, or does not answer.
-    """
-    try:
-        admin.delete_consumer_groups([group], request_timeout=ASK_GROUP_FOR_S)[group].result(ASK_GROUP_FOR_S)
-    except KafkaException as e:
-        if code(e) == KafkaError.NON_EMPTY_GROUP:
-            return False
-        if code(e) not in _NO_GROUP:
-            raise
-    return True
-
-
-def _groups_of(admin: AdminClient, topic: str) -> list[str]:
-    """The groups whose id begins with a topic's name, and that this user may see.
-
-    Raises:
-        KafkaException: the cluster rejects the call, or does not answer.
-    """
-    found = admin.list_consumer_groups(request_timeout=ASK_GROUP_FOR_S).result(ASK_GROUP_FOR_S)
-    return sorted(group.group_id for group in found.valid if group.group_id.startswith(f"{topic}-"))
-
-
-def admin_client(bootstrap: str, properties: Mapping[str, str], on_error: object) -> AdminClient:
-    """A client for requests about a cluster; raises UsageError if the library rejects a property."""
-    config: dict[str, object] = {
-        # The library's lines on stderr would break the progress display; its errors arrive as exceptions.
-        "log_level": 0,
-        **confluent_config(properties, role=None),
-        "bootstrap.servers": bootstrap,
-        "client.id": f"{PREFIX}-controller",
-        "error_cb": on_error,
-    }
-    try:
-        return AdminClient(config)  # type: ignore[arg-type]  # the stub leaves callbacks out
-    except KafkaException as e:
-        raise UsageError(
-            f"Kafka's library refuses the configuration: {text(e)}", "look at the --kafka-prop settings"
-        ) from None

@@ -13,6 +13,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
@@ -31,6 +32,7 @@ ANSWER_S: Final = 10.0
 _CONNECT_S: Final = 5.0
 _CONNECTIONS: Final = 16
 _ANONYMOUS: Final = 'User "system:anonymous"'
+_OWN_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _KEEPALIVE: Final = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
     (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10),
@@ -215,7 +217,7 @@ class Api:
         with _refusing(self.context):
             if self.context == IN_CLUSTER:
                 load_incluster_config(client_configuration=configuration)
-                self.namespace = _own_namespace()
+                self.namespace = _OWN_NAMESPACE.read_text().strip()
             else:
                 named = _named(self.context)
                 self.context, self.namespace = named["name"], named["context"].get("namespace") or "default"
@@ -279,12 +281,6 @@ def _refusing(context: str) -> Iterator[None]:
     except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError) as e:
         what = str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__
         raise UsageError(f"the kubeconfig is none: {what}", "look at it with kubectl config view") from None
-
-
-def _own_namespace() -> str:
-    from pathlib import Path
-
-    return Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace").read_text().strip()
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-from hydra.events.run_events import end_of
+from hydra.events.group_events import end_of
 from hydra.kubernetes.nodes import Json
 from hydra.model import GroupState
 
@@ -231,7 +231,8 @@ def status(pod: Json) -> PodStatus:
     A Pod that is being deleted is ``lost``; a caller that deleted it on purpose ignores that state.
     """
     node = pod["spec"].get("nodeName") or ""
-    own = _own(pod)
+    statuses: list[Json] = pod.get("status", {}).get("containerStatuses") or []
+    own: Json = next((each for each in statuses if each.get("name") == _own_name(pod)), {})
     ended = own.get("state", {}).get("terminated")
     if ended and ended.get("exitCode") == 0:
         return PodStatus("finished", node, "exit status 0")
@@ -271,12 +272,6 @@ def trimmed(pod: Json) -> Json:
         "spec": {"nodeName": spec.get("nodeName", ""), "containers": containers},
         "status": pod.get("status", {}),
     }
-
-
-def _own(pod: Json) -> Json:
-    """The status of the Pod's main container, {} while there is none."""
-    statuses: list[Json] = pod.get("status", {}).get("containerStatuses") or []
-    return next((s for s in statuses if s.get("name") == _own_name(pod)), {})
 
 
 def _own_name(pod: Json) -> str:

@@ -195,12 +195,7 @@ def group_pod(
     container: Json = {
         "name": CONTAINER,
         "command": verbatim(["sh", f"{ARCHIVE}/{RUNNER}", *command] if archive else command),
-        "env": [
-            {"name": "HYDRA_AGENT", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
-            {"name": "HYDRA_DATA_HOST", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
-            {"name": "HYDRA_PORTS", "value": ",".join(map(str, launch.ports))},
-            {"name": "HOME", "value": WORK},
-        ],
+        "env": _variables(launch.ports),
         "ports": [{"containerPort": port, "protocol": "TCP"} for port in launch.ports],
         **same,
     }
@@ -220,6 +215,16 @@ def group_pod(
         "volumes": [{"name": mount["name"], "emptyDir": {}} for mount in mounts],
     }
     return {"apiVersion": "v1", "kind": "Pod", **with_user_settings(family, {"metadata": meta, "spec": spec})}
+
+
+def _variables(ports: Sequence[int]) -> list[Json]:
+    """The environment variables of a group that depend on its Pod."""
+    return [
+        {"name": "HYDRA_AGENT", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+        {"name": "HYDRA_DATA_HOST", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+        {"name": "HYDRA_PORTS", "value": ",".join(map(str, ports))},
+        {"name": "HOME", "value": WORK},
+    ]
 
 
 def resources(settings: KubernetesSettings, need: ResourceNeed) -> Json:

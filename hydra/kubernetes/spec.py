@@ -11,7 +11,8 @@ import click
 from hydra.engine.interface import Engine, EngineSpec, Opening, Relocation
 from hydra.kubernetes.settings import KubernetesSettings
 from hydra.model import Agent
-from hydra.options import WORD, agents_flags
+from hydra.options.flag_types import WORD
+from hydra.options.shared_flags import agents_flags
 
 
 def _opened(opening: Opening) -> AbstractContextManager[Engine]:

@@ -1,4 +1,4 @@
-"""The embedded engine: agents declared on this machine, with a child process for each group and without a daemon."""
+"""The local engine: agents declared on this machine, with a child process for each group and without a daemon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The specification of the embedded engine, by which generic code uses it."""
+"""The specification of the local engine, by which generic code uses it."""
 
 from __future__ import annotations
 

@@ -132,15 +132,12 @@ class MesosEngine(DriverEngine[MesosState]):
         self._state.require_framework()
 
     def _launch(self, groups: Sequence[Group], now: float) -> list[Launch]:
-        if self._is_own_program():
+        if self._state.program.uris:
             groups = [replace(group, command=tuple(rewritten(group.command))) for group in groups]
         return self._state.launch(groups, now)
 
     def _release(self) -> None:
         self._held.close()
-
-    def _is_own_program(self) -> bool:
-        return bool(self._state.program.uris)
 
     def _remedy(self) -> str:
         """What to do about a framework that the master does not accept."""

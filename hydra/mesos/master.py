@@ -216,12 +216,8 @@ def last_lines(text: str, *, whole: bool) -> str:
         whole: whether it is all of stderr; otherwise it begins within a line, which may be theirs.
     """
     lines = text.split("\n")[0 if whole else 1 :]
-    own = [line.strip() for line in lines if line.strip() and not _of_the_executor(line)]
+    own = [line.strip() for line in lines if line.strip() and not _GLOG.match(line)]
     return " | ".join(own[-_TAIL_LINES:])
-
-
-def _of_the_executor(line: str) -> bool:
-    return _GLOG.match(line) is not None
 
 
 def route_to(master: str) -> str:

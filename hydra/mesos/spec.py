@@ -9,7 +9,7 @@ from typing import Final
 from hydra.engine.interface import Engine, EngineSpec, Opening
 from hydra.mesos.settings import MesosSettings
 from hydra.model import Agent
-from hydra.options import agents_flags
+from hydra.options.shared_flags import agents_flags
 
 
 @contextlib.contextmanager

@@ -4,8 +4,9 @@
 code that makes an object (the configuration loader, a test, a sweep) gets the same error.
 """
 
-from hydra.model.access_settings import AccessSettings
+from hydra.model.access_settings import OWN_SERVERS, AccessTable, TlsTable, secret, user_file
 from hydra.model.base import (
+    ADDRESS,
     HEADER_BYTES,
     LATENCY_DIGITS,
     LATENCY_HIGHEST_US,

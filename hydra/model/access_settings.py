@@ -1,77 +1,53 @@
-"""The settings with which a system's table declares TLS and a login."""
+"""The settings with which a system's table declares TLS and a login, which are the same in all systems."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
-from hydra.model.base import Need, Setting, setting
+from hydra.model.base import ADDRESS, Need, Setting, setting
+from hydra.model.bounds import Bounded
+
+USER_SERVERS: Final = Need(ADDRESS)
+"""The need of a setting for the user's servers."""
+OWN_SERVERS: Final = Need(ADDRESS, ("",))
+"""The need of a setting for servers started by Hydra."""
+
+
+def user_file(text: str, *partners: str) -> Any:
+    """A file of the user.
+
+    Args:
+        text: the text of its flag.
+        partners: the fields of the table without which the file has no effect.
+    """
+    return setting("", text, unit="path", needs=_needs(partners))
+
+
+def secret(*partners: str) -> Any:
+    """A secret text, which has no flag and is never shown; ``partners`` as for :func:`user_file`."""
+    return field(default="", repr=False, metadata=Setting(needs=_needs(partners)).metadata)
+
+
+def _needs(partners: Sequence[str]) -> Sequence[Need]:
+    return (USER_SERVERS, *(Need(f".{name}") for name in partners))
 
 
 @dataclass(frozen=True, slots=True)
-class AccessSettings:
-    """Makes the fields of the table of one system, so their flags have the same names and texts in all systems.
+class TlsTable(Bounded):
+    """A system's table: whether servers started by Hydra use TLS."""
 
-    Attributes:
-        table: the name of the table.
-        address: the name of its field with the address of the user's servers.
-    """
+    tls: bool = setting(False, "Use TLS between clients and servers started by Hydra.", needs=(OWN_SERVERS,))
 
-    table: str
-    address: str
 
-    @property
-    def user_servers(self) -> Need:
-        """The need of a setting for the user's servers."""
-        return Need(f"{self.table}.{self.address}")
+@dataclass(frozen=True, slots=True)
+class AccessTable(TlsTable):
+    """A system's table: how the user's servers let clients in; the classes of the tables describe each field."""
 
-    @property
-    def own(self) -> Need:
-        """The need of a setting for servers started by Hydra."""
-        return Need(self.user_servers.key, ("",))
-
-    def tls(self) -> Any:
-        """``tls``: whether servers started by Hydra use TLS."""
-        return setting(False, "Use TLS between clients and servers started by Hydra.", needs=(self.own,))
-
-    def ca_file(self) -> Any:
-        """``ca_file``: the CAs that clients trust."""
-        return self.file("File with the certificates of the CAs that clients trust (PEM).")
-
-    def cert_file(self) -> Any:
-        """``cert_file``: the certificate that clients show."""
-        return self.file("File with the clients' certificate (PEM).")
-
-    def key_file(self) -> Any:
-        """``key_file``: the private key of ``cert_file``."""
-        return self.file("File with the private key of --cert-file (PEM).", "cert_file")
-
-    def username(self) -> Any:
-        """``username``: the user name."""
-        return setting("", "User name for your server.", needs=(self.user_servers,))
-
-    def password(self) -> Any:
-        """``password``: the password, which has no flag."""
-        return self.secret("username")
-
-    def secret(self, partner: str = "") -> Any:
-        """A secret text, which has no flag and is never shown; ``partner`` as for :meth:`file`."""
-        return field(default="", repr=False, metadata=Setting(needs=self._needs(partner)).metadata)
-
-    def password_file(self) -> Any:
-        """``password_file``: a file whose first line is the password."""
-        return self.file("File whose first line is the password.", "username")
-
-    def file(self, text: str, partner: str = "", **more: Any) -> Any:
-        """A file of the user.
-
-        Args:
-            text: the text of its flag.
-            partner: the field of the table without which the file has no effect; "": there is none.
-            more: further metadata of the setting.
-        """
-        return setting("", text, unit="path", needs=self._needs(partner), **more)
-
-    def _needs(self, name: str) -> Sequence[Need]:
-        return (self.user_servers, Need(f"{self.table}.{name}")) if name else (self.user_servers,)
+    ca_file: str = user_file("File with the certificates of the CAs that clients trust (PEM).")
+    cert_file: str = user_file("File with the clients' certificate (PEM).")
+    key_file: str = user_file("File with the private key of --cert-file (PEM).", "cert_file")
+    username: str = setting("", "User name for your server.", needs=(USER_SERVERS,))
+    password: str = secret("username")
+    password_file: str = user_file("File whose first line is the password.", "username")

@@ -51,12 +51,16 @@ _SETTING: Final = "setting"
 """The key of a field's metadata for its :class:`Setting`."""
 
 
+ADDRESS: Final = "."
+"""The key of a need for the address of the user's servers, whatever its name in the system's table is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Need:
     """What a setting needs of another key of the scenario to have an effect.
 
     Attributes:
-        key: the dotted key.
+        key: the dotted key; :data:`ADDRESS`; or, after a dot, a key of the same table.
         values: the values of that key with which the setting has an effect; (): all but None, "" and false.
         other: a need that suffices in place of this one; None: there is no such need.
         least: the smallest value of that key with which it has an effect, in place of ``values``; 0: they count.

@@ -89,12 +89,13 @@ class LiveViewState:
 
 def lines(shown: LiveViewState, width: int, height: int) -> list[Text]:
     """The view in at most ``height`` lines of ``width`` columns; the least important lines are left out first."""
+    cpu = sorted(shown.watched.cpu_pct.items(), key=lambda each: -each[1])
     by_weight: list[tuple[int, Text]] = [
         (0, _title(shown, width)),
         (2, _progress(shown)),
         (3, _now(shown)),
         (7, _slowest(shown.watched)),
-        (6, _cpu(shown.watched)),
+        (6, _line("CPU", ", ".join(f"{host} {pct:.0f} %" for host, pct in cpu))),
         (4, _sparkline("delivered", [p.delivered_pps for p in shown.points], lambda v: f"{number(v)}/s")),
         (5, _sparkline("lost", [p.loss_pct for p in shown.points], lambda v: f"{number(v)} %", "yellow")),
         (8, _sparkline("p99", [p.p99_us for p in shown.points], duration_us)),
@@ -161,11 +162,6 @@ def _slowest(watched: ProgressDetails) -> Text:
         return Text()
     rates = ", ".join(f"client {client}: {number(pps)}/s" for client, pps in watched.slowest)
     return _line("slowest", f"{rates} (of {watched.of:,})")
-
-
-def _cpu(watched: ProgressDetails) -> Text:
-    busiest = sorted(watched.cpu_pct.items(), key=lambda each: -each[1])
-    return _line("CPU", ", ".join(f"{host} {pct:.0f} %" for host, pct in busiest))
 
 
 def _sparkline(

@@ -10,14 +10,7 @@ from hydra.errors import ConfigError
 from hydra.model import Scenario
 from hydra.mqtttest.settings import TABLE, MqttAccess, MqttSpec, spec_of
 from hydra.system import Refusal
-from hydra.system.server_access import (
-    AddressError,
-    AddressForm,
-    ServerAddress,
-    client_tls,
-    first_line,
-    key_secrets,
-)
+from hydra.system.server_access import AddressError, AddressForm, ServerAddress, client_tls, first_line, key_secrets
 
 FORM: Final = AddressForm({"": 1883, "mqtt": 1883, "mqtts": 8883, "ws": 80, "wss": 443})
 _TLS: Final = ("mqtts", "wss")

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hydra.options import (
-    connections_flags,
-    fixed_flags,
-    held_flag,
-    scenario_command,
-    search_flags,
-    system_flags,
-)
+from hydra.options.scenario_commands import scenario_command
+from hydra.options.setting_flags import system_flags
+from hydra.options.shared_flags import connections_flags, fixed_flags, held_flag, search_flags
 
 _mqtt_flags = system_flags("mqtt")
 

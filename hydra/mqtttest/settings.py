@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta
 
 from hydra.client.tls import ClientTls
-from hydra.model import AccessSettings, Bounded, Need, Scenario, SystemSettings, setting
+from hydra.model import OWN_SERVERS, AccessTable, Need, Scenario, SystemSettings, setting
 from hydra.model.base import require
 
 TABLE: Final = "mqtt"
@@ -62,11 +62,8 @@ class MqttSettings(SystemSettings):
         )
 
 
-_ACCESS: Final = AccessSettings(TABLE, "broker")
-
-
 @dataclass(frozen=True, slots=True)
-class MqttSpec(Bounded):
+class MqttSpec(AccessTable):
     """The table [mqtt] of a scenario.
 
     Attributes:
@@ -89,14 +86,7 @@ class MqttSpec(Bounded):
         flag=("--servers",),
         metavar="[mqtts://]HOST:PORT",
     )
-    tls: bool = _ACCESS.tls()
-    ca_file: str = _ACCESS.ca_file()
-    cert_file: str = _ACCESS.cert_file()
-    key_file: str = _ACCESS.key_file()
-    username: str = _ACCESS.username()
-    password: str = _ACCESS.password()
-    password_file: str = _ACCESS.password_file()
-    max_queued_messages: int = setting(1000, least=0, most=2**31 - 1, needs=(_ACCESS.own,))
+    max_queued_messages: int = setting(1000, least=0, most=2**31 - 1, needs=(OWN_SERVERS,))
 
 
 def spec_of(scenario: Scenario) -> MqttSpec:

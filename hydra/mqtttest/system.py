@@ -41,7 +41,7 @@ _SERVED_EVERY_S: Final = 1.0
 
 
 class SingleServer:
-    """A single mosquitto, embedded or on an agent; it forms no clusters. See :class:`hydra.system.ServerCluster`.
+    """A single mosquitto, local or on an agent; it forms no clusters. See :class:`hydra.system.ServerCluster`.
 
     Arguments:
         join: the server's limits for one client.

@@ -12,7 +12,8 @@ from typing import Any, Final
 from hydra.client.tls import AccessError, ClientTls, access_error
 from hydra.config.plugins import greetings
 from hydra.errors import ConfigError, RefusedKeyError
-from hydra.natstest.connection import NatsConnection, host_and_port
+from hydra.natstest.connection import NatsConnection
+from hydra.natstest.server_demands import host_and_port
 from hydra.natstest.settings import TABLE, NatsAccess, NatsLogin, NatsSpec
 from hydra.system import Refusal
 from hydra.system.listener import explained, together

@@ -7,17 +7,12 @@ from typing import Any
 
 import click
 
-from hydra.options import (
-    WORD,
-    SeveralKeysOption,
-    connections_flags,
-    fixed_flags,
-    flags,
-    held_flag,
-    scenario_command,
-    search_flags,
-    system_flags,
-)
+from hydra.options.flag_types import WORD
+from hydra.options.help import flags
+from hydra.options.late_commands import SeveralKeysOption
+from hydra.options.scenario_commands import scenario_command
+from hydra.options.setting_flags import system_flags
+from hydra.options.shared_flags import connections_flags, fixed_flags, held_flag, search_flags
 
 
 def _context(name: str) -> Mapping[str, object]:

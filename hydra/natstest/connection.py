@@ -1,20 +1,13 @@
-"""Runs nats-py, which needs an event loop, in a client with one thread that also serves a control channel.
-
-The loop runs only inside the methods of this module, while a client waits for data or hands over messages. The
-library's own work (reading, flushing, pings) happens then, so nothing needs a lock, and a command of the
-controller ends a wait for data, as with every other system.
-"""
+"""A connection to the servers of NATS with the library nats-py, and the counts of its errors."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-import logging
 import ssl
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 import nats
 import nats.errors
@@ -23,9 +16,12 @@ from msgspec import UNSET
 from nats.aio.client import Client
 
 from hydra.client.subscriber_connection import ConnectPhases
-from hydra.client.tls import AccessError, ClientTls, access_error, certificate_error, password_error
+from hydra.client.tls import AccessError, ClientTls, access_error, certificate_error
 from hydra.control.control_client import ControlClient
 from hydra.model.connections import MOST_DISCONNECTIONS, Disconnection
+from hydra.natstest.checked_client import CheckedClient
+from hydra.natstest.library_loop import TURNS, LibraryLoop
+from hydra.natstest.server_demands import LONGEST_LINE, error_in, host_and_port, info_of, login_error, tls_for
 from hydra.natstest.settings import NatsAccess, NatsLogin, NatsTrouble
 
 CONNECT_TIMEOUT_S: Final = 5.0
@@ -33,9 +29,6 @@ ANSWER_TIMEOUT_S: Final = 5.0
 CLOSE_TIMEOUT_S: Final = 1.0
 REJECTED_CLOSE_TIMEOUT_S: Final = 0.05
 """How long a connection may take to close that no server has accepted."""
-LOOK_EVERY_S: Final = 0.001
-TURNS: Final = 5
-"""Turns of the loop that the library needs to write messages if the socket accepts them at once."""
 SERVED_EVERY_S: Final = 1.0
 """Seconds after which the loop must have run: a server that pings without an answer ends the connection."""
 OUTBOUND_BYTES: Final = 256 * 1024 * 1024
@@ -44,88 +37,16 @@ OUTBOUND_BYTES: Final = 256 * 1024 * 1024
 No client reaches this limit: a client stops at a lower limit, because at this one the library would wait forever.
 """
 
-_SILENT: Final = logging.NullHandler()
-
-_T = TypeVar("_T")
+_SECOND_LINE_WITHIN_S: Final = 0.5
 
 
-class CheckedClient(Client):
-    """A client of the library that sends no login and no data without TLS, also if the server leaves out TLS later.
-
-    Attributes:
-        requires_tls: whether a connection must have TLS.
-        tcp_ns, secured_ns: when the last attempt had its TCP connection, and its TLS; CLOCK_MONOTONIC.
-        lost_why: why the last connection was lost, "" if it is not known; the library clears its error before it calls
-            back.
-        was_silent: whether the server ended it because its pings had no answer.
-    """
-
-    requires_tls = False
-    tcp_ns = secured_ns = 0
-    lost_why = ""
-    was_silent = False
-    _server_error = False
-
-    async def _process_err(self, err_msg: str) -> None:
-        self._server_error = True
-        await super()._process_err(err_msg)
-        self._server_error = False
-
-    async def _process_op_err(self, e: Exception) -> None:
-        if not (self.is_closed or self.is_reconnecting):
-            # An unexpected end is a subclass; the library has the same error for a server that does not answer.
-            stale = isinstance(e, nats.errors.StaleConnectionError) and not isinstance(e, nats.errors.UnexpectedEOF)
-            self.was_silent = stale and self._server_error
-            self.lost_why = str(e) or type(e).__name__
-            if stale:
-                self.lost_why = _CLIENT_SILENT if self._server_error else _SERVER_SILENT
-        await super()._process_op_err(e)
-
-    async def ping(self) -> asyncio.Future[bool]:
-        """Sends a ping behind everything that was published; the result is done when the server has answered it.
-
-        The library's ``flush`` cancels this result after its time limit: then a later answer ends the task that reads.
-        """
-        answered: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        await self._send_ping(answered)
-        return answered
-
-    async def _process_connect_init(self) -> None:
-        self.tcp_ns = time.monotonic_ns()
-        await super()._process_connect_init()
-
-    def _connect_command(self) -> bytes:
-        if self.requires_tls and not self._server_info.get("tls_required"):
-            raise nats.errors.Error("the server does not use TLS any more")
-        self.secured_ns = time.monotonic_ns()
-        return super()._connect_command()
-
-
-_CLIENT_SILENT: Final = "this client did not answer the server's pings"
-_SERVER_SILENT: Final = "the server did not answer pings"
-
-
-class JetStreamError(OSError):
-    """The servers rejected a request about streams, or none answers such requests.
-
-    Arguments:
-        code: the server's code of the error, 0 if no server answered.
-        description: the server's text.
-    """
-
-    def __init__(self, code: int, description: str) -> None:
-        super().__init__(f"{description} (error {code})" if code else description)
-        self.code, self.description = code, description
-
-
-NO_RESPONDERS: Final = "no server answers requests for JetStream, which is off (nats-server -js turns it on)"
 _VIOLATION: Final = "permissions violation"
 """The beginning of the server's error for a subject that the client may not use: it has no code."""
 _NOT_PERMITTED: Final = "permissions violation for publish"
 """The beginning of the server's error for a message that the client may not publish: it has no code."""
 
 
-class NatsConnection:
+class NatsConnection(LibraryLoop):
     """A connection to the servers, with counts of its errors.
 
     Arguments:
@@ -138,16 +59,8 @@ class NatsConnection:
     """
 
     def __init__(self, name: str, control: ControlClient | None = None) -> None:
+        super().__init__(control)
         self._name = name
-        self._control = control
-        self._loop = asyncio.new_event_loop()
-        # Errors of the library's own tasks reach :meth:`_on_error`; they are not printed. With TLS, asyncio warns of
-        # what the library's protocol returns.
-        self._loop.set_exception_handler(lambda _loop, _context: None)
-        logging.getLogger("asyncio").addHandler(_SILENT)
-        self._stirred = asyncio.Event()
-        if control is not None:
-            self._loop.add_reader(control.socket.FD, self._look_at_control)
         self._client: CheckedClient | None = None
         self._access = NatsAccess(servers=[])
         self.tls: ClientTls | None = None
@@ -155,7 +68,6 @@ class NatsConnection:
         self._error: Exception | None = None
         self._slow = False
         self._slow_consumers = self._dropped = self._disconnects = self._silent = 0
-        self._ran_s = time.monotonic()  # when the loop last ran
         self._lost_why = ""
         # A ping without an answer yet, and the number of messages that were published before it.
         self._flush: tuple[int, asyncio.Future[bool]] | None = None
@@ -268,7 +180,7 @@ class NatsConnection:
         """
         for number, server in enumerate(self._access.servers, start=1):
             try:
-                reader, writer = await asyncio.open_connection(*host_and_port(server), limit=_LONGEST_LINE)
+                reader, writer = await asyncio.open_connection(*host_and_port(server), limit=LONGEST_LINE)
             except OSError:
                 if number == len(self._access.servers):
                     raise
@@ -285,7 +197,7 @@ class NatsConnection:
 
         async def second_line() -> bytes:
             server = host_and_port(self._access.servers[-1])
-            reader, writer = await asyncio.open_connection(*server, limit=_LONGEST_LINE)
+            reader, writer = await asyncio.open_connection(*server, limit=LONGEST_LINE)
             with contextlib.closing(writer):
                 await reader.readline()
                 return await reader.readline()
@@ -375,23 +287,7 @@ class NatsConnection:
         if not left:
             self._loop.close()
 
-    # --- running the loop ------------------------------------------------------------------------------------------
-
-    def do(self, work: Coroutine[Any, Any, _T], timeout_s: float) -> _T:
-        """Runs a coroutine and returns its result.
-
-        Raises:
-            OSError: the coroutine failed, or took too long.
-        """
-        self._ran_s = time.monotonic()
-        try:
-            return self._loop.run_until_complete(asyncio.wait_for(work, timeout_s))
-        except (TimeoutError, nats.errors.TimeoutError):
-            raise OSError(f"no answer within {timeout_s:g} s") from None
-        except nats.js.errors.APIError as e:
-            raise JetStreamError(e.err_code or 0, e.description or NO_RESPONDERS) from None
-        except (nats.errors.Error, nats.js.errors.Error) as e:
-            raise OSError(str(e) or type(e).__name__) from None
+    # --- answers of the server -------------------------------------------------------------------------------------
 
     def confirm(self, timeout_s: float) -> None:
         """Returns when the server has answered a ping behind everything that was written.
@@ -422,65 +318,11 @@ class NatsConnection:
             if before == published:
                 return True
 
-    def _await(self, answer: asyncio.Future[bool], timeout_s: float) -> bool:
-        self._loop.run_until_complete(asyncio.wait([answer], timeout=timeout_s))
-        self._ran_s = time.monotonic()
-        return answer.done() and not answer.cancelled()
-
-    def task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Starts a task that continues whenever the loop runs."""
-        return self._loop.create_task(work)
-
-    def turn(self) -> None:
-        """Runs one turn of the loop, in which the library does what it can do at once."""
-        self._ran_s = time.monotonic()
-        self._loop.call_soon(self._loop.stop)
-        self._loop.run_forever()
-
     def keep_alive(self) -> None:
         """Runs some turns of the loop if it has not run for a while: the library answers pings, and sends its own."""
         if self.connected and not self._loop.is_closed() and time.monotonic() - self._ran_s >= SERVED_EVERY_S / 2:
             for _ in range(TURNS):
                 self.turn()
-
-    def wait(self, timeout_s: float) -> None:
-        """Runs the loop until :meth:`stir` is called, a message of the controller arrives, or ``timeout_s`` is over."""
-        self._stirred.clear()
-        if self._control is not None and self._control.socket.poll(0):
-            self.turn()
-            return
-        timer = self._loop.call_later(timeout_s, self._stirred.set)
-        self._loop.run_until_complete(self._stirred.wait())
-        timer.cancel()
-        self._ran_s = time.monotonic()
-
-    def stir(self) -> None:
-        """Ends :meth:`wait`."""
-        self._stirred.set()
-
-    def soon(self, do: Callable[[], object]) -> None:
-        """Does this in the next turn of the loop."""
-        self._loop.call_soon(do)
-
-    def run_while(self, condition: Callable[[], bool], timeout_s: float) -> bool:
-        """Runs the loop until the condition is false, for at most ``timeout_s``; returns whether it is false."""
-        deadline = time.monotonic() + timeout_s
-        for _ in range(TURNS):
-            if not condition():
-                return True
-            self.turn()
-        while condition():
-            left_s = deadline - time.monotonic()
-            if left_s <= 0:
-                return False
-            self._loop.call_later(min(left_s, LOOK_EVERY_S), self._loop.stop)
-            self._loop.run_forever()
-        return True
-
-    def _look_at_control(self) -> None:
-        # The poll also makes the descriptor unreadable until the next message.
-        if self._control is not None and self._control.socket.poll(0):
-            self._stirred.set()
 
     # --- troubles --------------------------------------------------------------------------------------------------
 
@@ -554,65 +396,3 @@ class NatsConnection:
     async def _on_reconnect(self) -> None:
         if self._losses:
             self._losses[-1][1] = time.monotonic_ns()
-
-
-# --- what a server demands --------------------------------------------------------------------------------------------
-
-_LONGEST_LINE: Final = 65_536
-_SECOND_LINE_WITHIN_S: Final = 0.5
-
-
-def host_and_port(server: str) -> tuple[str, int]:
-    """The host, without the brackets of an address of IPv6, and the port of ``host:port``."""
-    host, _, port = server.rpartition(":")
-    return host.strip("[]"), int(port)
-
-
-def info_of(line: bytes) -> dict[str, Any]:
-    """The object in the line INFO, with which a server greets each client; {} if the line is another one."""
-    try:
-        info = json.loads(line.removeprefix(b"INFO "))
-    except ValueError:
-        return {}
-    return info if isinstance(info, dict) else {}
-
-
-def error_in(line: bytes) -> str:
-    """The text of the line -ERR; "" if the line is another one."""
-    return line.decode(errors="replace").removeprefix("-ERR").strip().strip("'") if line.startswith(b"-ERR") else ""
-
-
-def tls_for(info: Mapping[str, Any], wanted: ClientTls | None) -> ClientTls | None:
-    """The TLS that a client uses with a server; None: none.
-
-    Args:
-        info: the server's INFO.
-        wanted: what the client is to use.
-
-    Raises:
-        AccessError: the client and the server do not agree.
-    """
-    if not info.get("tls_required"):
-        if wanted is None:
-            return None
-        if info.get("tls_available"):
-            raise AccessError("TLS", "the server leaves TLS to its clients (allow_non_tls)", "make it demand TLS")
-        raise AccessError("TLS", "the server does not use TLS at this port", "leave out TLS, or name another port")
-    tls = wanted or ClientTls()
-    if info.get("tls_verify") and not tls.certificate:
-        raise certificate_error(tls)
-    return tls
-
-
-def login_error(login: NatsLogin | None) -> AccessError:
-    """The error of a client whose login a server rejects."""
-    if login is None:
-        remedy = "add --username and --password-file, --token-file, --nkey-file, or --creds-file"
-        return AccessError("login", "the server demands a login, and none is given", remedy)
-    if login.jwt:
-        return AccessError("login", "the server rejects the credentials", "check --creds-file")
-    if login.seed:
-        return AccessError("login", "the server rejects the NKEY", "check --nkey-file")
-    if login.token:
-        return AccessError("login", "the server rejects the token", "check --token-file")
-    return password_error(login.username, login.password)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
 from hydra.client.tls import ClientTls
-from hydra.model import AccessSettings, Bounded, Need, Scenario, SystemSettings, setting
+from hydra.model import AccessTable, Need, Scenario, SystemSettings, secret, setting, user_file
 
 TABLE: Final = "nats"
 Mode = Literal["core", "jetstream"]
@@ -68,11 +69,8 @@ class NatsSettings(SystemSettings):
     fetch_batch: int = _limit(100, _JETSTREAM, Need("settings.consumer", ("pull",)))
 
 
-_ACCESS: Final = AccessSettings(TABLE, "servers")
-
-
 @dataclass(frozen=True, slots=True)
-class NatsSpec(Bounded):
+class NatsSpec(AccessTable):
     """The table [nats] of a scenario.
 
     Attributes:
@@ -96,17 +94,10 @@ class NatsSpec(Bounded):
         "", "Addresses of your servers (default: one started by Hydra).", metavar="[tls://]HOST:PORT,…"
     )
     replicas: int = setting(1, "Number of replicas of each stream.", least=1, most=5, needs=(_JETSTREAM,))
-    tls: bool = _ACCESS.tls()
-    ca_file: str = _ACCESS.ca_file()
-    cert_file: str = _ACCESS.cert_file()
-    key_file: str = _ACCESS.key_file()
-    username: str = _ACCESS.username()
-    password: str = _ACCESS.password()
-    password_file: str = _ACCESS.password_file()
-    token: str = _ACCESS.secret()
-    token_file: str = _ACCESS.file("File whose first line is the token.")
-    nkey_file: str = _ACCESS.file("File with the seed of an NKEY.")
-    creds_file: str = _ACCESS.file("NATS credentials file.")
+    token: str = secret()
+    token_file: str = user_file("File whose first line is the token.")
+    nkey_file: str = user_file("File with the seed of an NKEY.")
+    creds_file: str = user_file("NATS credentials file.")
 
 
 def spec_of(scenario: Scenario) -> NatsSpec:
@@ -181,3 +172,8 @@ class NatsTrouble(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     dropped: Count = 0
     disconnects: Count = 0
     lost_by_silence: Count | msgspec.UnsetType = msgspec.UNSET
+
+
+def subjects_of(step: NatsStep, topics: Iterable[int]) -> list[str]:
+    """The subjects of these topics, if there are several."""
+    return [f"{step.subject}.{topic}" for topic in topics]

@@ -8,7 +8,7 @@ from typing import Final
 from hydra.measure.column import LOST_BY_SILENCE, MESSAGES, ReportColumn, wire_bytes
 from hydra.model import RESTART, Demand, Figure, Scenario, ServerSpec, Settings, SetupPart
 from hydra.natstest.settings import TABLE, NatsSettings, NatsSpec, spec_of
-from hydra.options import setting_flag
+from hydra.options.setting_flags import setting_flag
 from hydra.system import Footprint, Greeting, Refusal, ServerFootprint, System, SystemSpec
 from hydra.system.restart_refusals import why_no_restart
 

@@ -13,7 +13,8 @@ from nats.aio.client import Client
 from nats.js import JetStreamContext, api
 
 from hydra.errors import ServerError
-from hydra.natstest.connection import NO_RESPONDERS, SERVED_EVERY_S, JetStreamError, NatsConnection
+from hydra.natstest.connection import SERVED_EVERY_S, NatsConnection
+from hydra.natstest.library_loop import NO_RESPONDERS, JetStreamError
 from hydra.natstest.settings import NatsAccess
 from hydra.system import Waiting, wait_alone
 from hydra.system.worker_thread import WorkerThread

@@ -23,9 +23,9 @@ from hydra.events.warnings import AddressesSilent, AdvertisedSilent, CleanupFail
 from hydra.model import Role, Scenario, ServerFacts, Settings
 from hydra.native.client_command import command
 from hydra.natstest.access import access_of, addresses, reached
-from hydra.natstest.connection import host_and_port, info_of
 from hydra.natstest.first_contact import examine
 from hydra.natstest.program import KIND, PROGRAM, NatsJoin, NatsProgram
+from hydra.natstest.server_demands import host_and_port, info_of
 from hydra.natstest.settings import NatsAccess, NatsEnd, NatsSettings, spec_of
 from hydra.natstest.streams import JetStreams, RefusedStreamError, StreamRegistry
 from hydra.system import Program

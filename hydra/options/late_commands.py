@@ -20,7 +20,24 @@ SCENARIO: Final = "hydra.scenario"
 
 
 class Command(GroupedHelpCommand):
-    """A command whose errors about a key name the flag that set the key."""
+    """A command whose errors about a key name the flag that set the key.
+
+    Args:
+        flags: a function that adds the flags when the command is used, and not when it is listed; None: it has them.
+    """
+
+    def __init__(self, *args: Any, flags: Callable[[click.Command], object] | None = None, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self._flags = flags
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The arguments and flags; the first call makes them."""
+        if self._flags is not None:
+            make, self._flags = self._flags, None
+            make(self)
+            # Decorators add the last flag first. If two flags have one name, the first is kept.
+            self.params = first_of(reversed(self.params))
+        return super().get_params(ctx)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command."""
@@ -38,27 +55,6 @@ class CommandGroup(GroupedHelpCommand, click.Group):
     """A command that has commands of its own."""
 
 
-class LateCommand(Command):
-    """A command whose flags are made when the command is used, and not when it is listed.
-
-    Args:
-        flags: a function that adds the flags to the command.
-    """
-
-    def __init__(self, *args: Any, flags: Callable[[click.Command], object], **attributes: Any) -> None:
-        super().__init__(*args, **attributes)
-        self._flags: Callable[[click.Command], object] | None = flags
-
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """The arguments and flags; the first call makes them."""
-        if self._flags is not None:
-            make, self._flags = self._flags, None
-            make(self)
-            # Decorators add the last flag first. If two flags have one name, the first is kept.
-            self.params = first_of(reversed(self.params))
-        return super().get_params(ctx)
-
-
 def first_of(params: Iterable[click.Parameter]) -> list[click.Parameter]:
     """The parameters, without those that share a flag with an earlier one."""
     found: list[click.Parameter] = []
@@ -73,7 +69,7 @@ def first_of(params: Iterable[click.Parameter]) -> list[click.Parameter]:
 def late_command(
     name: str, *options: Callable[[_F], _F], examples: Sequence[str] = (), section: str = ""
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Makes a :class:`LateCommand` from a function, whose docstring becomes the command's help.
+    """Makes a command from a function, whose docstring becomes the command's help.
 
     Args:
         name: the command's name.
@@ -81,7 +77,7 @@ def late_command(
         examples: complete command lines.
         section: the section of a list of commands that shows this command.
     """
-    return click.command(name, cls=LateCommand, flags=flags(*options), examples=examples, section=section)
+    return click.command(name, cls=Command, flags=flags(*options), examples=examples, section=section)
 
 
 def old_name(command: click.Command, name: str) -> click.Command:

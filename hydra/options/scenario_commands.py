@@ -11,24 +11,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 import click
 
 from hydra.errors import ConfigError, UsageError
-from hydra.options.help import (
-    EXPERIMENT,
-    OF_RUNS,
-    SEARCH,
-    SYSTEM,
-    flags,
-    group_of,
-    grouped,
-    put,
-)
-from hydra.options.late_commands import (
-    SCENARIO,
-    LateCommand,
-    ScenarioKeyOption,
-    SeveralKeysOption,
-    first_of,
-    overrides,
-)
+from hydra.options.help import EXPERIMENT, OF_RUNS, SEARCH, SYSTEM, flags, group_of, grouped, put
+from hydra.options.late_commands import SCENARIO, Command, ScenarioKeyOption, SeveralKeysOption, first_of, overrides
 from hydra.options.plugin_commands import commands, params_of
 from hydra.options.setting_flags import system_flags
 from hydra.options.shared_flags import (
@@ -72,41 +56,78 @@ class RunCommands(NamedTuple):
     begun: Callable[[Path], str]
 
 
-class ScenarioCommand(LateCommand):
-    """A command that runs one scenario.
+_FLAGS: Final = "hydra.flags"
+"""The key under which a context stores the flags of its scenario."""
+_ARGUMENT: Final = "scenario"
 
-    Attributes:
-        scenario: the scenario's name or path.
-        replaced: computes values by dotted key from flags that have no key.
+
+class ScenarioCommand(Command):
+    """A command that runs a scenario or published experiments.
+
+    Without a scenario or experiments of its own, an argument names the scenario, and the command has the flags of its
+    system, too, once the scenario is known: ``hydra run mine.toml --help`` shows them.
+
+    Arguments:
+        scenario: the name or path of the scenario that the command runs.
+        experiments: the name of the system whose experiments it runs.
+        steady: whether it runs every scenario as steps at a given rate.
     """
 
-    def __init__(self, *args: Any, scenario: str | Path, replaced: Replaced, **attributes: Any) -> None:
+    def __init__(
+        self, *args: Any, scenario: str | Path = "", experiments: str = "", steady: bool = False, **attributes: Any
+    ) -> None:
         super().__init__(*args, **attributes)
-        self.scenario, self.replaced = scenario, replaced
+        self.scenario, self.experiments, self._steady = scenario, experiments, steady
+
+    @property
+    def subject(self) -> _Subject | None:
+        """The scenario or the experiments of the command; None: its argument names them."""
+        if self.experiments:
+            return _Subject(self.experiments, experiment=True)
+        return _subject(self.scenario) if self.scenario else None
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parses the arguments; the error about an unknown flag names the key or the command that it belongs to."""
-        with _unknown_flags(f"hydra {ctx.info_name}", lambda: _subject(self.scenario)):
+        """Parses the arguments; the error about an unknown flag names the key or the command that it belongs to.
+
+        Raises:
+            ConfigError: the argument names no scenario.
+        """
+        if self.scenario or self.experiments:
+            with _unknown_flags(f"hydra {ctx.info_name}", lambda: self.subject):
+                return super().parse_args(ctx, args)
+        own = self.get_params(ctx)
+        word, args = _named_scenario(ctx, args, own)
+        its = None
+        try:
+            its = _subject(word) if word else None
+            if its is not None and self._steady:
+                its = its._replace(sweep=(), published=False)
+            ctx.meta[_FLAGS] = _flags_of(its) if its else []
+            ctx.meta[SCENARIO] = word
+        except ConfigError:
+            if not _asks_only(ctx, args):
+                raise
+        with _unknown_flags(f"hydra {ctx.info_name} {word}", lambda: its):
             return super().parse_args(ctx, args)
 
+    def check_first(self, ctx: click.Context, args: Sequence[str]) -> None:
+        """Rejects an unknown scenario if it is the first word, without the flags, which take longer to make.
 
-class ExperimentCommand(LateCommand):
-    """A command that runs published experiments.
+        Raises:
+            ConfigError: there is no such scenario.
+        """
+        from hydra.config.file_locations import is_scenario, scenario_path
 
-    Attributes:
-        system: the name of the experiments' system.
-        one: the only experiment of the command; "" for all experiments of the system.
-        replaced: as in :class:`ScenarioCommand`.
-    """
+        named = not (self.scenario or self.experiments) and args and not args[0].startswith("-")
+        if named and not _asks_only(ctx, args) and not is_scenario(args[0]):
+            scenario_path(args[0])
 
-    def __init__(self, *args: Any, system: str, one: str, replaced: Replaced, **attributes: Any) -> None:
-        super().__init__(*args, **attributes)
-        self.system, self.one, self.replaced = system, one, replaced
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parses the arguments; the error about an unknown flag names the key or the command that it belongs to."""
-        with _unknown_flags(f"hydra {ctx.info_name}", lambda: _Subject(self.system, experiment=True)):
-            return super().parse_args(ctx, args)
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The command's own parameters, and the flags of the scenario if its argument names it."""
+        own = super().get_params(ctx)
+        taken = {name for param in own for name in (param.name, *param.opts)}
+        added = [each for each in ctx.meta.get(_FLAGS, ()) if not taken & {each.name, *each.opts}]
+        return [*added, *own]
 
 
 def scenario_command(
@@ -128,23 +149,20 @@ def scenario_command(
             runs: RunCommands = click.get_current_context().obj
             runs.scenario(scenario, overrides(function(**values)), values)
 
+        def published(command: _F) -> _F:
+            return published_flag(command) if _subject(scenario).published else command
+
         callback.__doc__ = function.__doc__
         return click.command(
             name,
             cls=ScenarioCommand,
             scenario=scenario,
-            replaced=function,
-            flags=flags(sweep_flags, _published_flag(scenario), grouped(SYSTEM, *options), comparing_flags, run_flags),
+            flags=flags(sweep_flags, published, grouped(SYSTEM, *options), comparing_flags, run_flags),
             examples=examples,
             section=MEASURE,
         )(callback)
 
     return decorate
-
-
-def _published_flag(scenario: str | Path) -> Callable[[_F], _F]:
-    """The flag that selects the published sweep of a scenario; no flag if the scenario has none."""
-    return lambda command: published_flag(command) if _subject(scenario).published else command
 
 
 def experiment_command(
@@ -175,10 +193,8 @@ def experiment_command(
         own = flags_of_experiments(system, one)
         return click.command(
             name,
-            cls=ExperimentCommand,
-            system=system,
-            one=one,
-            replaced=function,
+            cls=ScenarioCommand,
+            experiments=system,
             flags=flags(*named, experiment_flags, own, grouped(SYSTEM, *options), run_flags),
             examples=examples,
             section=MEASURE,
@@ -203,65 +219,6 @@ def flags_of_experiments(system: str, one: str) -> Callable[[_F], _F]:
     return decorate
 
 
-_FLAGS: Final = "hydra.flags"
-"""The key under which a context stores the flags of its scenario."""
-_ARGUMENT: Final = "scenario"
-_RESUME: Final = "--resume"
-
-
-class ScenarioArgumentCommand(LateCommand):
-    """A command with an argument ``scenario``, which adds the flags of the scenario's system.
-
-    The flags are known once the scenario is: ``hydra run mine.toml --help`` shows them.
-
-    Args:
-        steady: whether the command runs every scenario as steps at a given rate.
-    """
-
-    def __init__(self, *args: Any, steady: bool = False, **attributes: Any) -> None:
-        super().__init__(*args, **attributes)
-        self._steady = steady
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parses the arguments; rejects unknown scenarios, and flags that the scenario's system does not have."""
-        own = self.get_params(ctx)
-        word = _scenario_among(args, own) or _default(own)
-        resumed = _value_of(_RESUME, args)
-        if not word and resumed and isinstance(ctx.obj, RunCommands):
-            word = ctx.obj.begun(Path(resumed))
-            args = [*args, word]
-        its = None
-        try:
-            its = _subject(word) if word else None
-            if its is not None and self._steady:
-                its = its._replace(sweep=(), published=False)
-            ctx.meta[_FLAGS] = _flags_of(its) if its else []
-            ctx.meta[SCENARIO] = word
-        except ConfigError:
-            if not _asks_only(ctx, args):
-                raise
-        with _unknown_flags(f"hydra {ctx.info_name} {word}", lambda: its):
-            return super().parse_args(ctx, args)
-
-    def check_first(self, ctx: click.Context, args: Sequence[str]) -> None:
-        """Rejects an unknown scenario if it is the first word, without the flags, which take longer to make.
-
-        Raises:
-            ConfigError: there is no such scenario.
-        """
-        from hydra.config.file_locations import is_scenario, scenario_path
-
-        if args and not args[0].startswith("-") and not _asks_only(ctx, args) and not is_scenario(args[0]):
-            scenario_path(args[0])
-
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """The command's own parameters, and the flags of the scenario if it is known."""
-        own = super().get_params(ctx)
-        taken = {name for param in own for name in (param.name, *param.opts)}
-        added = [each for each in ctx.meta.get(_FLAGS, ()) if not taken & {each.name, *each.opts}]
-        return [*added, *own]
-
-
 class _Subject(NamedTuple):
     """The properties of a scenario or an experiment that decide which flags it has.
 
@@ -278,6 +235,10 @@ class _Subject(NamedTuple):
     sweep: tuple[str, ...] = ()
     varied: tuple[str, ...] = ()
     published: bool = False
+
+    def is_run_by(self, command: ScenarioCommand) -> bool:
+        """Whether a command is for this kind of subject, of the same system."""
+        return bool(command.experiments) == self.experiment and _system_of(command) == self.system
 
 
 def _subject(scenario: str | Path) -> _Subject:
@@ -315,10 +276,10 @@ def _flags_of(its: _Subject) -> list[click.Option]:
         published = [published_flag] if its.published else []
         own = flags(sweep_flags, *published, duration_flag, kind_flags(kind.key))
         system_part = system_flags(its.system, varied=dict.fromkeys(its.varied, ""))
-    made = params_of(LateCommand("", flags=flags(own, grouped(SYSTEM, system_part))))
+    made = params_of(Command("", flags=flags(own, grouped(SYSTEM, system_part))))
     others = [
         param
-        for command in _commands_of(its)
+        for command in _commands(its)
         for param in params_of(command)
         if isinstance(param, SeveralKeysOption)
         or (
@@ -332,27 +293,38 @@ def _flags_of(its: _Subject) -> list[click.Option]:
     return [each for each in found if isinstance(each, click.Option) and group_of(each) not in OF_RUNS]
 
 
-def _commands() -> Iterator[ScenarioCommand | ExperimentCommand]:
+def _commands(its: _Subject | None = None) -> Iterator[ScenarioCommand]:
+    """The commands of systems that run scenarios or experiments; with a subject, those of its kind and system."""
     for load in commands({}).values():
         command = load()
-        if isinstance(command, ScenarioCommand | ExperimentCommand) and not command.hidden:
+        if isinstance(command, ScenarioCommand) and not command.hidden and (its is None or its.is_run_by(command)):
             yield command
-
-
-def _commands_of(its: _Subject) -> Iterator[ScenarioCommand | ExperimentCommand]:
-    """The commands that run scenarios, or experiments, of this system."""
-    for each in _commands():
-        if isinstance(each, ScenarioCommand) != its.experiment and _system_of(each) == its.system:
-            yield each
-
-
-def _system_of(command: ScenarioCommand | ExperimentCommand) -> str:
-    return command.system if isinstance(command, ExperimentCommand) else _subject(command.scenario).system
 
 
 def _asks_only(ctx: click.Context, args: Sequence[str]) -> bool:
     """Whether a command line asks for help, or a shell completes it."""
     return ctx.resilient_parsing or any(each in ctx.help_option_names for each in args)
+
+
+def _system_of(command: ScenarioCommand) -> str:
+    return command.experiments or _subject(command.scenario).system
+
+
+def _named_scenario(ctx: click.Context, args: list[str], own: Sequence[click.Parameter]) -> tuple[str, list[str]]:
+    """The word of a command line that names the scenario, or its default, "" if there is none; and the command line.
+
+    With ``--resume`` alone, the scenario is that of the run, which is added to the command line.
+    """
+    word = _scenario_among(args, own)
+    for param in own if not word else ():
+        if param.name == _ARGUMENT and isinstance(param.default, str):
+            word = param.default
+    folders = [each.partition("=")[2] for each in args if each.startswith("--resume=")]
+    folders += [value for flag, value in pairwise(args) if flag == "--resume"]
+    if not word and folders and folders[-1] and isinstance(ctx.obj, RunCommands):
+        word = ctx.obj.begun(Path(folders[-1]))
+        args = [*args, word]
+    return word, args
 
 
 def _scenario_among(args: Sequence[str], own: Sequence[click.Parameter]) -> str:
@@ -376,17 +348,6 @@ def _scenario_among(args: Sequence[str], own: Sequence[click.Parameter]) -> str:
         else:
             words.append(word)
     return next((word for word in words if is_scenario(word)), words[0] if words else "")
-
-
-def _value_of(flag: str, args: Sequence[str]) -> str:
-    """The last value of a flag on a command line; "": it has none."""
-    after = [word.partition("=")[2] for word in args if word.startswith(f"{flag}=")]
-    after += [value for word, value in pairwise(args) if word == flag]
-    return after[-1] if after else ""
-
-
-def _default(own: Sequence[click.Parameter]) -> str:
-    return next((str(param.default) for param in own if param.name == _ARGUMENT and isinstance(param.default, str)), "")
 
 
 @contextmanager
@@ -461,7 +422,7 @@ def _of_others(where: str, its: _Subject, flag: str) -> UsageError | None:
     owners = [each for each in _commands() if any(flag in param.opts for param in params_of(each))]
     if not owners:
         return None
-    runs = [each for each in owners if isinstance(each, ScenarioCommand) != its.experiment]
+    runs = [each for each in owners if bool(each.experiments) == its.experiment]
     names = [f"hydra {each.name}" for each in runs if _system_of(each) == its.system]
     scenario = where.rpartition(" ")[2]
     kind, name = kind_with(its.sweep), flag.removeprefix("--")

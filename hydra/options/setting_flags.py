@@ -104,7 +104,14 @@ def _of_system(system: str, first: tuple[str, ...], varied: Mapping[str, str], e
         yield preset_flag
     tables = spec.tables if experiment else own_tables(spec)
     found = [each for table, noun in tables.items() for each in _settings(table, noun) if each.about.help]
-    for each in sorted(found, key=lambda each: first.index(each.name) if each.name in first else len(first)):
+    address, names = spec.address_key.rpartition(".")[2], list(tables)
+
+    def place(each: _Found) -> tuple[int, bool]:
+        # The address stands at the begin of its table, whose class may have fields of a base.
+        listed = each.name in first
+        return first.index(each.name) if listed else len(first) + names.index(each.table), each.name != address
+
+    for each in sorted(found, key=place):
         if each.table == "settings" and each.name in varied and each.hint is int:
             about = varied[each.name] or each.about.help
             its = each._replace(table="sweep.vary")
@@ -200,7 +207,6 @@ def _implementations(names: list[str]) -> Callable[[_F], _F]:
 
 _NATIVE: Final = ("native.clients_per_process", "native.pacing")
 packing_flag = grouped(CLIENTS, setting_flag(_NATIVE[0]))
-native_flags = flags(packing_flag, grouped(CLIENTS, setting_flag(_NATIVE[1])))
-"""Flags that only native clients support, in any system."""
+"""A flag that only native clients support, in any system."""
 
 preset_flag = grouped(RUN, setting_flag("preset"))

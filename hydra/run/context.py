@@ -110,3 +110,21 @@ class RunContext:
     def now_s(self) -> float:
         """The monotonic clock in seconds."""
         return self.clock_ns() / 1e9
+
+
+class StepTiming:
+    """Measures how long the phases of a step take.
+
+    Attributes:
+        took_s: the name and the seconds of each phase, in their order.
+    """
+
+    def __init__(self) -> None:
+        self.took_s: list[tuple[str, float]] = []
+        self._began = time.monotonic()
+
+    def end(self, name: str) -> None:
+        """Ends a phase, which began at the end of the one before it."""
+        now = time.monotonic()
+        self.took_s.append((name, now - self._began))
+        self._began = now

@@ -18,7 +18,8 @@ from hydra.control.controller import Controller
 from hydra.engine.interface import ENDED_STATES, with_real_agent
 from hydra.engine.pinning import pin_environment
 from hydra.errors import ServerError
-from hydra.events.run_events import Launched, ServerExit, ServerKilled, ServersRestarted, ServersUp
+from hydra.events.group_events import Launched
+from hydra.events.run_events import ServerExit, ServerKilled, ServersRestarted, ServersUp
 from hydra.events.value_formatting import counted
 from hydra.model import Constraint, Group, GroupEvent, Launch, ServerSpec
 from hydra.monitor.progress_view import ServerStartup
@@ -42,7 +43,7 @@ def required(resolved: ResolvedScenario, *, is_local: bool) -> ServerSpec | None
 
     Args:
         resolved: the scenario.
-        is_local: whether groups run on this host. Then a single server is embedded, which is faster. All agents are one
+        is_local: whether groups run on this host. Then a single server is local, which is faster. All agents are one
             host and may declare the same ports, so servers take any free ones. A limit of servers for each host
             (``MAX_PER``) cannot be kept, so servers are spread evenly over the agents.
     """

@@ -13,7 +13,7 @@ from hydra.engine.group_sizing import split
 from hydra.engine.interface import ENDED_STATES, with_real_agent
 from hydra.engine.pinning import pin_environment
 from hydra.errors import ClusterError, ReadinessError
-from hydra.events.run_events import (
+from hydra.events.group_events import (
     ClientExit,
     ClientsConnected,
     Evicted,
@@ -147,7 +147,9 @@ class Deployment:
         required_before = self._required()
         self._publishers, self._subscribers = publishers, subscribers
         if superfluous := required_before - self._required():
-            self._dismiss(superfluous)
+            # A group that keeps some clients continues with them.
+            self._run.controller.quit(superfluous)
+            self._let_go(superfluous)
         before = self._groups_made
         began = self._run.now_s()
         deadline = began + self._run.scenario.ready_timeout_s
@@ -220,7 +222,8 @@ class Deployment:
                 role=role,
                 running=list(self.launches.values()),
             ):
-                group = self._new_group(role)
+                self._groups_made += 1
+                group = f"{role}s-{self._groups_made}"
                 flags = {
                     "--group": group,
                     "--first-id": first,
@@ -250,12 +253,9 @@ class Deployment:
                 first += count
         for launch in self._run.engine.launch(groups):
             self.launches[launch.group.id] = launch
-            self._homes.settle(launch.group.id, _ids(launch))
+            first = launch.group.first_client
+            self._homes.settle(launch.group.id, range(first, first + launch.group.count))
             self._run.journal.note(Launched.of(launch))
-
-    def _new_group(self, role: Role) -> str:
-        self._groups_made += 1
-        return f"{role}s-{self._groups_made}"
 
     def _refuse_hopeless(self, clients: BitMap) -> None:
         for client, count in self._relaunches.items():
@@ -265,11 +265,6 @@ class Deployment:
                     f"{role} {client} was lost {counted(count, 'time')}, last: {self._last_end}",
                     "see the events of the run and the stderr in its sandbox",
                 )
-
-    def _dismiss(self, ids: BitMap) -> None:
-        """Sends these clients the command to exit; a group that keeps some clients continues with them."""
-        self._run.controller.quit(ids)
-        self._let_go(ids)
 
     def _let_go(self, ids: BitMap) -> None:
         """Removes these clients from their groups; a group without clients is ended."""
@@ -428,7 +423,3 @@ class Deployment:
     def alive(self, ids: BitMap) -> BitMap:
         """The clients among ``ids`` that have not died in this step."""
         return ids - self.died
-
-
-def _ids(launch: Launch) -> range:
-    return range(launch.group.first_client, launch.group.first_client + launch.group.count)

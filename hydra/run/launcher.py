@@ -7,7 +7,7 @@ import os
 import resource
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
 from typing import Final
@@ -17,7 +17,7 @@ import click
 from hydra.client.linux_process import raise_open_files, running_on
 from hydra.client.payload import beginning
 from hydra.config.machine_limits import MachineLimits, read_limits
-from hydra.config.read_ahead import AheadLimit, ahead_limit, kept_limit
+from hydra.config.read_ahead import ahead_limit, kept_limit
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.resource_needs import expected_start_s
 from hydra.config.shortages import check_row
@@ -35,7 +35,7 @@ from hydra.events.run_events import (
 from hydra.events.value_formatting import duration
 from hydra.events.warnings import CleanupFailed, Interrupted
 from hydra.measure.column import STATUS
-from hydra.model import Agent, ClusterSpec, GroupRole, Scenario, format_cpus
+from hydra.model import Agent, ClusterSpec, Scenario, format_cpus
 from hydra.monitor.metrics_exports import Exports
 from hydra.monitor.progress_view import Observer, servers_of
 from hydra.options import interrupts
@@ -155,24 +155,18 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor,
         check_folder(request.out)
     raise_open_files()
     require_open_files()
+    left: RunResumeSummary | None = None
     with contextlib.ExitStack() as stack:
         if request.resume:
             stack.enter_context(locked(request.out))
             if request.turn is None and (left := resume_summary(resolved, request.out)) is None:
                 return _complete(resolved, request, observer, redactor)
-        pins: Mapping[GroupRole, tuple[int, ...]] = {}
-        limited: ReadAheadLimited | None = None
+        here = _ThisMachine(resolved, request)
         if request.engine.spec.is_local:
-            apart = is_apart(resolved)
-            resolved, limit = _within_memory(resolved, request)
-            resolved, pins = pinned_scenario(resolved, machines.own)
-            # The command itself disturbs the subscribers at most, whose threads are the most.
-            stack.enter_context(running_on(pins["subscriber"] if apart and "subscriber" in pins else ()))
-            if limit is not None:
-                limited = ReadAheadLimited(**asdict(limit))
-                observer.show(limited)
-                # The rest of the run has the same limit, if it is resumed.
-                request = replace(request, overrides={**request.overrides, **limit.override})
+            here = _ThisMachine.fitting(resolved, request, machines, stack)
+            resolved, request = here.resolved, here.request
+        if here.limited is not None:
+            observer.show(here.limited)
         system = system_for(resolved, is_local=request.engine.spec.is_local)
         system.check()
 
@@ -194,40 +188,21 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor,
             left_out = None  # the first turn has shown and stored it
         if left_out is not None:
             observer.show(left_out)
-        if request.turn is None and request.resume and left:
+        if request.turn is None and left is not None:
             observer.show(left)
         elif request.turn is None:
-            began = _began(resolved, request, agents, machine)
-            observer.show(began)
-            if request.note:
-                request.show(request.note)
-            if machine is not None and (slowed := _slowed(resolved, request, machine)):
-                observer.show(slowed)
-            request.confirm(began.expected_s)
-        on_cluster = _on_cluster(request)
+            _announce(resolved, request, observer, agents, machine)
+        measured = (resolved, request.cluster, its_engine, system)
+        shown = (observer, request.exports, machines, _on_cluster(request))
         try:
             with _store(resolved, request, redactor) as store:
                 if not request.resume:
                     stack.enter_context(locked(request.out))
-                for event in (left_out, limited):
-                    if event is not None:
-                        store.add_event(event)
-                if pins:
-                    store.add_event(RolesPinned({role: format_cpus(cpus) for role, cpus in pins.items()}))
+                for event in filter(None, (left_out, here.limited, here.pinned)):
+                    store.add_event(event)
                 within = "" if request.whole is None else f"{request.whole.name}/"
                 request.exports.begin(within + request.out.name, resolved.system.name)
-                context = RunContext(
-                    resolved,
-                    request.cluster,
-                    its_engine,
-                    system,
-                    store,
-                    observer,
-                    request.exports,
-                    machines,
-                    on_cluster,
-                )
-                end = run(context, request.turn)
+                end = run(RunContext(*measured, store, *shown), request.turn)
         except KeyboardInterrupt:
             if not (request.out / DATABASE).is_file():
                 raise
@@ -241,6 +216,63 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor,
         return end
 
 
+@dataclass(frozen=True, slots=True)
+class _ThisMachine:
+    """A scenario and a request, with what the memory and the CPUs of this machine demand if groups run here.
+
+    Attributes:
+        resolved: the scenario.
+        request: the request.
+        limited: the limit of the read-ahead; None: there is none.
+        pinned: the CPUs of each role; None: no role is pinned.
+    """
+
+    resolved: ResolvedScenario
+    request: RunRequest
+    limited: ReadAheadLimited | None = None
+    pinned: RolesPinned | None = None
+
+    @classmethod
+    def fitting(
+        cls, resolved: ResolvedScenario, request: RunRequest, machines: MachineWatch, stack: contextlib.ExitStack
+    ) -> _ThisMachine:
+        """The scenario as it fits this machine; the command itself is moved to the CPUs of the subscribers."""
+        apart = is_apart(resolved)
+        resolved, limit = _within_memory(resolved, request)
+        resolved, pins = pinned_scenario(resolved, machines.own)
+        # The command itself disturbs the subscribers at most, whose threads are the most.
+        stack.enter_context(running_on(pins["subscriber"] if apart and "subscriber" in pins else ()))
+        pinned = RolesPinned({role: format_cpus(cpus) for role, cpus in pins.items()}) if pins else None
+        if limit is None:
+            return cls(resolved, request, pinned=pinned)
+        # The rest of the run has the same limit, if it is resumed.
+        limited = replace(request, overrides={**request.overrides, **limit.override})
+        return cls(resolved, limited, limit, pinned)
+
+
+def _announce(
+    resolved: ResolvedScenario,
+    request: RunRequest,
+    observer: Observer,
+    agents: Sequence[Agent],
+    machine: MachineLimits | None,
+) -> None:
+    """Shows what a new run measures and what slows it down, and asks whether a long one is to begin.
+
+    Raises:
+        click.Abort: the user answers no.
+    """
+    began = _began(resolved, request, agents, machine)
+    observer.show(began)
+    if request.note:
+        request.show(request.note)
+    if machine is not None:
+        shortages = check_row(resolved, request.cluster, machine, resolved.scenario.sizes[-1]).shortages
+        if slow := [str(shortage) for shortage in shortages if not shortage.severe]:
+            observer.show(SlowedByMachine(slow))
+    request.confirm(began.expected_s)
+
+
 def require_open_files() -> None:
     """Rejects a limit of open files so low that libraries of a run end this process, or report other causes.
 
@@ -252,7 +284,7 @@ def require_open_files() -> None:
         raise UsageError(f"ulimit -n is {files} (open files), and the command itself needs {_LEAST_FILES}", "raise it")
 
 
-def _within_memory(resolved: ResolvedScenario, request: RunRequest) -> tuple[ResolvedScenario, AheadLimit | None]:
+def _within_memory(resolved: ResolvedScenario, request: RunRequest) -> tuple[ResolvedScenario, ReadAheadLimited | None]:
     """The scenario with the limit of the read-ahead that this machine needs, and the limit of a run that begins.
 
     A resumed run keeps the limit of its first rows.
@@ -262,14 +294,7 @@ def _within_memory(resolved: ResolvedScenario, request: RunRequest) -> tuple[Res
             overrides = store.meta("overrides", {})
         return kept_limit(resolved, overrides), None
     limit = ahead_limit(resolved, request.cluster, read_limits(request.out))
-    return (resolved, None) if limit is None else (limit.set(resolved), limit)
-
-
-def _slowed(resolved: ResolvedScenario, request: RunRequest, machine: MachineLimits) -> SlowedByMachine | None:
-    """The line about the limits that slow down the largest row; None: there are none."""
-    found = check_row(resolved, request.cluster, machine, resolved.scenario.sizes[-1]).shortages
-    lines = [str(shortage) for shortage in found if not shortage.severe]
-    return SlowedByMachine(lines) if lines else None
+    return (resolved, None) if limit is None else (kept_limit(resolved, limit.override), limit)
 
 
 @contextlib.contextmanager

@@ -23,7 +23,7 @@ from hydra.events.stored_event import StoredEvent
 from hydra.events.warnings import SubscribersFailed
 from hydra.measure.column import STATUS
 from hydra.measure.published_columns import CLIENTS
-from hydra.model import Scenario, StepPlan, StepResult
+from hydra.model import StepPlan, StepResult
 from hydra.monitor.progress_view import Observer, ServerStartup, servers_of
 from hydra.options import interrupts
 from hydra.report.run_setup import stored_setup
@@ -126,7 +126,10 @@ def run(context: RunContext, turn: RepeatTurn | None = None) -> RunEnd:
                     raise KeyboardInterrupt
                 step_began = time.monotonic()
                 observer.step_begins(plan, pace.left_s(results, plan))
-                exports.keeper.step_begins(len(results) + 1, _as_sent(plan, scenario))
+                sent = plan
+                with contextlib.suppress(ValueError):  # a load without a message: the step has its own error
+                    sent = loaded(plan, scenario)
+                exports.keeper.step_begins(len(results) + 1, sent)
                 if plan in skipped:
                     result = steps.pass_over(plan)  # a repeat of a row that the user skipped
                 else:
@@ -176,14 +179,6 @@ def _again(sweep: Sweep, results: Sequence[StepResult], turn: RepeatTurn | None)
     return sweep.turn(results) == sweep.turn(earlier)
 
 
-def _as_sent(plan: StepPlan, scenario: Scenario) -> StepPlan:
-    """The plan with its load; without it if the load has no message, for which the step has its own error."""
-    try:
-        return loaded(plan, scenario)
-    except ValueError:
-        return plan
-
-
 @contextlib.contextmanager
 def _up(run: RunContext) -> Iterator[StepSequence]:
     """Starts everything that the steps need, and tears it down in reverse order in every case."""
@@ -214,17 +209,13 @@ def _up(run: RunContext) -> Iterator[StepSequence]:
         with starting.shown():
             system.open(name, run.store.directory, starting.wait, servers)
         warn()
-        _note_servers(run)
+        # A resumed run may have other servers than before.
+        known, facts = run.store.meta(SERVERS_KEY, []), run.system.server_facts()
+        if facts is not None and (its_servers := msgspec.to_builtins(facts)) not in known:
+            run.store.set_meta(SERVERS_KEY, [*known, its_servers])
         steps = StepSequence(run, deployment, starting)
         yield steps
         steps.close()
-
-
-def _note_servers(run: RunContext) -> None:
-    """Stores what the system knows of its servers; a resumed run may have others than before."""
-    known, facts = run.store.meta(SERVERS_KEY, []), run.system.server_facts()
-    if facts is not None and (servers := msgspec.to_builtins(facts)) not in known:
-        run.store.set_meta(SERVERS_KEY, [*known, servers])
 
 
 def _brace(run: RunContext, kind: type[BaseException] | None, *_: object) -> bool:

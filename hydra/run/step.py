@@ -7,20 +7,21 @@ from dataclasses import replace
 
 from pyroaring import BitMap
 
-from hydra.events.run_events import ClientError, PhasesTimed, WindowOpened
+from hydra.events.group_events import ClientError
+from hydra.events.run_events import PhasesTimed, WindowOpened
 from hydra.measure.connections import ConnectFacts
 from hydra.measure.message_accounting import is_complete
 from hydra.measure.observation import SMOOTH, Observation, ServerFigures, with_cpu
 from hydra.model import StepPlan
 from hydra.monitor.step_progress import StepProgress, Tick, watched
 from hydra.run.command_exchange import CommandExchange
-from hydra.run.context import RunContext
+from hydra.run.context import RunContext, StepTiming
 from hydra.run.deployment import Deployment
 from hydra.run.host_sampling import StepHosts
 from hydra.run.report_collection import Publishers, ReportCollector, caught_up, stored_only
 from hydra.run.server_counters import ServerCounters
 from hydra.run.server_restarts import ServerRestarts
-from hydra.run.step_start import StepStarter, StepTiming
+from hydra.run.step_start import StepStarter
 from hydra.run.step_window import run_window
 from hydra.wire.subscriber_table import SubscriberTable
 
@@ -33,14 +34,15 @@ class StepRunner:
         deployment: the clients.
 
     Attributes:
-        run: the run of the steps.
+        run, deployment: the arguments.
+        asker: sends commands to the clients.
+        beginner: begins steps.
     """
 
     def __init__(self, run: RunContext, deployment: Deployment) -> None:
-        self.run = run
-        self._deployment = deployment
-        self._asker = CommandExchange(run, deployment)
-        self._beginner = StepStarter(run, deployment, self._asker)
+        self.run, self.deployment = run, deployment
+        self.asker = CommandExchange(run, deployment)
+        self.beginner = StepStarter(run, deployment, self.asker)
 
     def measure(self, plan: StepPlan, tick: Tick) -> Observation:
         """Carries out one step, under the present epoch of the run.
@@ -54,8 +56,7 @@ class StepRunner:
         """
         try:
             with contextlib.closing(ServerCounters(self.run)) as counters:
-                step = _RunningStep(self.run, self._deployment, self._asker, self._beginner, plan, counters)
-                return step.measured(tick)
+                return _RunningStep(self, plan, counters).measured(tick)
         finally:
             self.run.system.after_step()
 
@@ -64,27 +65,20 @@ class _RunningStep:
     """One step, which begins when this object is made.
 
     Arguments:
-        run, deployment, asker, beginner: those of the runner.
+        runner: the runner of the step.
         plan: the plan of the step.
         counters: the counters of the servers.
     """
 
-    def __init__(
-        self,
-        run: RunContext,
-        deployment: Deployment,
-        asker: CommandExchange,
-        beginner: StepStarter,
-        plan: StepPlan,
-        counters: ServerCounters,
-    ) -> None:
-        self._run, self._deployment, self._asker, self._beginner = run, deployment, asker, beginner
+    def __init__(self, runner: StepRunner, plan: StepPlan, counters: ServerCounters) -> None:
+        run, deployment = self._run, self._deployment = runner.run, runner.deployment
+        self._asker, self._beginner = runner.asker, runner.beginner
         self._plan, self._counters = plan, counters
         self._phases = StepTiming()
         deployment.begin_step()
         self._subscribers, self._agents = BitMap(deployment.subscribers), deployment.agents()
         self._setup = run.setup(plan, deployment.subscribers)
-        self._begun = beginner.begin(self._setup, self._phases)
+        self._begun = runner.beginner.begin(self._setup, self._phases)
         run.journal.note(WindowOpened(run.epoch))
         self._restarts = ServerRestarts(run, plan.restarts)
         self._reading_ns: int | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,33 +19,23 @@ from hydra.model import RESTART, Settings, SharedSettings, StepPlan, shared_of
 from hydra.run.client_sets import subscription_map, turns
 from hydra.run.command_exchange import ANSWER_WITHIN_S, CommandExchange, Shares
 from hydra.run.connect_phase import ServerUsage, connect_command, lead_ns, longest_wait_s
-from hydra.run.context import RunContext, StepSetup
+from hydra.run.context import RunContext, StepSetup, StepTiming
 from hydra.run.deployment import Deployment
 from hydra.run.server_counters import settled
 from hydra.run.step_clocks import StepClocks, known, unknown
 from hydra.wire.clock import wall_offset_ns
 from hydra.wire.data_message import compression
-from hydra.wire.messages import ONE_TOPIC, Configure, Connect, Impairment, PublisherEndpoint, Start
+from hydra.wire.messages import (
+    ONE_TOPIC,
+    Configure,
+    Connect,
+    Impairment,
+    PublisherEndpoint,
+    Start,
+    SystemObject,
+    Traffic,
+)
 from hydra.wire.traffic import traffic_of
-
-
-class StepTiming:
-    """Measures how long the phases of a step take.
-
-    Attributes:
-        took_s: the name and the seconds of each phase, in their order.
-    """
-
-    def __init__(self) -> None:
-        self.took_s: list[tuple[str, float]] = []
-        self._began = time.monotonic()
-
-    def end(self, name: str) -> None:
-        """Ends a phase, which began at the end of the one before it."""
-        now = time.monotonic()
-        self.took_s.append((name, now - self._began))
-        self._began = now
-
 
 _SAMPLED: Final = 100
 """Subscribers that report progress every second, for the progress display."""
@@ -186,35 +175,21 @@ class StepStarter:
         deployment, answers = self._deployment, self._run.controller.roster.answers
         plan = step.plan
         system = self._run.system.configure(plan.settings)
+        traffic = traffic_of(plan.settings)
         publishers = BitMap(deployment.publishers)
         subscribers = BitMap(range(0) if step.stored else deployment.subscribers)
-        traffic = traffic_of(plan.settings)
         topics = (traffic.seed, traffic.topics, traffic.topics_per_client, traffic.wildcard) if traffic.several else ()
         needed = (deployment.publishers, step.group, self._run.system.proof(plan.settings), topics)
         renewed = deployment.take_renewed()
         if renewed.intersect(publishers) or (subscribers and needed != self._proven.of):
             self._proven = ReadinessProof()
         self._proven = replace(self._proven, clients=self._proven.clients - renewed)
-        connect = connect_command(plan.settings, len(subscribers), keeps_up=self._keeps_up())
+        keeps_up = any(event.kind == RESTART for event in self._run.scenario.events)
+        connect = connect_command(plan.settings, len(subscribers), keeps_up=keeps_up)
         if plan.settings.connect_rate is not None:
             self._proven = ReadinessProof()
         unproven = subscribers - self._proven.clients
-        shared = self._shared(plan.settings)
-        command = Configure(
-            epoch=self._run.epoch,
-            number=answers.next_number(),
-            settings=shared,
-            publishers=[],
-            probe=bool(unproven),
-            progress_s=self._often_s(),
-            group=step.group,
-            payload_share=compression(shared).share if shared.payload == "json" else 0,
-            load=list(plan.load),
-            course_s=max(1.0, len(deployment.subscribers) / _TIME_SERIES_A_SECOND) if plan.course else 0.0,
-            system=system,
-            traffic=msgspec.UNSET if traffic == ONE_TOPIC else traffic,
-            connect=connect or msgspec.UNSET,
-        )
+        command = self._command(step, system, traffic, connect, probe=bool(unproven))
         timeout_s = self._run.scenario.ready_timeout_s
         self._asker.require(
             [(publishers, command)],
@@ -247,9 +222,27 @@ class StepStarter:
         phases.end("end of probes")
         return command, log_begin
 
-    def _keeps_up(self) -> bool:
-        """Whether subscribers connect again that are disconnected in a step."""
-        return any(event.kind == RESTART for event in self._run.scenario.events)
+    def _command(
+        self, step: StepSetup, system: SystemObject, traffic: Traffic, connect: Connect | None, *, probe: bool
+    ) -> Configure:
+        """The command for publishers, from which those for subscribers are made."""
+        plan, deployment, shared = step.plan, self._deployment, self._shared(step.plan.settings)
+        reporting = len(deployment.subscribers[:_SAMPLED]) + len(deployment.publishers)
+        return Configure(
+            epoch=self._run.epoch,
+            number=self._run.controller.roster.answers.next_number(),
+            settings=shared,
+            publishers=[],
+            probe=probe,
+            progress_s=max(1.0, reporting / _PROGRESS_A_SECOND),
+            group=step.group,
+            payload_share=compression(shared).share if shared.payload == "json" else 0,
+            load=list(plan.load),
+            course_s=max(1.0, len(deployment.subscribers) / _TIME_SERIES_A_SECOND) if plan.course else 0.0,
+            system=system,
+            traffic=msgspec.UNSET if traffic == ONE_TOPIC else traffic,
+            connect=connect or msgspec.UNSET,
+        )
 
     def _have_connected(self, step: StepSetup, subscribers: BitMap, command: Configure, connect: Connect) -> BitMap:
         """Has all subscribers connect at their due times; returns those that are ready.
@@ -272,12 +265,6 @@ class StepStarter:
         self._asker.require_publishers()
         self._connecting = usage.facts(step.plan.settings, run.system.connections, len(self._deployment.publishers))
         return subscribers & answers.ready
-
-    def _often_s(self) -> float:
-        """The seconds between two progress messages of publishers and the sampled subscribers."""
-        deployment = self._deployment
-        reporting = len(deployment.subscribers[:_SAMPLED]) + len(deployment.publishers)
-        return max(1.0, reporting / _PROGRESS_A_SECOND)
 
     def _configure_subscribers(
         self, step: StepSetup, unproven: BitMap, command: Configure, clocks: StepClocks | None = None

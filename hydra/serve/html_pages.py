@@ -49,9 +49,9 @@ def run_list_page(folder: str, within: str, entries: Sequence[RunEntry]) -> str:
     """
     title = f"Runs of {within}" if within else "Runs"
     above = f'<nav aria-label="Site"><a href="{listing_url("")}">All runs</a></nav>\n' if within else ""
-    head = (
-        f'{above}<h1>{escaped(title)}</h1>\n<p class="lead">{_count(entries)} in <code>{escaped(folder)}</code></p>\n'
-    )
+    bad, runs = sum(each.kind == "unreadable" for each in entries), counted(len(entries), "run")
+    runs += f", {bad} of them cannot be read," if bad else ""
+    head = f'{above}<h1>{escaped(title)}</h1>\n<p class="lead">{runs} in <code>{escaped(folder)}</code></p>\n'
     if not entries:
         return page(title, f"{head}<p>A run appears here as soon as it has begun: reload the page.</p>")
     rows = "\n".join(_row(each) for each in entries)
@@ -64,12 +64,6 @@ def run_list_page(folder: str, within: str, entries: Sequence[RunEntry]) -> str:
     if marks := marks_line(shown, OF_RUNS):
         table += f'\n<p class="below">{escape(marks)}</p>'
     return page(f"Hydra: {title}", f'{head}<form action="/compare" method="get">\n{_button(entries)}{table}\n</form>')
-
-
-def _count(entries: Sequence[RunEntry]) -> str:
-    bad = sum(each.kind == "unreadable" for each in entries)
-    runs = counted(len(entries), "run")
-    return f"{runs}, {bad} of them cannot be read," if bad else runs
 
 
 def _button(entries: Sequence[RunEntry]) -> str:

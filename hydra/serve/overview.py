@@ -140,9 +140,9 @@ class Overview:
         Every opened run is looked up here first, so a name from a request is never used as a path.
         """
         parent, _, name = run.rpartition("/")
-        if parent and not (self.holds(parent) and _is_folder_of_runs(self._folder / parent)):
-            return False
         folder = self._folder / parent if parent else self._folder
+        if parent and not (self.holds(parent) and (is_experiment(folder) or is_interleaved(folder))):
+            return False
         return name in {directory.name for directory in directories(folder)}
 
     def _entry(self, directory: Path) -> RunEntry:
@@ -167,10 +167,6 @@ def _keep(file: Path, known: Mapping[str, tuple[str, RunEntry]]) -> None:
     with contextlib.suppress(HydraError):
         sound = {name: each for name, each in known.items() if name.isprintable()}
         write_whole(file, msgspec.json.encode(sound).decode(), "")
-
-
-def _is_folder_of_runs(folder: Path) -> bool:
-    return is_experiment(folder) or is_interleaved(folder)
 
 
 def _read(name: str, directory: Path) -> RunEntry:

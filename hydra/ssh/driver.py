@@ -303,13 +303,9 @@ def main() -> None:
     """Runs the process; its only argument is the number of its socket's file descriptor."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the engine handles Ctrl-C
     end = socket.socket(fileno=int(sys.argv[1]))
-    asyncio.run(_run(end))
+    asyncio.run(_HostsDriver(DriverPipe(end), end).run())
     sys.stdout.flush()
     os._exit(0)
-
-
-async def _run(end: socket.socket) -> None:
-    await _HostsDriver(DriverPipe(end), end).run()
 
 
 if __name__ == "__main__":

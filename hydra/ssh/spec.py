@@ -13,7 +13,8 @@ import click
 from hydra.engine.interface import Engine, EngineSpec, Opening
 from hydra.errors import UsageError
 from hydra.model import Agent
-from hydra.options import WORD, agents_flags
+from hydra.options.flag_types import WORD
+from hydra.options.shared_flags import agents_flags
 from hydra.ssh.hosts import HostEntry, declared_hosts, named_hosts
 from hydra.ssh.settings import SlurmSettings, SshSettings
 

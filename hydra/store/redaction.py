@@ -17,8 +17,8 @@ from hydra.config import plugins
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.toml import parse_set
 from hydra.errors import ConfigError, HydraError
-from hydra.options import KEY_VALUE, SET, TYPED
 from hydra.options.plugin_commands import commands, params_of
+from hydra.options.shared_flags import KEY_VALUE, SET, TYPED
 
 COMMAND: Final = "--run"
 """The flag whose value is a whole command."""

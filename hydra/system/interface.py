@@ -78,7 +78,7 @@ class Servers(Protocol):
         """The endpoint that each server reported, in the order in which they were joined."""
 
     def processes(self) -> Sequence[int]:
-        """The ids of server processes that are no groups: that of an embedded server."""
+        """The ids of server processes that are no groups: that of a local server."""
 
     def kill(self, address: str, when: str) -> None:
         """Kills the server with this address for clients by SIGKILL; this counts as no failure, and returns at once.

@@ -81,7 +81,7 @@ class LocalServer:
             ServerError: the server is not started.
         """
         if not self._address:
-            raise ServerError(f"the embedded {self.program.title} is not started", "call start() first")
+            raise ServerError(f"the local {self.program.title} is not started", "call start() first")
         return self._address
 
     @property
@@ -98,7 +98,7 @@ class LocalServer:
         """
         title = self.program.title
         if self._running is not None:
-            raise ServerError(f"the embedded {title} is started already", "stop it first")
+            raise ServerError(f"the local {title} is started already", "stop it first")
         if self.folder.exists() and any(self.folder.iterdir()):
             raise ServerError(f"the folder {self.folder} of the {title} is not empty", "name a new one")
         with contextlib.closing(WorkerThread(self.wait)) as background:
@@ -115,7 +115,7 @@ class LocalServer:
 
     def failure(self) -> str:
         """A text that the server's process ended, with the end of its log; "" if it is running (one system call)."""
-        return "" if self.alive() else f"the embedded {self.program.title} ended: {tail(self._log)}"
+        return "" if self.alive() else f"the local {self.program.title} ended: {tail(self._log)}"
 
     def endpoints(self) -> Sequence[str]:
         """The endpoint at which the server listens; [] if it is not started."""
@@ -157,7 +157,7 @@ class LocalServer:
             ServerError: it does not answer within ``START_TIMEOUT_S``, or ended.
         """
         if self._running is None:
-            raise ServerError(f"the embedded {self.program.title} is not started", "call start() first")
+            raise ServerError(f"the local {self.program.title} is not started", "call start() first")
         self._running.abandon()
         command = self.program.command(self.folder, self._endpoint, self._join)
         self._running = SupervisedProcess(command, self.folder, self._log, cpus=self.cpus)

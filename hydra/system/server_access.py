@@ -119,7 +119,7 @@ class ServerAddress:
 
 
 class Access(Protocol):
-    """The fields of a system's table with the files for TLS (``hydra.model.AccessSettings``)."""
+    """The fields of a system's table with the files for TLS (``hydra.model.AccessTable``)."""
 
     @property
     def ca_file(self) -> str:

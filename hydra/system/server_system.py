@@ -1,4 +1,4 @@
-"""The base of systems with servers: started by Hydra (embedded or on agents), or the user's."""
+"""The base of systems with servers: started by Hydra (local or on agents), or the user's."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ServerSystem(System):
     Arguments:
         scenario: the scenario.
         users: the address of the user's servers; "": Hydra starts servers.
-        deploy: whether Hydra's servers run as groups on agents; otherwise there is one embedded server.
+        deploy: whether Hydra's servers run as groups on agents; otherwise there is one local server.
         is_local: whether the servers run on this machine.
         tls: whether Hydra's servers use TLS.
     """
@@ -101,7 +101,7 @@ class ServerSystem(System):
         return self._server_cluster() if self._deploy else None
 
     def server_processes(self) -> Sequence[int]:
-        """The processes of an embedded server, or of the user's servers that listen on this host."""
+        """The processes of a local server, or of the user's servers that listen on this host."""
         return self._own.processes() if self._own else self._listeners
 
     def kill_server(self) -> str:
@@ -280,11 +280,11 @@ class ServerSystem(System):
         if self._users:
             self._address, self._listeners = self._users, listeners(self._users)
         else:
-            self._own = self._deployed or self._embedded()
+            self._own = self._deployed or self._local()
             self._address = self._own.start()
         self._connect()
 
-    def _embedded(self) -> LocalServer:
+    def _local(self) -> LocalServer:
         program, cluster = self._server_program(), self._server_cluster()
         cpus = parse_cpus(self._scenario.server.pin)
         return LocalServer(program, cluster, unused_folder(self._folder), wait=self._wait, cpus=cpus)

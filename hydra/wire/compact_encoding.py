@@ -10,18 +10,11 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from hydra.model import PublisherReport, SubscriberReport
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Bytes = npt.NDArray[np.uint8]
-
 
 MOST_IDS: Final = 1_000_000
 """Most ids that one message may name: a run is short however many ids it stands for."""
@@ -104,13 +97,6 @@ def bitmap_bytes(text: str) -> bytes:
     if b64encode(found).decode() != text or found[-1:] == b"\0":
         raise ValueError("a bitmap that ends in zeros")
     return found
-
-
-def decode_bitmap(text: str) -> Bytes:
-    """The bitmap in a text, one number for each byte; errors as in :func:`bitmap_bytes`."""
-    import numpy as np
-
-    return np.frombuffer(bitmap_bytes(text), np.uint8)
 
 
 B = TypeVar("B", PublisherReport, SubscriberReport)

@@ -6,21 +6,12 @@ from typing import Any
 
 import click
 
-from hydra.options import (
-    COUNTS,
-    SEARCH,
-    DerivedOption,
-    connections_flags,
-    fixed_flags,
-    flags,
-    grouped,
-    held_flag,
-    old_name,
-    scenario_command,
-    search_flags,
-    setting_flag,
-    system_flags,
-)
+from hydra.options.flag_types import COUNTS
+from hydra.options.help import SEARCH, flags, grouped
+from hydra.options.late_commands import DerivedOption, old_name
+from hydra.options.scenario_commands import scenario_command
+from hydra.options.setting_flags import setting_flag, system_flags
+from hydra.options.shared_flags import connections_flags, fixed_flags, held_flag, search_flags
 
 _zmq_flags = flags(
     setting_flag("settings.burst"),

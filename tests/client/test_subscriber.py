@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hydra.client import subscriber
-from hydra.client.subscriber import STREAMED_NS
+from hydra.client import subscriber_step
+from hydra.client.subscriber_step import STREAMED_NS, SubscriberStep
 from hydra.model import SharedSettings, SubscriberReport
 from hydra.wire import clock
 from hydra.wire.data_message import pack
@@ -57,24 +57,24 @@ class Steady:
 @pytest.fixture
 def steady(monkeypatch: pytest.MonkeyPatch) -> Steady:
     transport = Steady()
-    for module in (subscriber, clock):
+    for module in (subscriber_step, clock):
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic_ns=lambda: transport.now_ns))
     return transport
 
 
-def begun(transport: Any) -> subscriber._Receiving:
+def begun(transport: Any) -> SubscriberStep:
     settings = SharedSettings(rate=1000, burst=100)
     command = Configure(
         epoch=EPOCH, number=1, settings=settings, publishers=[PublisherEndpoint(0, "")], probe=False, system={}
     )
-    step = subscriber._Receiving(command, transport)
+    step = SubscriberStep(command, transport)
     step.start(
         Start(epoch=EPOCH, number=2, start_at_ns=START_NS, stop_at_ns=STOP_NS, clock=HostClock(at_ns=0, step_ns=0))
     )
     return step
 
 
-def report_of(step: subscriber._Receiving, transport: Steady) -> SubscriberReport:
+def report_of(step: SubscriberStep, transport: Steady) -> SubscriberReport:
     step.finish(
         Finish(epoch=EPOCH, number=4, publishers=[PublisherTotal(publisher=0, sent=transport.sent)], drain_max_s=1.0)
     )

@@ -1,4 +1,4 @@
-"""The embedded engine, with real processes; with real network namespaces, which need root."""
+"""The local engine, with real processes; with real network namespaces, which need root."""
 
 from __future__ import annotations
 

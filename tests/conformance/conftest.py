@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.broker import LocalBroker
 from hydra.wire.messages import ChildExit
 from tests.conformance.bench import CLIENT, Bench
 from tests.conformance.kafka_ends import Log
@@ -132,21 +132,21 @@ def _forget(bench: Bench) -> None:
 
 
 @pytest.fixture
-def log(broker: EmbeddedBroker, first_epoch: int) -> Iterator[Log]:
+def log(broker: LocalBroker, first_epoch: int) -> Iterator[Log]:
     """A topic with one partition."""
     with contextlib.closing(Log(broker, 1, first_epoch)) as it:
         yield it
 
 
 @pytest.fixture
-def wide_log(broker: EmbeddedBroker, first_epoch: int) -> Iterator[Log]:
+def wide_log(broker: LocalBroker, first_epoch: int) -> Iterator[Log]:
     """A topic with four partitions."""
     with contextlib.closing(Log(broker, 4, first_epoch)) as it:
         yield it
 
 
 @pytest.fixture
-def own_log(own_broker: EmbeddedBroker, first_epoch: int) -> Iterator[Log]:
+def own_log(own_broker: LocalBroker, first_epoch: int) -> Iterator[Log]:
     """A topic with one partition, of a broker that is to be killed."""
     with contextlib.closing(Log(own_broker, 1, first_epoch)) as it:
         yield it

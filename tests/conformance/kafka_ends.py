@@ -13,7 +13,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.broker import LocalBroker
 from hydra.kafkatest.topics import Topics
 from hydra.wire.messages import PROBE_EPOCH
 from tests.conformance.peer import packed, unpacked
@@ -38,7 +38,7 @@ class Record:
 class Log:
     """One topic of a test's own, to be written and read; it goes with its broker."""
 
-    def __init__(self, broker: EmbeddedBroker, partitions: int, first_epoch: int = 0) -> None:
+    def __init__(self, broker: LocalBroker, partitions: int, first_epoch: int = 0) -> None:
         self._broker = broker
         self._first_epoch = first_epoch
         self._topics = Topics(broker.bootstrap, {}, uuid.uuid4().hex[:8])
@@ -107,7 +107,7 @@ class Log:
         return records
 
 
-def kill(broker: EmbeddedBroker) -> None:
+def kill(broker: LocalBroker) -> None:
     """Ends the broker as a power cut would."""
     assert broker.pids is not None
     os.kill(broker.pids[1], signal.SIGKILL)

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.broker import LocalBroker
 from hydra.model import SubscriberReport
-from hydra.wire import compact_encoding
 from hydra.wire.messages import PROBE_EPOCH, Progress, Quit, Ready
 from tests.conformance.bench import Bench, step_settings
 from tests.conformance.conftest import Share
 from tests.conformance.kafka_ends import Log, kill
+from tests.suite.bitmaps import decode_bitmap
 from tests.suite.waiting import LONG_S
 
 FIRST, SECOND, THIRD = 3, 4, 5
@@ -65,7 +65,7 @@ def reports(bench: Bench, epoch: int, log: Log, ids: Sequence[int], sent: int) -
 def received(report: SubscriberReport) -> set[int]:
     """The sequences that a member lists."""
     (ledger,) = report.ledgers
-    listed = compact_encoding.decode_bitmap(ledger.received_bits)
+    listed = decode_bitmap(ledger.received_bits)
     return {8 * byte + bit for byte, value in enumerate(listed) for bit in range(8) if value >> bit & 1}
 
 
@@ -148,7 +148,7 @@ def test_a_member_that_leaves_hands_over_what_it_has_read(three: Bench, wide_log
 
 @pytest.mark.tier("all")
 def test_a_member_whose_coordinator_died_joins_the_next_steps_group_in_time(
-    bench: Bench, kafka_client: str, log: Log, own_broker: EmbeddedBroker, own_log: Log
+    bench: Bench, kafka_client: str, log: Log, own_broker: LocalBroker, own_log: Log
 ) -> None:
     bench.launch(kafka_client, "kafka-sub", first_id=FIRST, count=2)
     joined(bench, 1, own_log, [FIRST, SECOND])

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from hydra.client.payload import PayloadBlock
-from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.broker import LocalBroker
 from hydra.kafkatest.topics import Topics
 from hydra.model import Histogram
 from hydra.model.settings import MOST_KEYS
@@ -237,7 +237,7 @@ def test_no_topic_at_all_is_an_error(publisher: Bench) -> None:
 
 @pytest.mark.tier("all")
 def test_a_broker_that_dies_leaves_an_honest_report(
-    bench: Bench, kafka_client: str, own_broker: EmbeddedBroker, own_log: Log
+    bench: Bench, kafka_client: str, own_broker: LocalBroker, own_log: Log
 ) -> None:
     bench.launch(kafka_client, "kafka-pub", first_id=CLIENT)
     configured(bench, 1, own_log.from_here(), probe=False)
@@ -256,7 +256,7 @@ def test_a_broker_that_dies_leaves_an_honest_report(
 
 
 @pytest.fixture
-def limited_topic(broker: EmbeddedBroker) -> Iterator[dict[str, Any]]:
+def limited_topic(broker: LocalBroker) -> Iterator[dict[str, Any]]:
     """A topic whose batches have at most 2,000 bytes."""
     topics = Topics(broker.bootstrap, {}, uuid.uuid4().hex[:8])
     topic = topics.create("small", config={"max.message.bytes": "2000"})
@@ -265,7 +265,7 @@ def limited_topic(broker: EmbeddedBroker) -> Iterator[dict[str, Any]]:
 
 
 @pytest.fixture
-def quota(broker: EmbeddedBroker) -> Iterator[None]:
+def quota(broker: LocalBroker) -> Iterator[None]:
     """Each client may send 1,000 bytes/s, by Kafka's mean over 10 s."""
     alter_quota(broker.bootstrap, 1000.0)
     yield

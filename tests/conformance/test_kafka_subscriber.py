@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.broker import LocalBroker
 from hydra.model import LedgerCounts
 from hydra.wire.messages import Ack, Error, Ready
 from tests.conformance.bench import CLIENT, ONE, OTHER, STRANGER, Bench, StepSettings, Window, with_values
@@ -212,7 +212,7 @@ def test_a_finish_that_cannot_be_read_is_an_error_and_not_the_end(subscriber: Be
 
 @pytest.mark.tier("all")
 def test_a_broker_that_dies_does_not_hang_the_drain(
-    bench: Bench, kafka_client: str, own_broker: EmbeddedBroker, own_log: Log
+    bench: Bench, kafka_client: str, own_broker: LocalBroker, own_log: Log
 ) -> None:
     bench.launch(kafka_client, "kafka-sub", first_id=CLIENT)
     window = begun(bench, 1, own_log, ONE, seconds=0.5)

@@ -138,11 +138,7 @@ class Evicting(TcpForwarder):
         self._evicted = False
         self._lock = threading.Lock()
 
-    def connected(self, client: socket.socket, server: socket.socket) -> None:
-        self.run(self._to_server, client, server)
-        self.run(self._to_client, server, client)
-
-    def _to_server(self, client: socket.socket, server: socket.socket) -> None:
+    def up(self, client: socket.socket, server: socket.socket) -> None:
         connect = client.recv(65_536)
         if not self._may_enter(connect):
             hang_up(client, server)
@@ -167,10 +163,6 @@ class Evicting(TcpForwarder):
                 return False
             self._back.add(connect)
             return True
-
-    def _to_client(self, server: socket.socket, client: socket.socket) -> None:
-        while data := server.recv(65_536):
-            client.sendall(data)
 
 
 def test_of_twenty_clients_two_are_never_let_in_again(tmp_path: Path) -> None:
@@ -319,15 +311,7 @@ class Dropping(TcpForwarder):
         self._left = 1
         self._lock = threading.Lock()
 
-    def connected(self, client: socket.socket, server: socket.socket) -> None:
-        self.run(self._to_server, client, server)
-        self.run(self._to_client, server, client)
-
-    def _to_server(self, client: socket.socket, server: socket.socket) -> None:
-        while data := client.recv(65_536):
-            server.sendall(data)
-
-    def _to_client(self, server: socket.socket, client: socket.socket) -> None:
+    def down(self, server: socket.socket, client: socket.socket) -> None:
         while data := server.recv(65_536):
             # A message ends with the header, whose epoch is 0 in a probe, and the end of a line; those of the first
             # contact are empty.

@@ -1,4 +1,4 @@
-"""An engine of another package, as small as possible: it notes what it launches, and uses the embedded one."""
+"""An engine of another package, as small as possible: it notes what it launches, and uses the local one."""
 
 from __future__ import annotations
 

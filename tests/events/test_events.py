@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.events import run_events, warnings
+from hydra.events import group_events, run_events, warnings
 from hydra.events.event import Event, EventData, Level
 from hydra.events.stored_event import StoredEvent
 from hydra.events.warnings import HydraWarning, Journal
@@ -83,24 +83,24 @@ def launch(role: str, host: str) -> Launch:
         (run_events.SystemFact("version", "4.3"), "version: 4.3"),
         (run_events.FramesRejected("wrong key", 3), "3 × wrong key"),
         (run_events.SystemRestarted("it went away"), "it went away"),
-        (run_events.Launched.of(launch("subscriber", "a")), "g: 2 subscribers from id 5 on a"),
-        (run_events.Launched.of(launch("server", "host-a")), "g: a server on a (host-a)"),
-        (run_events.ClientsConnected(4, 0.25), "4 clients after 0.250 s"),
-        (run_events.ClientsConnected(1, 0.25), "1 client after 0.250 s"),
-        (run_events.Evicted("g", {1, 2, 3, 7}, "did not answer"), "g: ids 1–3, 7 did not answer"),
+        (group_events.Launched.of(launch("subscriber", "a")), "g: 2 subscribers from id 5 on a"),
+        (group_events.Launched.of(launch("server", "host-a")), "g: a server on a (host-a)"),
+        (group_events.ClientsConnected(4, 0.25), "4 clients after 0.250 s"),
+        (group_events.ClientsConnected(1, 0.25), "1 client after 0.250 s"),
+        (group_events.Evicted("g", {1, 2, 3, 7}, "did not answer"), "g: ids 1–3, 7 did not answer"),
         (
-            run_events.GroupRelaunched({7}),
+            group_events.GroupRelaunched({7}),
             "ids 7: their process groups did not replace them, so they were started in other groups",
         ),
-        (run_events.ClientExit(1, 99, -9, replaced=True), "client 1: pid 99 was killed by SIGKILL, replaced"),
-        (run_events.ClientExit(1, 99, 3, replaced=False), "client 1: pid 99 exited with 3"),
-        (run_events.ClientExit(1, 99, None, replaced=False), "client 1: pid 99 ended"),
+        (group_events.ClientExit(1, 99, -9, replaced=True), "client 1: pid 99 was killed by SIGKILL, replaced"),
+        (group_events.ClientExit(1, 99, 3, replaced=False), "client 1: pid 99 exited with 3"),
+        (group_events.ClientExit(1, 99, None, replaced=False), "client 1: pid 99 ended"),
         (
-            run_events.ClientExit(1, 99, EXIT_STRANDED, replaced=False),
+            group_events.ClientExit(1, 99, EXIT_STRANDED, replaced=False),
             "client 1: pid 99 exited with 4, because the process received nothing from the controller for too long",
         ),
-        (run_events.GroupExit("g", "failed", "a", "exit status 1"), "g on a failed: exit status 1"),
-        (run_events.ClientError(7, "no route"), "client 7: no route"),
+        (group_events.GroupExit("g", "failed", "a", "exit status 1"), "g on a failed: exit status 1"),
+        (group_events.ClientError(7, "no route"), "client 7: no route"),
         (run_events.ServersUp(2, "h:1,i:1", 1.5), "2 at h:1,i:1 after 1.500 s"),
         (run_events.ServersRestarted("g was lost"), "g was lost"),
         (run_events.ServerExit("g failed"), "g failed"),
@@ -383,13 +383,11 @@ OF_PROGRAMS = """
 
 
 def test_the_names_that_databases_and_programs_know_stay_when_a_class_gets_another() -> None:
-    assert {event.category for event in defined(run_events, run_events, run_events, warnings)} == set(
-        OF_DATABASES.split()
-    )
+    assert {event.category for event in defined(group_events, run_events, warnings)} == set(OF_DATABASES.split())
     assert {warning.kind for warning in OF_ROWS | defined(warnings, searches, held)} == set(OF_PROGRAMS.split())
     assert {kind for kind in Event.kinds.values() if issubclass(kind, RowWarning)} == {RowWarning, *OF_ROWS}
     # Every one that a report shows has its label.
-    categories = {Event.kinds[event.category] for event in defined(run_events, run_events, run_events, warnings)}
+    categories = {Event.kinds[event.category] for event in defined(group_events, run_events, warnings)}
     assert [e.kind for e in categories if e.level != Level.ROUTINE and e.summary == Event.summary] == []
 
 

@@ -41,5 +41,5 @@ def scenario(**more: object) -> Scenario:
 
 
 def cluster(**more: int) -> ClusterSpec:
-    """Hydra's own embedded cluster."""
+    """Hydra's own local cluster."""
     return replace(load_cluster(), **more)  # type: ignore[arg-type]

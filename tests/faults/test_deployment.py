@@ -17,7 +17,7 @@ from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.control.controller import Controller
 from hydra.errors import ClusterError, ReadinessError
 from hydra.events.event import Event
-from hydra.events.run_events import ClientExit, Evicted, GroupRelaunched
+from hydra.events.group_events import ClientExit, Evicted, GroupRelaunched
 from hydra.local.engine import LocalEngine
 from hydra.run.deployment import Deployment
 from hydra.wire.protocol_constants import EXIT_STRANDED

@@ -22,7 +22,8 @@ from click.testing import CliRunner
 from hydra.cli.main import cli
 from hydra.errors import HydraError
 from hydra.events.event import Event
-from hydra.events.run_events import ClientsConnected, WindowOpened
+from hydra.events.group_events import ClientsConnected
+from hydra.events.run_events import WindowOpened
 from hydra.run import launcher
 from hydra.store.database import DATABASE, RunStore
 from tests.suite.waiting import LONG_S, SOON_S, wait_until

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hydra.events.run_events import ClientsConnected, Launched, ServerKilled, ServersUp, WindowOpened
+from hydra.events.group_events import ClientsConnected, Launched
+from hydra.events.run_events import ServerKilled, ServersUp, WindowOpened
 from hydra.jupyter import report
 from hydra.store.database import RunStore
 from tests.integration.brokers import COMMON, FIXED, nothing_is_left_of

@@ -13,8 +13,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hydra.events.run_events import ClientsConnected, WindowOpened
-from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.events.group_events import ClientsConnected
+from hydra.events.run_events import WindowOpened
+from hydra.kafkatest.broker import LocalBroker
 from tests.integration.brokers import FIXED as BROKERS
 from tests.integration.brokers import nothing_is_left_of
 from tests.integration.command import LIFELINE_S, all_ended, background, events, hydra, measured, steps, table
@@ -109,9 +110,7 @@ def test_an_unbounded_queue_ends_the_step_before_it_takes_the_memory(run: Path) 
     assert "stopped before the end of the window" in (run / "table.md").read_text()
 
 
-def test_a_bootstrap_server_that_goes_away_ends_the_run_with_its_rows_kept(
-    run: Path, own_broker: EmbeddedBroker
-) -> None:
+def test_a_bootstrap_server_that_goes_away_ends_the_run_with_its_rows_kept(run: Path, own_broker: LocalBroker) -> None:
     bootstrap, pids = own_broker.bootstrap, own_broker.pids
     assert pids is not None
     arguments = ("kafka-fixed", "--clients", "2,3,4", "--rate", 200, "--duration", 3, "--client", "confluent-kafka")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.events.run_events import Launched
+from hydra.events.group_events import Launched
 from hydra.report.run_catalog import catalog
 from hydra.store import interleaved_record
 from hydra.store.database import RunStore

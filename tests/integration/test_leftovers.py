@@ -15,7 +15,7 @@ import pytest
 
 from hydra.client.server_interface import free_ports
 from hydra.events.run_events import WindowOpened
-from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.broker import LocalBroker
 from hydra.kafkatest.topics import Topics
 from tests.integration.command import LIFELINE_S, Hydra, all_ended, background, events, hydra, steps, table
 from tests.suite.waiting import LONG_S, SOON_S, wait_until
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.tier("all")
 @pytest.fixture(scope="module")
 def bootstrap(needs_kafka: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A cluster of the user's, with no topic on it."""
-    with EmbeddedBroker(tmp_path_factory.mktemp("kafka") / "broker", warm=False) as broker:
+    with LocalBroker(tmp_path_factory.mktemp("kafka") / "broker", warm=False) as broker:
         yield broker.bootstrap
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hydra.events.run_events import ClientsConnected, PhasesTimed, StepStored
+from hydra.events.group_events import ClientsConnected
+from hydra.events.run_events import PhasesTimed, StepStored
 from hydra.store.database import RunStore
 from tests.integration.command import UNKNOWN, assert_all_arrived, events, hydra, measured, refusal
 

@@ -10,21 +10,13 @@ from typing import TypeVar
 from hydra import model
 from hydra.config.plugins import system
 from hydra.config.resolved_scenario import ResolvedScenario, added_by
-from hydra.events.run_events import ClientsConnected, PhasesTimed, StepStored, SystemFact, WindowOpened
+from hydra.events.group_events import ClientsConnected
+from hydra.events.run_events import PhasesTimed, StepStored, SystemFact, WindowOpened
 from hydra.jupyter import run_data
 from hydra.measure.figures import figures
 from hydra.measure.latency import merge_histograms
 from hydra.measure.observation import Observation
-from hydra.model import (
-    Figure,
-    Histogram,
-    Scenario,
-    Settings,
-    StepPlan,
-    StepResult,
-    TimeSeriesFacts,
-    TimeSeriesInterval,
-)
+from hydra.model import Figure, Histogram, Scenario, Settings, StepPlan, StepResult, TimeSeriesFacts, TimeSeriesInterval
 from hydra.store.database import RunStore
 from hydra.sweep import GridSweep, SearchSpec, SearchSweep
 from hydra.wire.subscriber_table import table_of

@@ -14,7 +14,8 @@ import pytest
 
 from hydra import model
 from hydra.errors import EXIT_USAGE, RunDirectoryError
-from hydra.events.run_events import ClientError, ClientExit, FramesRejected, SystemFact
+from hydra.events.group_events import ClientError, ClientExit
+from hydra.events.run_events import FramesRejected, SystemFact
 from hydra.events.value_formatting import known_digits
 from hydra.jupyter import line_plots, markup, run_data, summary
 from hydra.jupyter.drawing import PUBLISHED

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from hydra.kafkatest import confluent, kafka_python
-from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.broker import LocalBroker
 from hydra.kafkatest.topics import Topics
 
 
 @pytest.fixture
-def topics(broker: EmbeddedBroker) -> Iterator[Topics]:
+def topics(broker: LocalBroker) -> Iterator[Topics]:
     own = Topics(broker.bootstrap, {}, uuid.uuid4().hex[:8])
     yield own
     own.close()

@@ -13,7 +13,7 @@ from confluent_kafka import admin
 
 from hydra.client.server_interface import free_ports
 from hydra.client.tls import ServerTls
-from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.broker import LocalBroker
 from hydra.kafkatest.program import KafkaProgram
 from hydra.system import run_certificates
 from hydra.system.run_certificates import RunAuthority
@@ -35,7 +35,7 @@ _SCRAM: Final = "org.apache.kafka.common.security.scram.ScramLoginModule require
 class SecureBroker:
     """The addresses of its listeners (``host:port``), and the folder with the files for its clients."""
 
-    broker: EmbeddedBroker
+    broker: LocalBroker
     doors: Mapping[str, str]
     folder: Path
 
@@ -60,7 +60,7 @@ def secure_broker(folder: Path) -> SecureBroker:
     (folder / "ca.pem").write_text(own.client.ca)
     (folder / "stranger.pem").write_text(stranger.client.ca)
     doors = dict(zip(DOORS, (f"{HOST}:{port}" for port in free_ports(HOST, len(DOORS))), strict=True))
-    broker = EmbeddedBroker(
+    broker = LocalBroker(
         folder / "broker", KafkaProgram(more=lambda *ports: _settings(folder, doors, *ports)), warm=False
     )
     broker.start()

@@ -1,4 +1,4 @@
-"""What is Kafka's own about an embedded server; the rest is tested with a server that starts sooner (tests/servers)."""
+"""What is Kafka's own about a local server; the rest is tested with a server that starts sooner (tests/servers)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from confluent_kafka import Producer
 from hydra.client.server_interface import free_ports
 from hydra.errors import ServerError
 from hydra.kafkatest import daemon
-from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.broker import LocalBroker
 from hydra.kafkatest.jars import conf_folder
 from hydra.kafkatest.program import KafkaProgram
 from hydra.kafkatest.topics import Topics
@@ -41,7 +41,7 @@ def test_it_comes_up_in_whatever_folder_when_its_port_was_taken_and_leaves_nothi
             tried.append(f"{host}:{first}")
             return [first, *others]
 
-        with EmbeddedBroker(folder, ports=ports, warm=False) as broker:
+        with LocalBroker(folder, ports=ports, warm=False) as broker:
             assert [broker.bootstrap] == tried[1:]
             pids = broker.pids
             assert pids is not None
@@ -58,14 +58,14 @@ def test_a_broker_that_cannot_start_shows_its_log(tmp_path: Path) -> None:
     shutil.copytree(conf_folder(), conf)
     (conf / "server.properties").write_text("process.roles=broker,controller\n")
     with pytest.raises(ServerError, match=r"node\.id|StorageTool"):
-        EmbeddedBroker(tmp_path / "b", KafkaProgram(conf)).start()
+        LocalBroker(tmp_path / "b", KafkaProgram(conf)).start()
     assert not (tmp_path / "b").exists()
 
 
 def test_a_folder_with_somebodys_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("x")
     with pytest.raises(ServerError, match="not empty"):
-        EmbeddedBroker(tmp_path).start()
+        LocalBroker(tmp_path).start()
     assert (tmp_path / "mine").exists()
 
 
@@ -93,7 +93,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.tier("all")
 @pytest.mark.usefixtures("needs_kafka")
 def test_a_broker_that_finds_its_disk_full_ends_and_says_why(small_disk: Path, tmp_path: Path) -> None:
-    with EmbeddedBroker(small_disk, log=tmp_path / "log", warm=False) as broker:
+    with LocalBroker(small_disk, log=tmp_path / "log", warm=False) as broker:
         topics = Topics(broker.bootstrap, {}, "full")
         topic = topics.create("data")
         producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0, "queue.buffering.max.messages": 80})

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient
 
-from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.broker import LocalBroker
 from hydra.kafkatest.topics import Topics, group_id
 from tests.integration.command import assert_all_arrived, hydra, table
 from tests.suite.waiting import LONG_S, SOON_S, wait_until
@@ -22,7 +22,7 @@ GROUP = ("--set", "settings.group=all", "--set", "warmup_s=0", "--rate", 200, "-
 
 
 @contextmanager
-def other_consumer(broker: EmbeddedBroker, topic: str, group: str) -> Iterator[Consumer]:
+def other_consumer(broker: LocalBroker, topic: str, group: str) -> Iterator[Consumer]:
     """A consumer of another program that has joined a group."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": group, "log_level": 0})
     consumer.subscribe([topic])
@@ -40,7 +40,7 @@ def other_consumer(broker: EmbeddedBroker, topic: str, group: str) -> Iterator[C
 
 @pytest.mark.parametrize("exact", [False, True])
 def test_a_group_gets_everything_once_and_nothing_of_it_is_left(
-    exact: bool, broker: EmbeddedBroker, tmp_path: Path
+    exact: bool, broker: LocalBroker, tmp_path: Path
 ) -> None:
     run, name = tmp_path / "run", uuid.uuid4().hex
     own = ("--set", f"settings.group={name}", "--set", f"kafka.exact_group={str(exact).lower()}")
@@ -57,7 +57,7 @@ def test_a_group_gets_everything_once_and_nothing_of_it_is_left(
 
 
 def test_a_group_of_somebody_else_is_refused_and_left_alone(
-    broker: EmbeddedBroker, topics: Topics, tmp_path: Path
+    broker: LocalBroker, topics: Topics, tmp_path: Path
 ) -> None:
     topic, name = topics.create("other"), uuid.uuid4().hex
     own = ("--set", f"settings.group={name}", "--set", "kafka.exact_group=true")
@@ -71,7 +71,7 @@ def test_a_group_of_somebody_else_is_refused_and_left_alone(
     assert not [t for t in topics.describe().topics if t.startswith("hydra-run-")]
 
 
-def test_a_group_is_deleted_when_nobody_is_in_it(broker: EmbeddedBroker, topics: Topics) -> None:
+def test_a_group_is_deleted_when_nobody_is_in_it(broker: LocalBroker, topics: Topics) -> None:
     topic = topics.create("data")
     group = group_id(topic, "all", exact=False)
     assert topics.group(group) == (False, ())

@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from hydra.config.scenario import load_scenario
 from hydra.errors import ServerError, UsageError
-from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.broker import LocalBroker
 from hydra.kafkatest.first_contact import (
     configs_of,
     reach_all,
@@ -68,7 +68,7 @@ def test_brokers_that_refuse_or_drop_connections_are_all_tried_at_once(full: str
 
 
 @pytest.mark.tier("test")
-def test_named_addresses_that_do_not_answer_are_no_error_while_another_one_does(broker: EmbeddedBroker) -> None:
+def test_named_addresses_that_do_not_answer_are_no_error_while_another_one_does(broker: LocalBroker) -> None:
     system = KafkaSystem(load_scenario("kafka-fixed", {"kafka.bootstrap": f"127.0.0.1:1,{broker.bootstrap}"}))
     system.check()
     assert [str(warning) for warning in system.warnings()] == [
@@ -187,7 +187,7 @@ def test_an_existing_topic_cannot_be_used_and_the_error_says_so() -> None:
     )
 
 
-def test_a_cluster_that_would_reject_a_run_is_known_before_anything_is_made(broker: EmbeddedBroker) -> None:
+def test_a_cluster_that_would_reject_a_run_is_known_before_anything_is_made(broker: LocalBroker) -> None:
     def system(**more: object) -> KafkaSystem:
         return KafkaSystem(load_scenario("kafka-fixed", {"kafka.bootstrap": broker.bootstrap, **more}))
 
@@ -201,7 +201,7 @@ def test_a_cluster_that_would_reject_a_run_is_known_before_anything_is_made(brok
 
 
 @pytest.mark.tier("all")
-def test_a_command_that_the_cluster_would_reject_leaves_nothing(broker: EmbeddedBroker, tmp_path: Path) -> None:
+def test_a_command_that_the_cluster_would_reject_leaves_nothing(broker: LocalBroker, tmp_path: Path) -> None:
     more = ("--replication-factor", 3, "--out", tmp_path / "run")
     done = hydra("kafka-fixed", "--servers", broker.bootstrap, *more, expect=2)
     assert len(done.stderr.splitlines()) == 1

@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from hydra.client.server_interface import free_ports
-from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.broker import LocalBroker
 from hydra.kafkatest.connection_losses import LibrdkafkaLosses
 from hydra.kafkatest.program import KafkaProgram
 from tests.forwarder import TcpForwarder, hang_up
@@ -82,7 +82,7 @@ def cutting(needs_kafka: None, tmp_path_factory: pytest.TempPathFactory) -> Iter
         }
 
     folder = tmp_path_factory.mktemp("cut") / "broker"
-    with Cutting(f"{HOST}:{inner}") as forwarder, EmbeddedBroker(folder, KafkaProgram(more=more), warm=False):
+    with Cutting(f"{HOST}:{inner}") as forwarder, LocalBroker(folder, KafkaProgram(more=more), warm=False):
         yield forwarder
 
 

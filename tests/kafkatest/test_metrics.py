@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import Producer
 
 from hydra.client.server_interface import free_ports
-from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.broker import LocalBroker
 from hydra.kafkatest.metrics import ask, exporters, figures, named
 from hydra.kafkatest.topics import Topics
 from tests.suite.waiting import SOON_S
@@ -40,7 +40,7 @@ def test_who_knows_none_of_it_tells_nothing(text: str) -> None:
 
 
 @pytest.mark.tier("test")
-def test_a_broker_counts_the_bytes_and_messages_that_it_took(broker: EmbeddedBroker, topics: Topics) -> None:
+def test_a_broker_counts_the_bytes_and_messages_that_it_took(broker: LocalBroker, topics: Topics) -> None:
     count, size = 1000, 1000
     topic = topics.create("measured")
     before = ask(exporters(broker.endpoints()))["broker 1"]

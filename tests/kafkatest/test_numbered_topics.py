@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.broker import LocalBroker
 from hydra.kafkatest.topics import Topics
 from tests.integration.command import assert_all_arrived, hydra, table
 from tests.suite.native_client import needs_native
@@ -29,7 +29,7 @@ ALL = pytest.mark.tier("all")
     ],
 )
 def test_all_topics_that_were_made_are_deleted_and_the_order_by_key_is_kept(
-    client: str, keys: int, broker: EmbeddedBroker, topics: Topics, tmp_path: Path
+    client: str, keys: int, broker: LocalBroker, topics: Topics, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
     varied = ("--set", "sweep.vary={topics=[4,1]}", "--keys", keys, "--set", "settings.topics_per_client=2")

@@ -9,7 +9,7 @@ import pytest
 
 from hydra.config.scenario import load_scenario
 from hydra.errors import ServerError
-from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.broker import LocalBroker
 from hydra.kafkatest.step_topic import DataTopic, first_settings, topic_config_of
 from hydra.kafkatest.topic_registry import TopicRegistry
 from hydra.kafkatest.topics import Topics
@@ -37,7 +37,7 @@ def test_a_steps_topic_is_as_its_settings_say_or_else_as_the_table_says(
 
 @pytest.mark.tier("test")
 def test_a_step_that_needs_another_topic_gets_it_and_the_old_one_goes_a_step_later(
-    broker: EmbeddedBroker, topics: Topics, tmp_path: Path
+    broker: LocalBroker, topics: Topics, tmp_path: Path
 ) -> None:
     scenario = load_scenario("kafka-fixed", {"kafka.topic": {"max.message.bytes": "70000"}})
     records = TopicRegistry(tmp_path)
@@ -63,7 +63,7 @@ def test_a_step_that_needs_another_topic_gets_it_and_the_old_one_goes_a_step_lat
 
 
 @pytest.mark.tier("test")
-def test_a_topic_that_is_there_already_is_neither_used_nor_removed(broker: EmbeddedBroker, tmp_path: Path) -> None:
+def test_a_topic_that_is_there_already_is_neither_used_nor_removed(broker: LocalBroker, tmp_path: Path) -> None:
     run = uuid.uuid4().hex[:8]
     other, own = Topics(broker.bootstrap, {}, run), Topics(broker.bootstrap, {}, run)
     others = other.create("data")

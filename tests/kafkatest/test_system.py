@@ -13,7 +13,7 @@ from hydra.config import plugins
 from hydra.config.scenario import load_scenario
 from hydra.errors import ServerError, StepError
 from hydra.kafkatest import system as module
-from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.broker import LocalBroker
 from hydra.kafkatest.faults import Kill, Move, broker_settings
 from hydra.kafkatest.step_topic import stored_bytes
 from hydra.kafkatest.system import KafkaSystem
@@ -168,7 +168,7 @@ def test_brokers_of_our_own_keep_two_steps_however_long_they_are(
 
 
 @pytest.mark.tier("all")
-def test_what_a_topic_takes_on_the_disk_is_seen_in_the_brokers_folder(broker: EmbeddedBroker, topics: Topics) -> None:
+def test_what_a_topic_takes_on_the_disk_is_seen_in_the_brokers_folder(broker: LocalBroker, topics: Topics) -> None:
     assert broker.pids is not None
     folder = Path(f"/proc/{broker.pids[1]}/cwd").resolve().parent
     name, other = topics.create("data", partitions=2), topics.create("other")

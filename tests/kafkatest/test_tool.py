@@ -11,7 +11,7 @@ import psutil
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.broker import LocalBroker
 from hydra.kafkatest.topics import Topics
 from hydra.wire.messages import Ack, Error, Hello
 from tests.conformance.bench import Bench, StepSettings, step_settings
@@ -31,7 +31,7 @@ def launch(bench: Bench, kind: str, client: int, **more: Any) -> GroupProgram:
     return bench.launch(PROGRAM, kind, first_id=client, env={"OPENBLAS_NUM_THREADS": "1"}, **more)
 
 
-def configured(broker: EmbeddedBroker, topic: str, offsets: dict[int, int] | None = None) -> dict[str, Any]:
+def configured(broker: LocalBroker, topic: str, offsets: dict[int, int] | None = None) -> dict[str, Any]:
     begin = {str(p): n for p, n in (offsets or {0: 0}).items()}
     return {"bootstrap": broker.bootstrap, "topic": topic, "offsets": begin}
 
@@ -52,7 +52,7 @@ def send(bench: Bench, epoch: int, system: dict[str, Any], settings: StepSetting
 
 
 def test_what_was_sent_is_what_the_log_grew_by_and_what_was_read(
-    bench: Bench, broker: EmbeddedBroker, topics: Topics, sandbox: Path
+    bench: Bench, broker: LocalBroker, topics: Topics, sandbox: Path
 ) -> None:
     topic = topics.create("data", partitions=2)
     launch(bench, "kafka-pub", PUBLISHER, group="p")
@@ -94,7 +94,7 @@ def test_what_was_sent_is_what_the_log_grew_by_and_what_was_read(
 
 
 def test_records_that_are_too_large_are_told_of(
-    bench: Bench, broker: EmbeddedBroker, topics: Topics, sandbox: Path
+    bench: Bench, broker: LocalBroker, topics: Topics, sandbox: Path
 ) -> None:
     topic = topics.create("data", config={"max.message.bytes": "2000"})
     launch(bench, "kafka-pub", PUBLISHER)
@@ -110,7 +110,7 @@ def test_records_that_are_too_large_are_told_of(
 
 @pytest.mark.parametrize("end", ["stop", "kill", "quit"])
 def test_nothing_is_left_of_a_tool_that_is_ended_in_the_middle(
-    end: str, bench: Bench, broker: EmbeddedBroker, topics: Topics, sandbox: Path
+    end: str, bench: Bench, broker: LocalBroker, topics: Topics, sandbox: Path
 ) -> None:
     topic = topics.create("data")
     program = launch(bench, "kafka-pub", PUBLISHER, arguments=["--respawns", "0"])

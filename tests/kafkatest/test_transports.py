@@ -22,7 +22,7 @@ from confluent_kafka.cimpl import NewTopic
 from hydra.client.server_interface import free_ports
 from hydra.client.transport import PublisherTransport, SubscriberTransport
 from hydra.kafkatest import confluent, kafka_python
-from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.broker import LocalBroker
 from hydra.kafkatest.topics import Topics
 from hydra.model import SharedSettings
 from hydra.wire.data_message import pack, pack_batch, unpack_batch
@@ -82,7 +82,7 @@ def publisher(library: ModuleType) -> Iterator[Any]:
 
 
 def test_a_subscriber_goes_back_on_the_connection_that_is_there(
-    library: ModuleType, publisher: Any, broker: EmbeddedBroker, topics: Topics
+    library: ModuleType, publisher: Any, broker: LocalBroker, topics: Topics
 ) -> None:
     topic = topics.create("data")
     publisher.configure(configured(1, broker.bootstrap, topic))
@@ -96,7 +96,7 @@ def test_a_subscriber_goes_back_on_the_connection_that_is_there(
 
 
 def test_only_a_changed_producer_setting_makes_a_new_producer(
-    publisher: Any, broker: EmbeddedBroker, topics: Topics
+    publisher: Any, broker: LocalBroker, topics: Topics
 ) -> None:
     topic = topics.create("data")
     publisher.configure(configured(1, broker.bootstrap, topic))
@@ -121,7 +121,7 @@ STEPS: list[dict[str, Any]] = [
 
 
 def test_a_producer_obeys_its_settings_and_tells_what_it_achieved(
-    publisher: Any, broker: EmbeddedBroker, topics: Topics
+    publisher: Any, broker: LocalBroker, topics: Topics
 ) -> None:
     topic = topics.create("data", partitions=2)
     before = {0: 0, 1: 0}
@@ -147,7 +147,7 @@ def test_a_producer_obeys_its_settings_and_tells_what_it_achieved(
     assert producer_ids(broker, topic) == 2, "two of the three steps were idempotent"
 
 
-def producer_ids(broker: EmbeddedBroker, topic: str) -> int:
+def producer_ids(broker: LocalBroker, topic: str) -> int:
     """How many idempotent producers wrote to a topic, by the batches' headers in its log."""
     found: set[int] = set()
     for file in broker.folder.rglob(f"{topic}-0/*.log"):
@@ -159,7 +159,7 @@ def producer_ids(broker: EmbeddedBroker, topic: str) -> int:
     return len(found - {-1})
 
 
-def test_a_message_that_the_broker_does_not_take_has_failed(publisher: Any, broker: EmbeddedBroker) -> None:
+def test_a_message_that_the_broker_does_not_take_has_failed(publisher: Any, broker: LocalBroker) -> None:
     topic = f"small-{uuid.uuid4().hex}"
     small = NewTopic(topic, 1, 1, config={"max.message.bytes": "2000"})
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})  # without a name it is deleted before the answer comes
@@ -173,7 +173,7 @@ def test_a_message_that_the_broker_does_not_take_has_failed(publisher: Any, brok
     assert delivery.unacknowledged == [(0, 2)]
 
 
-def test_answers_of_the_last_epoch_do_not_count(publisher: Any, broker: EmbeddedBroker, topics: Topics) -> None:
+def test_answers_of_the_last_epoch_do_not_count(publisher: Any, broker: LocalBroker, topics: Topics) -> None:
     topic = topics.create("data")
     for epoch, count in ((1, 50), (2, 20)):
         publisher.configure(configured(epoch, broker.bootstrap, topic, linger_ms=200.0))
@@ -192,7 +192,7 @@ def test_a_cluster_that_does_not_answer(publisher: Any, monkeypatch: pytest.Monk
 
 
 @contextmanager
-def paused(broker: EmbeddedBroker) -> Iterator[None]:
+def paused(broker: LocalBroker) -> Iterator[None]:
     """No thread of the broker runs: each of them is stopped by itself."""
     assert broker.pids is not None
     tasks = Path(f"/proc/{broker.pids[1]}/task")
@@ -208,7 +208,7 @@ def paused(broker: EmbeddedBroker) -> Iterator[None]:
         os.kill(broker.pids[1], signal.SIGCONT)
 
 
-def test_a_broker_that_is_paused_and_dies_blocks_nobody(own_broker: EmbeddedBroker) -> None:
+def test_a_broker_that_is_paused_and_dies_blocks_nobody(own_broker: LocalBroker) -> None:
     """Both libraries: a broker of its own is dear."""
     with ExitStack() as stack:
         topics = Topics(own_broker.bootstrap, {}, "dying")
@@ -254,7 +254,7 @@ def test_a_broker_that_is_paused_and_dies_blocks_nobody(own_broker: EmbeddedBrok
 
 
 def test_a_flush_waits_for_probes_too(
-    publisher: Any, library: ModuleType, broker: EmbeddedBroker, topics: Topics, monkeypatch: pytest.MonkeyPatch
+    publisher: Any, library: ModuleType, broker: LocalBroker, topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = topics.create("data")
     monkeypatch.setattr(f"{type(publisher).__module__}.PROBE_FLUSH_S", 0.0)

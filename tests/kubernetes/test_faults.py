@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hydra.events.run_events import GroupExit, Launched
+from hydra.events.group_events import GroupExit, Launched
 from hydra.kubernetes import object_names
 from tests.integration.command import Background, assert_all_arrived, events, hydra, steps, table
 from tests.kubernetes import nodes

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from hydra.events.run_events import GroupExit, Launched
+from hydra.events.group_events import GroupExit, Launched
 from tests.integration.command import events, table
 from tests.kubernetes import images
 from tests.kubernetes.api import ApiError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.events.run_events import Launched
+from hydra.events.group_events import Launched
 from tests.integration.command import events, table
 from tests.kubernetes.labs import Lab
 

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from hydra.events.run_events import GroupExit, Launched
+from hydra.events.group_events import GroupExit, Launched
 from tests.integration.command import assert_all_arrived, events, table
 from tests.kubernetes import images
 from tests.kubernetes.labs import Lab, printed_line

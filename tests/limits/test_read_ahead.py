@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hydra.config.cluster import load_cluster
-from hydra.config.read_ahead import ahead_limit
+from hydra.config.read_ahead import ahead_limit, kept_limit
 from hydra.config.resource_needs import ahead_bytes
 from hydra.config.scenario import resolve
 from hydra.config.shortages import check_row
@@ -60,7 +60,7 @@ def test_a_run_that_would_not_fit_limits_all_rows_alike(changes: dict[str, Any],
     if limit is None:
         return
     assert not check_row(resolved, cluster, machine, (1, 1000)).fits
-    found = limit.set(resolved)
+    found = kept_limit(resolved, limit.override)
     assert check_row(found, cluster, machine, (1, 1000)).fits
     assert spec_of(found.scenario).read_ahead == limit.messages < limit.usual == 100_000
     assert ahead_limit(found, cluster, machine) is None

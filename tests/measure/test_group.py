@@ -13,11 +13,12 @@ from hydra.measure.figures import figures
 from hydra.measure.message_accounting import is_complete, merge_members
 from hydra.measure.observation import Observation
 from hydra.model import Cohort, DrainEnd, LedgerCounts, PublisherReport, SequenceRange, Settings, SubscriberReport
-from hydra.wire.compact_encoding import MAX_CHARACTERS, MAX_SEQUENCES, decode_bitmap, encode_bitmap
+from hydra.wire.compact_encoding import MAX_CHARACTERS, MAX_SEQUENCES, encode_bitmap
 from hydra.wire.report_validation import check_report
 from hydra.wire.subscriber_table import table_of
 from tests.measure.observations import observed
 from tests.measure.reports import published, received
+from tests.suite.bitmaps import decode_bitmap
 
 GROUP = {1, 2, 3}
 

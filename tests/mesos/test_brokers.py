@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from hydra.config.user_folders import cache_folder
-from hydra.events.run_events import Launched, ServersUp
+from hydra.events.group_events import Launched
+from hydra.events.run_events import ServersUp
 from tests.integration.command import assert_all_arrived, events, hydra, table
 from tests.integration.secret import leaks, property_file
 from tests.mesos.agent import PATH

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from hydra.config.file_locations import conf_dir
-from hydra.events.run_events import GroupExit, Launched
+from hydra.events.group_events import GroupExit, Launched
 from hydra.store.database import RunStore
 from tests.integration.command import (
     Background,

@@ -20,7 +20,7 @@ LIMITS = MosquittoJoin(max_queued_messages=1000, max_inflight_messages=100)
 PAHO = f"env OPENBLAS_NUM_THREADS=1 {shlex.quote(sys.executable)} -m hydra.mqtttest.paho_mqtt"
 
 
-def embedded(folder: Path, limits: MosquittoJoin = LIMITS) -> LocalServer:
+def local(folder: Path, limits: MosquittoJoin = LIMITS) -> LocalServer:
     """A server that is not started yet."""
     return LocalServer(MosquittoProgram(), SingleServer(limits), folder)
 
@@ -29,14 +29,14 @@ def embedded(folder: Path, limits: MosquittoJoin = LIMITS) -> LocalServer:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a mosquitto for all tests of this process; each test takes its own topics."""
     find()
-    with embedded(tmp_path_factory.mktemp("mqtt") / "server") as running:
+    with local(tmp_path_factory.mktemp("mqtt") / "server") as running:
         yield running.address
 
 
 @pytest.fixture
 def own_server(tmp_path: Path) -> Iterator[LocalServer]:
     """One to be killed."""
-    with embedded(tmp_path / "own") as running:
+    with local(tmp_path / "own") as running:
         yield running
 
 

@@ -1,4 +1,4 @@
-"""Whole runs of MQTT, embedded and on the user's server; a server that dies is in ``tests/integration``."""
+"""Whole runs of MQTT, local and on the user's server; a server that dies is in ``tests/integration``."""
 
 from __future__ import annotations
 

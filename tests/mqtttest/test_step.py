@@ -11,15 +11,7 @@ import pytest
 from hydra.client.transport import read_system
 from hydra.errors import ConfigError
 from hydra.mqtttest.access import password_of
-from hydra.mqtttest.settings import (
-    MqttSettings,
-    MqttSpec,
-    MqttStep,
-    client_id,
-    filters,
-    signals_of,
-    topic_of,
-)
+from hydra.mqtttest.settings import MqttSettings, MqttSpec, MqttStep, client_id, filters, signals_of, topic_of
 from tests.mqtttest.ends import system_of
 
 GOOD = system_of("127.0.0.1:1883", "hydra/run-1", qos=1, protocol="5")

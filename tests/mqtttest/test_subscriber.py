@@ -10,11 +10,11 @@ import pytest
 
 from hydra.model import LedgerCounts
 from hydra.system.local_server import LocalServer
-from hydra.wire.compact_encoding import decode_bitmap
 from hydra.wire.messages import Error, Ready
 from tests.conformance.bench import Bench, Window, step_settings
 from tests.mqtttest.ends import BAD, Place, Speaker, rarely
 from tests.servers.running import kill, progressed
+from tests.suite.bitmaps import decode_bitmap
 
 CLIENT = 3
 ONE, OTHER, STRANGER = 100, 101, 666

@@ -18,8 +18,9 @@ from hydra.errors import ConfigError, MissingDependencyError, UsageError
 from hydra.model import with_values
 from hydra.native import client_command
 from hydra.natstest.access import access_of, secrets_of
-from hydra.natstest.connection import NatsConnection, tls_for
+from hydra.natstest.connection import NatsConnection
 from hydra.natstest.nkey import UserKey
+from hydra.natstest.server_demands import tls_for
 from hydra.natstest.settings import NatsSpec, spec_of
 from hydra.natstest.streams import JetStreams
 from hydra.natstest.system import NatsSystem

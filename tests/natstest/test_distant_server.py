@@ -26,17 +26,7 @@ DELAY_S = 0.07
 class DistantForwarder(TcpForwarder):
     """What the server sends arrives this time later."""
 
-    def connected(self, client: socket.socket, server: socket.socket) -> None:
-        """Passes data on in both directions."""
-        self.run(self._to_server, client, server)
-        self.run(self._to_client, server, client)
-
-    def _to_server(self, client: socket.socket, server: socket.socket) -> None:
-        while data := client.recv(65_536):
-            server.sendall(data)
-        hang_up(server)
-
-    def _to_client(self, server: socket.socket, client: socket.socket) -> None:
+    def down(self, server: socket.socket, client: socket.socket) -> None:
         under_way: deque[tuple[float, bytes]] = deque()
         while True:
             left_s = max(under_way[0][0] - time.monotonic(), 0) if under_way else None

@@ -13,9 +13,10 @@ from hydra.client.supervised_process import SupervisedProcess
 from hydra.config.scenario import load_scenario
 from hydra.errors import ServerError, UsageError
 from hydra.events.warnings import HydraWarning
-from hydra.natstest.connection import JetStreamError, error_in
 from hydra.natstest.first_contact import no_right, require_servers, require_size, subjects
+from hydra.natstest.library_loop import JetStreamError
 from hydra.natstest.program import find_server
+from hydra.natstest.server_demands import error_in
 from hydra.natstest.settings import NatsAccess
 from hydra.natstest.streams import JetStreams
 from hydra.natstest.system import NatsSystem

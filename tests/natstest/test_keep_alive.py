@@ -17,7 +17,7 @@ from nats.aio.errors import ErrStaleConnection
 
 from hydra.client.server_interface import accepts, free_ports
 from hydra.client.supervised_process import SupervisedProcess
-from hydra.natstest.connection import CheckedClient
+from hydra.natstest.checked_client import CheckedClient
 from hydra.natstest.program import find_server
 from hydra.natstest.settings import NatsAccess
 from hydra.natstest.streams import JetStreams

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("pymesos", reason="pip install ./shims/http-parser '.[mesos]'")
 
-from hydra.events.run_events import Launched
+from hydra.events.group_events import Launched
 from tests.integration.command import assert_all_arrived, events, hydra, table
 from tests.mesos.cluster import Cluster
 from tests.mesos.conftest import cache_home, cluster

@@ -1,4 +1,4 @@
-"""A whole run of NATS on the user's server; those on embedded ones are in ``tests/integration``."""
+"""A whole run of NATS on the user's server; those on local ones are in ``tests/integration``."""
 
 from __future__ import annotations
 

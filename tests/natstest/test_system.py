@@ -18,7 +18,8 @@ from hydra.errors import ConfigError, ServerError, StepError, UsageError
 from hydra.model import Settings, value_of, with_values
 from hydra.natstest import streams
 from hydra.natstest import system as module
-from hydra.natstest.connection import CheckedClient, NatsConnection
+from hydra.natstest.checked_client import CheckedClient
+from hydra.natstest.connection import NatsConnection
 from hydra.natstest.settings import NatsAccess, NatsEnd, NatsStep, spec_of
 from hydra.natstest.streams import JetStreams, StreamRegistry
 from hydra.natstest.system import NatsSystem

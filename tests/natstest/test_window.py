@@ -11,7 +11,7 @@ from unittest.mock import AsyncMock, Mock
 import pytest
 
 from hydra.model import Settings, shared_of
-from hydra.natstest import nats_py
+from hydra.natstest import nats_publisher
 from hydra.wire.messages import Configure
 
 EPOCH = 4
@@ -32,13 +32,13 @@ class Connection:
         return asyncio.run(work)
 
 
-def answer(publisher: nats_py.NatsPublisher, sequence: int) -> None:
+def answer(publisher: nats_publisher.NatsPublisher, sequence: int) -> None:
     asyncio.run(publisher._on_reply(SimpleNamespace(subject=f"_INBOX.{EPOCH}.{sequence}", data=b"{}")))  # type: ignore[arg-type]
 
 
 def test_lost_answers_leave_the_window_and_late_ones_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nats_py, "NatsConnection", Connection)
-    publisher = nats_py.NatsPublisher(1, Mock())
+    monkeypatch.setattr(nats_publisher, "NatsConnection", Connection)
+    publisher = nats_publisher.NatsPublisher(1, Mock())
     settings = shared_of(Settings(burst=1))
     publisher.configure(Configure(epoch=EPOCH, number=1, settings=settings, publishers=[], probe=False, system=PLACE))
     message = bytes(24)

@@ -8,8 +8,17 @@ import click
 import pytest
 
 from hydra.cli.main import cli
-from hydra.options import COUNTS, NUMBER, RATE, ByteCountRange, WholeNumberRange
-from hydra.options.flag_types import BYTE_COUNT, BYTE_COUNTS, RATES, WHOLE_NUMBER
+from hydra.options.flag_types import (
+    BYTE_COUNT,
+    BYTE_COUNTS,
+    COUNTS,
+    NUMBER,
+    RATE,
+    RATES,
+    WHOLE_NUMBER,
+    ByteCountRange,
+    WholeNumberRange,
+)
 
 
 @pytest.mark.parametrize(

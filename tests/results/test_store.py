@@ -20,7 +20,8 @@ import pytest
 from pyroaring import BitMap
 
 from hydra.errors import EXIT_USAGE, HydraError, RunDirectoryError
-from hydra.events.run_events import ClientError, Evicted, SystemFact
+from hydra.events.group_events import ClientError, Evicted
+from hydra.events.run_events import SystemFact
 from hydra.events.warnings import CleanupFailed
 from hydra.measure.column import Column, ReportColumn, SystemColumns
 from hydra.measure.disturbance import Disturbance, Disturbances

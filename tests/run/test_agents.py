@@ -73,7 +73,7 @@ def test_check_takes_the_flags_of_the_system(mine: Path) -> None:
     assert ["5", "3"] in [line.split()[:2] for line in lines]
 
 
-def test_only_the_embedded_engine_needs_agents_in_the_file(tmp_path: Path) -> None:
+def test_only_the_local_engine_needs_agents_in_the_file(tmp_path: Path) -> None:
     file = tmp_path / "cluster.toml"
     file.write_text('[kubernetes]\nnamespace = "lab"\n')
     assert load_cluster(file).agents == ()

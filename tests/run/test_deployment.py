@@ -19,7 +19,7 @@ from hydra.config.scenario import resolve
 from hydra.control.roster import Roster
 from hydra.errors import ClusterError, ReadinessError
 from hydra.events.event import Event
-from hydra.events.run_events import ClientExit
+from hydra.events.group_events import ClientExit
 from hydra.model import Agent, Group, GroupEvent, Launch, Resources, RoleSpec
 from hydra.run.deployed_servers import FIRST_ID
 from hydra.run.deployment import Deployment

@@ -22,11 +22,12 @@ from hydra.cli.main import cli
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import load_scenario
 from hydra.errors import ConfigError, HydraError
-from hydra.events.run_events import ClientError, PhasesTimed
+from hydra.events.group_events import ClientError
+from hydra.events.run_events import PhasesTimed
 from hydra.kafkatest.commands import kafka_fixed
 from hydra.kafkatest.settings import spec_of
 from hydra.model import Scenario
-from hydra.options import RunCommands
+from hydra.options.scenario_commands import RunCommands
 from hydra.run import launcher
 from hydra.run.launcher import RunRequest
 from hydra.run.run_metadata import scenario_of

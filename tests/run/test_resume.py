@@ -82,7 +82,7 @@ def test_a_resumed_run_keeps_the_limit_of_its_read_ahead_whatever_memory_is_avai
     limit = ahead_limit(begun_with, CLUSTER, replace(AMPLE, memory_available_bytes=24 * GB))
     assert limit is not None
     first = {"client": "native", "sweep.clients": [10, 1000], "settings.rate": "max", **limit.override}
-    RunStore.create(tmp_path, known_of(limit.set(begun_with).scenario, first)).close()
+    RunStore.create(tmp_path, known_of(kept_limit(begun_with, limit.override).scenario, first)).close()
     with RunStore.open(tmp_path) as store:
         overrides = store.meta("overrides")
     loaded = scenario_of(tmp_path, "kafka-fixed", {})

@@ -19,7 +19,8 @@ from hydra.engine.group_sizing import split
 from hydra.engine.interface import GroupEvents
 from hydra.errors import PlacementError, ServerError
 from hydra.events.event import Event
-from hydra.events.run_events import Launched, ServerExit
+from hydra.events.group_events import Launched
+from hydra.events.run_events import ServerExit
 from hydra.model import Group, GroupEvent, Launch, ServerSpec
 from hydra.monitor.progress_view import Observer, ServerStartup
 from hydra.run import deployed_servers as module

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from hydra.errors import EXIT_INTERRUPTED
-from hydra.kafkatest.broker import EmbeddedBroker
-from hydra.kafkatest.topics import PREFIX, Topics
+from hydra.kafkatest.broker import LocalBroker
+from hydra.kafkatest.cluster_calls import PREFIX
+from hydra.kafkatest.topics import Topics
 from hydra.mqtttest.program import MosquittoJoin, MosquittoProgram
 from hydra.mqtttest.settings import MqttAccess
 from hydra.mqtttest.system import SingleServer, forget
@@ -37,7 +38,7 @@ Server = tuple[str, Callable[[], int]]
 
 
 @pytest.fixture(scope="module")
-def kafka(broker: EmbeddedBroker) -> Server:
+def kafka(broker: LocalBroker) -> Server:
     def left() -> int:
         with closing(Topics(broker.bootstrap, {}, "")) as topics:
             return sum(name.startswith(f"{PREFIX}-press") for name in topics.describe().topics)

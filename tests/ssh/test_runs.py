@@ -22,7 +22,7 @@ from click.testing import CliRunner
 from hydra.cli.machine_check import MachineCheck
 from hydra.cli.main import cli
 from hydra.engine.interface import Engine, Opening
-from hydra.events.run_events import GroupExit, Launched
+from hydra.events.group_events import GroupExit, Launched
 from hydra.measure.machine_facts import facts_of
 from hydra.model import Constraint, Demand, Group, GroupEvent
 from hydra.ssh.engine import opened

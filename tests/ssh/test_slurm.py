@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.events.run_events import GroupExit, Launched
+from hydra.events.group_events import GroupExit, Launched
 from tests.integration.command import assert_all_arrived, await_clients, await_window, background, events, hydra, table
 from tests.ssh.daemons import left_in
 from tests.ssh.slurm_nodes import Slurm, slurm

@@ -15,7 +15,9 @@ from hydra.client import process_group
 from hydra.client.transport import Kind, PublisherTransport, read_system
 from hydra.events.warnings import HydraWarning
 from hydra.model import Role, Scenario, Settings, SetupPart, SystemSettings, setting
-from hydra.options import duration_flag, keyed, rate_flag, scenario_command
+from hydra.options.late_commands import keyed
+from hydra.options.scenario_commands import scenario_command
+from hydra.options.shared_flags import duration_flag, rate_flag
 from hydra.system import Footprint, Program, Servers, SystemSpec, Waiting
 from hydra.wire.data_message import HEADER
 from hydra.wire.messages import Configure, SystemObject

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hydra.events.run_events import StepStored
-from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.broker import LocalBroker
 from hydra.store.database import DATABASE, RunStore
 from tests.integration.command import background, events
 from tests.suite.waiting import LONG_S, SOON_S, wait_until
@@ -34,7 +34,7 @@ def stored_ns(run: Path) -> int:
 
 @pytest.mark.parametrize(("implementation", "acks", "rate"), cases(EACH_ONCE, EVERY_WAY))
 def test_tx_is_the_growth_of_the_log_and_rx_is_what_an_independent_consumer_reads(
-    tmp_path: Path, broker: EmbeddedBroker, implementation: str, acks: str, rate: str
+    tmp_path: Path, broker: LocalBroker, implementation: str, acks: str, rate: str
 ) -> None:
     require(implementation)
     run = tmp_path / "run"

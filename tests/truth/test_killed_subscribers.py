@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from hydra.events.run_events import ClientExit
+from hydra.events.group_events import ClientExit
 from hydra.store.database import RunStore
 from tests.integration.command import Background, await_clients, await_window, background
 from tests.suite.waiting import wait_until

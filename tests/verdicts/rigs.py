@@ -83,7 +83,7 @@ class Quota:
 
 
 class QuotaEngine(LocalEngine):
-    """The embedded engine, with the groups of one role in a cgroup."""
+    """The local engine, with the groups of one role in a cgroup."""
 
     def __init__(self, *args: Any, role: GroupRole, quota: Quota) -> None:
         super().__init__(*args)
@@ -134,7 +134,7 @@ class Rig:
         return drawn | self.planted(drawn)
 
     def _begin(self, quota: Quota, drawn: Drawn) -> None:
-        """Limits the processes in the cgroup; a server of the embedded engine is in no group, and enters it now."""
+        """Limits the processes in the cgroup; a server of the local engine is in no group, and enters it now."""
         if self.quota == "server":
             for child in psutil.Process().children(recursive=True):
                 if child.name() == "mosquitto":

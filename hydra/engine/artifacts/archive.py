@@ -67,7 +67,8 @@ def build(programs: Iterable[Program], cache: Path | None = None) -> Artifact:
     Raises:
         ClusterError: a library is not installed, or the archive cannot be written.
     """
-    programs, cache = list(programs), cache or _cache_folder()
+    base = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    programs, cache = list(programs), cache or base / "hydra" / "artifacts"
     natives = sorted({Path(p.command[0]) for p in programs if p.command[0] != sys.executable})
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     files, digest = contents(programs, natives)
@@ -87,17 +88,14 @@ def build(programs: Iterable[Program], cache: Path | None = None) -> Artifact:
             part = cache / f".{name}.{os.getpid()}"
             _write(part, files, script(values))
             part.replace(path)
-            _forget_old(cache)
+            known = sorted(cache.glob("hydra-*.tar*"), key=lambda path: path.stat().st_mtime, reverse=True)
+            for old in known[_KEPT:]:
+                old.unlink(missing_ok=True)
         with path.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as e:
         raise ClusterError(f"the agents' archive cannot be made in {cache}: {e}", "set XDG_CACHE_HOME") from e
     return Artifact(path, name, digest, sha256)
-
-
-def _cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "hydra" / "artifacts"
 
 
 def glibc_needed(programs: Iterable[Path]) -> tuple[int, int]:
@@ -171,12 +169,6 @@ def _entry(name: str, size: int, *, executable: bool) -> tarfile.TarInfo:
     entry = tarfile.TarInfo(name)
     entry.size, entry.mode = size, 0o755 if executable else 0o644
     return entry
-
-
-def _forget_old(cache: Path) -> None:
-    archives = sorted(cache.glob("hydra-*.tar*"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in archives[_KEPT:]:
-        path.unlink(missing_ok=True)
 
 
 _UNCHECKED: Final = struct.pack("<I", 0b01)

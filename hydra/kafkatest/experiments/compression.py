@@ -29,7 +29,7 @@ from hydra.kafkatest.experiments.common import (
 from hydra.measure.column import TEXT, Column
 from hydra.model import Figure
 from hydra.model.base import MOST_PUBLISHERS
-from hydra.options import WholeNumberRange
+from hydra.options.flag_types import WholeNumberRange
 from hydra.system import ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
 from hydra.system.experiment import MARKING
 

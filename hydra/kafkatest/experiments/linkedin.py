@@ -33,7 +33,7 @@ from hydra.kafkatest.experiments.common import (
 )
 from hydra.measure.column import MESSAGES, TEXT, Column
 from hydra.model import Figure, number
-from hydra.options import ByteCountRange
+from hydra.options.flag_types import ByteCountRange
 from hydra.system import Experiment, ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
 from hydra.system.experiment import MARKING
 

@@ -186,7 +186,7 @@ def _views(_: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentT
         "the deviation is the backlog of producers, followers and consumers at the window's ends",
         "an interface counts all traffic, with requests, fetch responses, acknowledgements and the headers of TCP and "
         "IP. The interface's figures are known if each broker's agent has its own network namespace",
-        *_late_note(late),
+        *([f"{_NOT_CARRIED}: {', '.join(late)}"] if late else []),
         *not_measured(done),
     ]
     singles = [
@@ -207,13 +207,7 @@ def _views(_: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentT
 
 
 _FLOWS: Final = (*_COUNTED, *_SEEN)
-
-
-def _late_note(rows: Sequence[str]) -> list[str]:
-    """A note about rows whose traffic continued after the window, where it is not counted."""
-    if not rows:
-        return []
-    return [f"the machine did not carry {_RATE:g} records/s, and much traffic followed the window: {', '.join(rows)}"]
+_NOT_CARRIED: Final = f"the machine did not carry {_RATE:g} records/s, and much traffic followed the window"
 
 
 def _row(setup: NetworkSetup, rate: float, run: Measured) -> dict[str, Figure]:

@@ -28,7 +28,7 @@ from hydra.kafkatest.experiments.network import algebra
 from hydra.kafkatest.settings import MOST_PARTITIONS
 from hydra.measure.column import TEXT, Column
 from hydra.model import Figure
-from hydra.options import FiniteFloatRange, WholeNumberRange
+from hydra.options.flag_types import FiniteFloatRange, WholeNumberRange
 from hydra.system import Experiment, ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
 
 NAME: Final = "partition-formula"
@@ -108,11 +108,6 @@ class PartitionPlan:
         return min(self.planned, self.most)
 
 
-def _target(order: ExperimentOptions) -> float:
-    given = order.options.get("target_rate")
-    return TARGET_RATE * order.scale if given is None else float(given)
-
-
 def _brokers(order: ExperimentOptions) -> int:
     return int(order.options.get("brokers") or 3)
 
@@ -132,7 +127,8 @@ def plan_of(order: ExperimentOptions, done: Sequence[PartResult]) -> PartitionPl
     from hydra.sweep.repetition import mean_and_interval
 
     producer, consumer = (MeanRate(*mean_and_interval(rates[kind])) for kind in (_PRODUCED, _CONSUMED))
-    return PartitionPlan(producer, consumer, _target(order), most)
+    wanted = order.options.get("target_rate")
+    return PartitionPlan(producer, consumer, TARGET_RATE * order.scale if wanted is None else float(wanted), most)
 
 
 # --- the runs --------------------------------------------------------------------------------------------------------

@@ -53,7 +53,9 @@ def fetch_run(master: str, settings: KubernetesSettings, run: str, out: Path) ->
     if not fetched.ended:
         return f"{out} has what {run} has measured so far; the run is still running"
     _remove(place, pod)
-    return f"{out} has all of {run}, which {_how(fetched, pod)}"
+    if _is_own(fetched.code):
+        return f"{out} has all of {run}, which has ended with exit code {fetched.code}"
+    return f"{out} has all of {run}, which has not come to its end: {end_reason(pod)[0]}"
 
 
 def followed_and_fetched(place: RunJob, pod: Json, out: Path, *, ends: bool) -> int:
@@ -113,12 +115,6 @@ def _code(pod: Json, fetched: FetchedFiles, out: Path) -> int:
 def _is_own(code: int | None) -> TypeGuard[int]:
     """Whether a command ended by itself: its largest own code is that of Ctrl-C; larger codes are other signals."""
     return code is not None and code <= EXIT_INTERRUPTED
-
-
-def _how(fetched: FetchedFiles, pod: Json) -> str:
-    if _is_own(fetched.code):
-        return f"has ended with exit code {fetched.code}"
-    return f"has not come to its end: {end_reason(pod)[0]}"
 
 
 def _found(master: str, settings: KubernetesSettings, run: str) -> tuple[RunJob, Json]:

@@ -8,8 +8,10 @@ from typing import Any
 
 import click
 
-from hydra.options import PATH, RUN, WORD, Command, config_flag, grouped, own_cluster_flag
-from hydra.options.help import MACHINE
+from hydra.options.flag_types import PATH, WORD
+from hydra.options.help import MACHINE, RUN, grouped
+from hydra.options.late_commands import Command
+from hydra.options.shared_flags import config_flag, own_cluster_flag
 
 
 @click.command(

@@ -121,67 +121,38 @@ def job(family: RunObjects, files: Sequence[str], environment: Sequence[str]) ->
         files: the files' paths in the Pod.
         environment: the names of the environment variables.
     """
-    settings = family.settings
-    pod_security, container_security = security()
-    need = ResourceNeed(cpus=settings.controller_cpus, mem=settings.controller_mem)
-    same: Json = {
-        "image": family.image,
-        "imagePullPolicy": settings.pull_policy,
-        "workingDir": RUNS,
-        "securityContext": container_security,
-        "terminationMessagePolicy": "FallbackToLogsOnError",
-        "volumeMounts": [
-            {"name": "runs", "mountPath": RUNS},
-            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108  # the Pod's own
-            {"name": "shipped", "mountPath": MOUNTED, "readOnly": True},
-        ],
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": metadata(family, object_names.object_name(family.run, PART), PART),
+        "spec": {
+            "backoffLimit": 0,
+            "ttlSecondsAfterFinished": LOG_KEPT_S,
+            "template": with_user_settings(family, _template(family, files, environment)),
+        },
     }
-    command: Json = {
-        "name": COMMAND,
-        "command": ["python3", _script(COMMAND), f"{MOUNTED}/{_ORDER}", RUNS],
-        "env": [
-            {"name": "HYDRA_POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
-            {"name": "HOME", "value": "/tmp"},  # noqa: S108  # the Pod's own
-            {"name": "XDG_CACHE_HOME", "value": "/tmp/cache"},  # noqa: S108  # the Pod's own
-            *({"name": name, "valueFrom": _of_secret(family, name)} for name in environment),
-        ],
-        "resources": resources(settings, need),
-        **same,
-    }
-    keeping: Json = {
-        "name": KEEPING,
-        "command": ["python3", _script(KEEPING), "keep", RUNS, str(settings.keep_s)],
-        "resources": resources(settings, _KEEPING_NEEDS),
-        **same,
-    }
-    script = source("wait_for_files")
-    waiting: list[Json] = [
-        {
-            "name": name,
-            "command": ["python3", "-c", *verbatim([script, f"{MOUNTED}/{_ORDER}", str(within_s), str(late)])],
-            "resources": resources(settings, _KEEPING_NEEDS),
-            **same,
-        }
-        for name, within_s, late in ((SOON, SOON_S, 0), (WAITING, FILES_WITHIN_S, 1))
-    ]
+
+
+def _template(family: RunObjects, files: Sequence[str], environment: Sequence[str]) -> Json:
+    """The Pod of the Job: its containers wait for the files, run the command, and keep the run directory."""
     items = [
         {"key": _ORDER, "path": _ORDER},
         *({"key": f"{script}.py", "path": f"{script}.py"} for script in _SHIPPED),
         *({"key": _key(path), "path": path.removeprefix(f"{MOUNTED}/")} for path in files),
     ]
-    template = {
+    return {
         "metadata": {
             "labels": object_names.labels(family.run, PART),
             "annotations": {object_names.RUN_NAME: family.run, MAIN: COMMAND},
         },
         "spec": {
             "restartPolicy": "Never",
-            "serviceAccountName": settings.service_account,
+            "serviceAccountName": family.settings.service_account,
             "enableServiceLinks": False,
             "terminationGracePeriodSeconds": GRACE_S,
-            "securityContext": pod_security,
-            "initContainers": waiting,
-            "containers": [command, keeping],
+            "securityContext": security()[0],
+            "initContainers": _waiting(family),
+            "containers": [_command(family, environment), _keeping(family)],
             "volumes": [
                 {"name": "runs", "emptyDir": {}},
                 {"name": "tmp", "emptyDir": {}},
@@ -190,16 +161,53 @@ def job(family: RunObjects, files: Sequence[str], environment: Sequence[str]) ->
             ],
         },
     }
+
+
+def _container(family: RunObjects, name: str, need: ResourceNeed, command: Sequence[str]) -> Json:
+    """A container of the Pod, with the folders that all of them share."""
     return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": metadata(family, object_names.object_name(family.run, PART), PART),
-        "spec": {
-            "backoffLimit": 0,
-            "ttlSecondsAfterFinished": LOG_KEPT_S,
-            "template": with_user_settings(family, template),
-        },
+        "name": name,
+        "command": [*command],
+        "resources": resources(family.settings, need),
+        "image": family.image,
+        "imagePullPolicy": family.settings.pull_policy,
+        "workingDir": RUNS,
+        "securityContext": security()[1],
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [
+            {"name": "runs", "mountPath": RUNS},
+            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108  # the Pod's own
+            {"name": "shipped", "mountPath": MOUNTED, "readOnly": True},
+        ],
     }
+
+
+def _command(family: RunObjects, environment: Sequence[str]) -> Json:
+    need = ResourceNeed(cpus=family.settings.controller_cpus, mem=family.settings.controller_mem)
+    secrets = {name: {"name": _secret_name(family), "key": f"{_VARIABLE}{name}"} for name in environment}
+    variables: list[Json] = [
+        {"name": "HYDRA_POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+        {"name": "HOME", "value": "/tmp"},  # noqa: S108  # the Pod's own
+        {"name": "XDG_CACHE_HOME", "value": "/tmp/cache"},  # noqa: S108  # the Pod's own
+        *({"name": name, "valueFrom": {"secretKeyRef": key}} for name, key in secrets.items()),
+    ]
+    words = ["python3", _script(COMMAND), f"{MOUNTED}/{_ORDER}", RUNS]
+    return {**_container(family, COMMAND, need, words), "env": variables}
+
+
+def _keeping(family: RunObjects) -> Json:
+    words = ["python3", _script(KEEPING), "keep", RUNS, str(family.settings.keep_s)]
+    return _container(family, KEEPING, _KEEPING_NEEDS, words)
+
+
+def _waiting(family: RunObjects) -> list[Json]:
+    """The containers that wait for the files of the Secret: first a moment, then as long as needed."""
+    begin = ["python3", "-c"]
+    words = [source("wait_for_files"), f"{MOUNTED}/{_ORDER}"]
+    return [
+        _container(family, name, _KEEPING_NEEDS, [*begin, *verbatim([*words, str(within_s), str(late)])])
+        for name, within_s, late in ((SOON, SOON_S, 0), (WAITING, FILES_WITHIN_S, 1))
+    ]
 
 
 def packing(run: str) -> list[str]:
@@ -228,7 +236,3 @@ def _secret_name(family: RunObjects) -> str:
 def _key(path: str) -> str:
     """The key of a file in the Secret, with the file's number."""
     return f"file.{path.removeprefix(f'{FILES}/').partition('/')[0]}"
-
-
-def _of_secret(family: RunObjects, variable: str) -> Json:
-    return {"secretKeyRef": {"name": _secret_name(family), "key": f"{_VARIABLE}{variable}"}}

@@ -1,4 +1,4 @@
-"""The embedded engine with agents like hosts elsewhere: with clocks of their own, behind forwarders."""
+"""The local engine with agents like hosts elsewhere: with clocks of their own, behind forwarders."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class OtherHosts(LocalEngine):
         self._elsewhere = elsewhere
 
     def launch(self, groups: Sequence[Group]) -> list[Launch]:
-        """As the embedded engine does, elsewhere."""
+        """As the local engine does, elsewhere."""
         for agent, way in self._elsewhere.items():
             if agent not in self.forwarders:
                 controller = groups[0].environment[curve_security.ENDPOINT]

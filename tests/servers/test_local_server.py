@@ -35,7 +35,7 @@ def test_it_is_up_when_it_has_started_and_leaves_nothing(tmp_path: Path) -> None
     cluster = ToyCluster("hello")
     server = LocalServer(Toy(), cluster, tmp_path / "toy")
     server.stop()
-    with pytest.raises(ServerError, match="the embedded toy is not started"):
+    with pytest.raises(ServerError, match="the local toy is not started"):
         _ = server.address
     address = server.start()
     pids = server.pids
@@ -53,7 +53,7 @@ def test_it_is_up_when_it_has_started_and_leaves_nothing(tmp_path: Path) -> None
 def test_its_end_is_a_failure_and_it_can_be_started_again(tmp_path: Path) -> None:
     with LocalServer(Toy(), ToyCluster(), tmp_path / "toy", warm=False) as server:
         kill(server)
-        wait_until(lambda: server.failure().startswith("the embedded toy ended: "), "its end")
+        wait_until(lambda: server.failure().startswith("the local toy ended: "), "its end")
         server.stop()
         assert not (tmp_path / "toy").exists()
         assert greeting(server.start())

@@ -11,7 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hydra.events.run_events import ClientsConnected, WindowOpened
+from hydra.events.group_events import ClientsConnected
+from hydra.events.run_events import WindowOpened
 from hydra.store.database import RunStore
 from tests.integration.command import UNKNOWN, all_ended, background, events, measured, steps, table
 
