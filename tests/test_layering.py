@@ -24,10 +24,10 @@ LAYERS = [
     "engine",
     "config local",
     "options",
-    "mesos mqtttest natstest ssh store zmqtest",
+    "kafkatest mesos mqtttest natstest ssh store zmqtest",
     "kubernetes monitor report",
-    "jupyter kafkatest run",
-    "serve",
+    "jupyter run",
+    "experiments serve",
     "cli",
 ]
 """Lowest first. ``hydra/amounts.py``, ``hydra/errors.py`` and ``hydra/__init__.py`` belong to the model."""

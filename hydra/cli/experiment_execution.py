@@ -8,14 +8,15 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, NoReturn
 
-from hydra.cli.experiment_choice import find, with_alternatives
-from hydra.cli.experiment_runner import Parts, scenario_of
 from hydra.cli.measurement import Measurement, Printout, carry_out
 from hydra.config.cluster import load_cluster
 from hydra.config.file_locations import experiments
 from hydra.config.scenario import refuse_unused
 from hydra.errors import RunDirectoryError, UsageError
 from hydra.events.value_formatting import counted, duration
+from hydra.experiments.alternatives import with_alternatives
+from hydra.experiments.experiment import Experiment, find
+from hydra.experiments.runner import Parts, scenario_of
 from hydra.options.engine_choice import choose
 from hydra.options.shared_flags import shown
 from hydra.report import experiment_folder as folders
@@ -27,7 +28,7 @@ from hydra.run.remote_command import ResolvedCommand
 from hydra.run.run_metadata import command_record, differences, refuse_hidden
 from hydra.store.redaction import Redactor
 from hydra.store.run_folders import fresh_folder, is_experiment, locked, resumed_folder
-from hydra.system import Experiment, ExperimentOptions, ExperimentPart
+from hydra.system import ExperimentOptions, ExperimentPart
 
 
 def run_experiment(system: str, name: str, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> NoReturn:
@@ -139,12 +140,12 @@ def _order(
         UsageError: a flag belongs to another experiment.
         RunDirectoryError: a flag differs from the experiment that is resumed.
     """
-    own = {str(option.name) for option in experiment.options}
+    own = {option.name for option in experiment.options}
     for other in experiments().values():
         for option in other.options:
-            if str(option.name) not in own and flags.get(str(option.name)) is not None:
+            if option.name not in own and flags.get(option.name) is not None:
                 raise UsageError(
-                    f"{option.opts[0]} is for {other.name}, not for {experiment.name}", f"leave out {option.opts[0]}"
+                    f"{option.flag} is for {other.name}, not for {experiment.name}", f"leave out {option.flag}"
                 )
     options = {name: flags[name] for name in sorted(own) if flags.get(name) is not None}
     scale = flags.get("scale")

@@ -24,7 +24,7 @@ def _scenario(scenario: str | Path, replaced: Mapping[str, object], values: Mapp
 
 
 def _experiment(system: str, name: str, replaced: Mapping[str, object], values: Mapping[str, Any]) -> None:
-    from hydra.cli.experiment_choice import find
+    from hydra.experiments.experiment import find
 
     if name or values["resume"] is None:
         find(system, name)

@@ -6,13 +6,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, NamedTuple
 
 from hydra.config import plugins
+from hydra.config.experiment_file import ExperimentFile, experiments_in
 from hydra.errors import ConfigError
-
-if TYPE_CHECKING:
-    from hydra.system import Experiment
 
 
 def conf_dir() -> Path:
@@ -27,25 +24,18 @@ def scenarios() -> list[str]:
     return sorted({path.stem for folder in _folders() for path in folder.glob("*.toml")})
 
 
-def experiments(system: str = "") -> dict[str, Experiment]:
-    """The published experiments of all systems, or of one system, by name."""
+def experiments(system: str = "") -> dict[str, ExperimentFile]:
+    """The published experiments of all systems, or of one system, by name; raises what ``read_experiment`` raises."""
     known = plugins.systems()
-    return {each.name: each for name in ([system] if system else known) for each in known[name].experiments}
+    specs = [known[system]] if system else known.values()
+    folders = [conf_dir() / "experiments", *(spec.experiments for spec in specs if spec.experiments is not None)]
+    found = (each for folder in folders for each in experiments_in(folder))
+    return {each.name: each for each in found if system in ("", each.system)}
 
 
-class PublishedExperiment(NamedTuple):
-    """An experiment, and the system that repeats it."""
-
-    experiment: Experiment
-    system: str
-
-
-def experiment_named(name: str) -> PublishedExperiment | None:
+def experiment_named(name: str) -> ExperimentFile | None:
     """The published experiment with this name; None if there is none, or if a scenario has this name."""
-    if _is_path(name) or _named(name) is not None:
-        return None
-    found = ((each, spec.name) for spec in plugins.systems().values() for each in spec.experiments)
-    return next((PublishedExperiment(each, system) for each, system in found if each.name == name), None)
+    return None if _is_path(name) or _named(name) is not None else experiments().get(name)
 
 
 def is_scenario(word: str) -> bool:

@@ -1,1 +1,1 @@
-"""Kafka as a system that Hydra measures: its clients, brokers, topics, tools and published experiments."""
+"""Kafka as a system that Hydra measures: its clients, brokers, topics and tools."""

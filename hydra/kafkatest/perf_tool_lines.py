@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
@@ -152,6 +152,12 @@ def consumer_line(figures: Mapping[str, Figure], start_ns: int) -> str:
         f"{_whole(figures, 'messages')}, {_part(figures, 'records_per_sec'):.4f}, {rebalance_ms}, {fetch_ms}, "
         f"{_part(figures, 'fetch_mb_per_sec'):.4f}, {_part(figures, 'fetch_records_per_sec'):.4f}"
     )
+
+
+def tool_lines(producers: Sequence[Mapping[str, Figure]], consumers: Sequence[Mapping[str, Figure]]) -> list[str]:
+    """The lines that the tools would print for each producer and consumer of a measured row."""
+    lines = [*map(producer_line, producers), *([CONSUMER_HEADER] if consumers else [])]
+    return lines + [consumer_line(its, round(number(its.get("began_ns")) or 0)) for its in consumers]
 
 
 def _part(figures: Mapping[str, Figure], name: str, unknown: float = 0.0) -> float:

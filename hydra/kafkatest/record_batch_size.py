@@ -57,6 +57,15 @@ def batch_bytes(msg_batch: int, message_size: int, key_bytes: int = NO_KEY) -> i
     return min(total, LARGEST_BATCH_BYTES)
 
 
+def overhead_pct(records: float | None, message_size: int) -> float | None:
+    """The overhead of a batch of ``records`` records over their payload, in percent; None without records."""
+    if not records:
+        return None
+    # A record's own overhead hardly depends on its position; all records share the header.
+    one = record_bytes(message_size, round(records) // 2) + BATCH_HEADER_BYTES / records
+    return 100 * (one / message_size - 1)
+
+
 def queue_messages(msg_batch: int) -> int:
     """The most messages that wait in a producer: four batches, or the default of ``queue.buffering.max.messages``."""
     return min(max(int(PROPERTIES["queue.buffering.max.messages"].value), 4 * msg_batch), LIBRDKAFKA_MOST_QUEUED)

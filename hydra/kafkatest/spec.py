@@ -7,7 +7,6 @@ from typing import Final
 
 from hydra.errors import UsageError
 from hydra.kafkatest.event_refusals import why_no_kill, why_no_move, why_no_return
-from hydra.kafkatest.experiments import EXPERIMENTS
 from hydra.kafkatest.footprints import BROKER, IMPLEMENTATIONS
 from hydra.kafkatest.presets import PRESETS
 from hydra.kafkatest.properties import confluent_config, is_secret, secret_values
@@ -146,7 +145,6 @@ class KafkaSystemSpec(SystemSpec):
     ]
     elsewhere = (setting_flag(f"{TABLE}.bootstrap", of=KafkaSpec),)
     presets = PRESETS
-    experiments = EXPERIMENTS
     cannot = {"--topic": "Hydra measures with a topic of its own, and cannot use an existing one"}
     events = {
         KILL: why_no_kill,

@@ -10,7 +10,9 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import click
 
+from hydra.config.experiment_file import OptionEntry
 from hydra.errors import ConfigError, UsageError
+from hydra.options.flag_types import ByteCountRange, FiniteFloatRange, WholeNumberRange
 from hydra.options.help import EXPERIMENT, OF_RUNS, SEARCH, SYSTEM, flags, group_of, grouped, put
 from hydra.options.late_commands import SCENARIO, Command, ScenarioKeyOption, SeveralKeysOption, first_of, overrides
 from hydra.options.plugin_commands import commands, params_of
@@ -210,13 +212,23 @@ def flags_of_experiments(system: str, one: str) -> Callable[[_F], _F]:
         from hydra.config.file_locations import experiments
 
         known = [each for each in experiments(system).values() if one in ("", each.name)]
-        options = {option.name: option for each in known for option in each.options}
+        options = {entry.name: _option(entry) for each in known for entry in each.options}
         for option in options.values():
             put(option, EXPERIMENT)
         command.params += reversed(options.values())  # type: ignore[attr-defined]  # of a LateCommand
         return command
 
     return decorate
+
+
+def _option(entry: OptionEntry) -> click.Option:
+    """The flag of an experiment."""
+    kinds: Mapping[str, click.ParamType[Any]] = {
+        "count": WholeNumberRange(entry.least, entry.most),
+        "number": FiniteFloatRange(entry.least, entry.most),
+        "bytes": ByteCountRange(entry.least, entry.most),
+    }
+    return click.Option([entry.flag], type=kinds[entry.kind], metavar=entry.metavar, help=entry.help)
 
 
 class _Subject(NamedTuple):

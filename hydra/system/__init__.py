@@ -2,15 +2,11 @@
 
 from hydra.measure.column import Column, ReportColumn
 from hydra.system.experiment import (
-    Experiment,
     ExperimentOptions,
     ExperimentPart,
     ExperimentTable,
     PartResult,
     Preset,
-    in_turn,
-    with_published,
-    with_published_columns,
 )
 from hydra.system.interface import Program, ServerCluster, Servers, System, Waiting, programs, wait_alone
 from hydra.system.specification import (

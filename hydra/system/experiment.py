@@ -1,16 +1,13 @@
-"""Published experiments: the runs that repeat one, and tables that compare measured and published figures."""
+"""What a part of a published experiment is, what comes out of it, and a table; presets for design goals."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from hydra.measure.column import NOT_CLEAN_WHY, TEXT, Column
 from hydra.model import Figure, Scenario, number
-
-if TYPE_CHECKING:
-    import click
 
 Row = Mapping[str, Figure]
 
@@ -22,9 +19,6 @@ TROUBLE: Final = Column(
 )
 MARKING: Final = (WHY, TROUBLE)
 """Columns of any table with measured rows: rows with a text have a mark, and a note of the table has the text."""
-PUBLISHED: Final = "_published"
-RATIO: Final = "_ratio"
-"""Suffixes of the columns for the published figure, and for measured / published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +27,7 @@ class ExperimentOptions:
 
     Attributes:
         scale: factor for the published numbers of records and durations; 1 is the original.
-        options: values of the experiment's own flags (``Experiment.options``) by name; flags that were not given are
+        options: values of the experiment's own flags by name; flags that were not given are
             absent.
         hosts: number of hosts of the cluster.
     """
@@ -96,85 +90,12 @@ class ExperimentTable:
     marks: Mapping[str, float] = field(default_factory=dict)
 
 
-Parts = Callable[[ExperimentOptions], Sequence[ExperimentPart]]
-"""A function that returns all parts of an experiment, if they are known before anything is measured."""
-
-
-def in_turn(parts: Parts) -> Callable[[ExperimentOptions, Sequence[PartResult]], ExperimentPart | None]:
-    """Makes ``Experiment.next_part`` from parts that are known before: they are run in order."""
-
-    def next_part(order: ExperimentOptions, done: Sequence[PartResult]) -> ExperimentPart | None:
-        finished = {each.part.name for each in done}
-        return next((part for part in parts(order) if part.name not in finished), None)
-
-    return next_part
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Experiment:
-    """A published experiment.
-
-    Attributes:
-        name: the experiment's name on the command line.
-        title: one line for lists.
-        source: its authors and year.
-        scale: the default scale, with which it takes less than three minutes on two cores.
-        takes_s: approximate duration at this scale on two cores, in seconds.
-        next_part: returns the part after those that are done, None after the last one. The function is pure, so an
-            interrupted experiment continues with the same call. ``in_turn`` makes it from ``parts``.
-        views: makes the tables from the parts that are done.
-        parts: returns all parts, if they are known before anything is measured.
-        options: the experiment's own flags (click options); ``ExperimentOptions.options`` has the given values.
-        lines: makes the lines that are printed after the tables for scripts that parse them.
-    """
-
-    name: str
-    title: str
-    source: str
-    scale: float
-    takes_s: float
-    next_part: Callable[[ExperimentOptions, Sequence[PartResult]], ExperimentPart | None]
-    views: Callable[[ExperimentOptions, Sequence[PartResult]], Sequence[ExperimentTable]]
-    parts: Parts | None = None
-    options: Sequence[click.Option] = ()
-    lines: Callable[[Sequence[PartResult]], Sequence[str]] = lambda _: ()
-
-
 @dataclass(frozen=True, slots=True)
 class Preset:
     """Settings for one design goal: values by dotted key of the scenario, each with the reason."""
 
     about: str
     values: Mapping[str, tuple[Figure, str]]
-
-
-def with_published_columns(columns: Sequence[Column]) -> list[Column]:
-    """The columns, each followed by the columns of its published figure and of the ratio."""
-    return [
-        each
-        for column in columns
-        for each in (
-            column,
-            Column(f"{column.name}{PUBLISHED}", column.unit, "the published figure", "published", column.digits),
-            Column(f"{column.name}{RATIO}", "", "measured / published", "ratio"),
-        )
-    ]
-
-
-def with_published(measured: Row, published: Row | None, figures: Sequence[str]) -> dict[str, Figure]:
-    """A measured row, extended by the published figures and the ratios.
-
-    Args:
-        measured: figures by name.
-        published: the published row with the same keys; None: there is none.
-        figures: names of the published figures.
-    """
-    row = dict(measured)
-    for name in figures:
-        published_value = (published or {}).get(name)
-        row[f"{name}{PUBLISHED}"] = published_value
-        row[f"{name}{RATIO}"] = ratio(measured.get(name), published_value)
-    return row
 
 
 def ratio(measured: Figure, published: Figure) -> float | None:

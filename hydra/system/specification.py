@@ -21,7 +21,7 @@ from hydra.model import (
     SystemSettings,
     value_of,
 )
-from hydra.system.experiment import Experiment, Preset
+from hydra.system.experiment import Preset
 from hydra.system.interface import System
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ class SystemSpec:
         connects_to_all: whether a client has a connection to each of several servers, so it may continue without one.
         has_log: whether servers store what is sent, so a step may have no subscribers.
         presets: presets for design goals by name, for ``--preset`` and the key ``preset`` of scenarios.
-        experiments: published experiments that it repeats.
+        experiments: a folder with TOML files of published experiments, in addition to those in ``conf/experiments``.
         events: further kinds of events (``[[events]]``), each with a function that returns why a scenario cannot have
             it, or "".
 
@@ -261,7 +261,7 @@ class SystemSpec:
     connects_to_all: bool = False
     has_log: bool = False
     presets: Mapping[str, Preset] = {}
-    experiments: Sequence[Experiment] = ()
+    experiments: Path | None = None
     events: Mapping[str, Callable[[Scenario], str]] = {}
 
     def __init__(self, **own: Any) -> None:

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from hydra.cli.experiment_choice import alternatives, with_alternatives
 from hydra.config.scenario import load_scenario
 from hydra.errors import UsageError
+from hydra.experiments.alternatives import alternatives, with_alternatives
+from hydra.experiments.experiment import Experiment
 from hydra.measure.column import Column
-from hydra.system import Experiment, ExperimentOptions, ExperimentPart, ExperimentTable, PartResult, in_turn
+from hydra.system import ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
 
 RATE = Column("rate", "messages/s", "as received")
 BATCH = Column("batch", "messages", "as achieved")
@@ -24,6 +25,11 @@ def parts(_: ExperimentOptions) -> list[ExperimentPart]:
     return [ExperimentPart("slow", {"client": "one", "rate": 1}), ExperimentPart("fast", {"client": "one", "rate": 2})]
 
 
+def next_part(order: ExperimentOptions, done: Sequence[PartResult]) -> ExperimentPart | None:
+    names = [each.part.name for each in done]
+    return next((part for part in parts(order) if part.name not in names), None)
+
+
 def views(_: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentTable]:
     rows = [{"part": each.part.name, **each.rows[0]} for each in done]
     # Not every implementation has every figure.
@@ -33,7 +39,7 @@ def views(_: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentTa
 
 ABOUT: dict[str, Any] = {"name": "two-rates", "title": "two rates", "source": "nobody", "takes_s": 5, "scale": 0.1}
 EXPERIMENT = Experiment(
-    **ABOUT, next_part=in_turn(parts), parts=parts, views=views, lines=lambda done: [each.part.name for each in done]
+    **ABOUT, next_part=next_part, parts=parts, views=views, lines=lambda done: [each.part.name for each in done]
 )
 
 

@@ -1,14 +1,14 @@
-"""What an order makes of published numbers, which part comes next, and what stands beside a figure."""
+"""What an order makes of published numbers, and what stands beside a figure."""
 
 from __future__ import annotations
 
 import pytest
 
-from hydra.cli.experiment_runner import mean_of
-from hydra.config.scenario import load_scenario
+from hydra.experiments.published_figures import with_published, with_published_columns
+from hydra.experiments.runner import mean_of
 from hydra.measure.column import Column
 from hydra.model import Figure
-from hydra.system import ExperimentOptions, ExperimentPart, PartResult, in_turn, with_published, with_published_columns
+from hydra.system import ExperimentOptions
 
 
 @pytest.mark.parametrize(
@@ -17,15 +17,6 @@ from hydra.system import ExperimentOptions, ExperimentPart, PartResult, in_turn,
 )
 def test_a_scale_multiplies_records_down_to_a_thousand(scale: float, published: int, here: int) -> None:
     assert ExperimentOptions(scale).records(published) == here
-
-
-def test_parts_that_are_known_come_in_their_turn() -> None:
-    parts = [ExperimentPart("a", {}), ExperimentPart("b", {})]
-    next_part, scenario = in_turn(lambda _: parts), load_scenario("zmqfixed")
-    done = [PartResult(parts[0], scenario, ())]
-    assert [
-        next_part(ExperimentOptions(1), taken) for taken in ([], done, [*done, PartResult(parts[1], scenario, ())])
-    ] == [*parts, None]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +31,7 @@ def test_a_ratio_stands_where_both_figures_are_known(
     published: dict[str, Figure] | None, figures: tuple[Figure, ...]
 ) -> None:
     row = with_published({"rate": 100, "late": 1}, published, ("rate", "late"))
-    names = [column.name for column in with_published_columns([Column("rate"), Column("late")])]
+    names = [column.name for column in with_published_columns([Column("rate"), Column("late")], ("rate", "late"))]
     assert tuple(row[name] for name in names) == (100, *figures[:2], 1, *figures[2:])
 
 

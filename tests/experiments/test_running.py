@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import shutil
 from collections.abc import Sequence
@@ -10,62 +9,33 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
-import click
 import pytest
 
 from hydra.cli.experiment_execution import run_experiment
 from hydra.config import plugins
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, HydraError, PlacementError, ServerError
-from hydra.measure.column import Column
 from hydra.report import experiment_folder as folders
 from hydra.run import launcher
-from hydra.system import (
-    Experiment,
-    ExperimentOptions,
-    ExperimentPart,
-    ExperimentTable,
-    PartResult,
-    in_turn,
-    with_published,
-    with_published_columns,
-)
+from hydra.sweep import Row
 from tests.integration.command import table
 
-RATE = Column("avg_rx_rate_pps", "messages/s", "as received", "Rx")
+FILE = Path(__file__).with_name("two_rates.toml")
+GOAL = '[[options]]\nname = "goal"\nmetavar = "N"\nhelp = "A goal."\n'
 
 
-def parts(order: ExperimentOptions) -> list[ExperimentPart]:
-    common = {"system": "zmq", "client": "pyzmq", "table": "fixed", "warmup_s": 0.0}
-    # At scale 0.02 a window of 0.4 s: a stall of 50 ms at its end leaves the second part's ratio above 1.5.
-    common["sweep"] = {"clients": [1], "duration_s": 20 * order.scale}
-    return [
-        ExperimentPart(f"rate-{rate}", {**common, "settings": {"rate": rate, "message_size": 100}})
-        for rate in (200, 400)
-    ]
-
-
-def views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentTable]:
-    found = [{"part": each.part.name, RATE.name: row.get(RATE.name)} for each in done for row in each.rows]
-    rows = [with_published(row, {RATE.name: 200}, (RATE.name,)) for row in found]
-    assert all(len(each.subscribers) == len(each.rows) for each in done)
-    return [
-        ExperimentTable(
-            "Rates", [Column("part", "text"), *with_published_columns([RATE])], rows, [f"scale {order.scale:g}"]
-        )
-    ]
-
-
-ABOUT: dict[str, Any] = {"name": "two-rates", "title": "two rates", "source": "nobody, 2026", "takes_s": 5}
-EXPERIMENT = Experiment(
-    **ABOUT, scale=0.02, next_part=in_turn(parts), parts=parts, views=views, lines=lambda done: [f"{len(done)} parts"]
-)
-OTHER = dataclasses.replace(EXPERIMENT, name="with-a-goal", options=(click.Option(["--goal"], type=int),))
+def line_of_row(publishers: Sequence[Row], subscribers: Sequence[Row]) -> list[str]:
+    """The function that the experiment names for the lines below its tables."""
+    return [f"{len(publishers)} to {len(subscribers)}"]
 
 
 @pytest.fixture(autouse=True)
-def known(monkeypatch: pytest.MonkeyPatch) -> None:
+def known(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("experiments")
+    text = FILE.read_text()
+    (folder / "two-rates.toml").write_text(text)
+    (folder / "with-a-goal.toml").write_text(text.replace("[scenario]", f"{GOAL}[scenario]"))
     systems = dict(plugins.systems())
-    systems["zmq"] = type(systems["zmq"])(experiments=(EXPERIMENT, OTHER))
+    systems["zmq"] = type(systems["zmq"])(experiments=folder)
     monkeypatch.setattr(plugins, "systems", lambda: systems)
 
 
@@ -73,7 +43,7 @@ FLAGS: dict[str, Any] = {"resume": None, "out": None, "config": None, "master": 
 FLAGS |= {"quiet": True, "yes": False, "plain": False, "prometheus": None, "otlp": None, "fail_if": (), "scale": None}
 
 
-def run(name: str = EXPERIMENT.name, **flags: Any) -> int:
+def run(name: str = "two-rates", **flags: Any) -> int:
     with pytest.raises(SystemExit) as end:
         run_experiment("zmq", name, {}, FLAGS | flags)
     return int(end.value.code or 0)
@@ -83,7 +53,7 @@ def run(name: str = EXPERIMENT.name, **flags: Any) -> int:
 def test_every_part_is_run_and_what_is_there_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "two"
     assert run(out=folder, fail_if=("avg_rx_rate_pps_ratio < 0.1",)) == EXIT_GOOD
-    assert "\n2 parts\n" in capsys.readouterr().out
+    assert "\n# only\n1 to 1\n" in capsys.readouterr().out
     record = folders.read_record(folder)
     assert (record.ended, [part.ended for part in record.parts]) == ("finished", ["finished"] * 2)
     rows = table(folder)

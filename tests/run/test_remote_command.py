@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from hydra.cli.experiment_execution import ExperimentRun
-from hydra.cli.experiment_runner import scenario_of
 from hydra.config import plugins
 from hydra.config.cluster import load_cluster
 from hydra.config.file_locations import experiments, scenarios
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import resolve
 from hydra.engine.interface import Relocation, Shipment
+from hydra.experiments.experiment import find
+from hydra.experiments.runner import scenario_of
 from hydra.kubernetes.settings import KubernetesSettings
 from hydra.options.engine_choice import SelectedEngine
 from hydra.run.remote_command import ResolvedCommand, received, run_elsewhere
@@ -109,7 +110,8 @@ def test_the_later_parts_of_an_experiment_find_files_under_their_keys(tmp_path: 
 
 
 def test_an_experiment_arrives_with_what_was_asked_for() -> None:
-    name, experiment = next(iter(experiments().items()))
+    name = next(iter(experiments()))
+    experiment = find("", name)
     order = ExperimentOptions(0.5, {"batches": [1, 10]}, 3)
     part = experiment.next_part(order, ())
     assert part is not None

@@ -1,37 +1,15 @@
-"""Finds a published experiment by name; imports nothing of what a run needs, so errors appear quickly."""
+"""An experiment with several implementations of the clients: its parts in turn, and their rows in the same tables."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Final
 
-from hydra.config.file_locations import experiments
 from hydra.errors import UsageError
+from hydra.experiments.experiment import Experiment
 from hydra.measure.column import TEXT, Column
-from hydra.system import Experiment, ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
-
-
-def find(system: str, name: str) -> Experiment:
-    """The experiment with this name.
-
-    Args:
-        system: name of the experiment's system; "" for any system.
-        name: as the user wrote it.
-
-    Raises:
-        UsageError: there is no such experiment; the text names the nearest one, or all.
-    """
-    known = experiments(system)
-    if not name:
-        raise UsageError("no experiment is named", f"name one of {', '.join(known)}")
-    if name not in known:
-        close = get_close_matches(name, known, n=1)
-        hint = f"did you mean {close[0]}? " if close else ""
-        raise UsageError(f"no experiment {name!r}", f"{hint}known experiments: {', '.join(known)}")
-    return known[name]
-
+from hydra.system import ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
 
 CLIENT: Final = "client"
 """The key of a scenario that names the implementation of its clients."""

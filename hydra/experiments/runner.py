@@ -13,6 +13,7 @@ from typing import TypeVar
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import resolved_from
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, DoesNotFitError, HydraError, PlacementError
+from hydra.experiments.experiment import Experiment
 from hydra.measure.column import POINT
 from hydra.measure.published_columns import CLIENTS
 from hydra.model import Figure, Scenario, StepResult
@@ -25,7 +26,7 @@ from hydra.store.client_rows import client_figures
 from hydra.store.database import ENDED_KEY, FINISHED, INTERRUPTED, RunStore
 from hydra.store.run_folders import DATABASE
 from hydra.sweep import Row
-from hydra.system import Experiment, ExperimentOptions, ExperimentPart, PartResult
+from hydra.system import ExperimentOptions, ExperimentPart, PartResult
 
 _Key = TypeVar("_Key", int, str)
 

@@ -1,0 +1,1 @@
+"""Published experiments: their files as scenarios and tables, and the run of their parts."""
