@@ -161,7 +161,7 @@ class TableEntry:
         when: an expression: when the table is shown.
         values: expressions by column, in place of those of the columns.
         sets: of a table of means, the runs of another scenario by name.
-        optional: columns that are shown if any row has a figure in the column beside.
+        optional: columns that are shown only if any row has a figure in another column.
         compared: the columns with published figures.
         published: where these are.
         documents: whether there is a row for each of the experiment's documents.

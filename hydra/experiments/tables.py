@@ -91,8 +91,8 @@ class _TableMaker:
         )
 
     def _is_shown(self, name: str, rows: Sequence[Row]) -> bool:
-        beside = self.entry.optional.get(name)
-        return beside is None or any(row.get(beside) is not None for row in rows)
+        deciding = self.entry.optional.get(name)
+        return deciding is None or any(row.get(deciding) is not None for row in rows)
 
     # --- the rows ----------------------------------------------------------------------------------------------------
 
@@ -177,15 +177,15 @@ class _TableMaker:
         if not self.entry.documents:
             yield source
             return
-        beside = [source.with_names(document) for document in self.file.documents]
+        sources = [source.with_names(document) for document in self.file.documents]
         published = self.entry.published
         if published is not None and published.only_found:
-            beside = [
+            sources = [
                 each
-                for each in beside
+                for each in sources
                 if any(lines_of(published.file, where, each.scope) for where in published.lines.values())
             ]
-        yield from beside or [source.with_names(dict.fromkeys(self.file.documents[0]))]
+        yield from sources or [source.with_names(dict.fromkeys(self.file.documents[0]))]
 
     def _column(self, name: str) -> ColumnEntry:
         return self.file.columns.get(name) or COMMON.get(name) or ColumnEntry()
@@ -206,8 +206,8 @@ class _TableMaker:
         if self.entry.published is None:
             return row
         compared = {name: texts[name] for name in self.entry.compared if texts[name]}
-        beside = published_row(self.entry.published, compared, source.scope)
-        return with_published(row, beside, self.entry.compared)
+        published = published_row(self.entry.published, compared, source.scope)
+        return with_published(row, published, self.entry.compared)
 
     # --- the notes ---------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """Made-up rows of an experiment's parts, and its parts and tables as text, which are the same on every machine.
 
-``python -m tests.experiments.made_up_rows`` writes the files of ``golden/`` anew, after a change of what experiments
+``python -m tests.experiments.made_up_rows`` writes the files of ``golden/`` again, after a change of what experiments
 show.
 """
 
