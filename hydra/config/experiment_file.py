@@ -1,7 +1,6 @@
 """The file of a published experiment: what each table and key of the TOML holds, and how the file is read.
 
-A value that begins with ``=`` is an expression of ``hydra.experiments``; so are ``value``, ``let`` and the other keys
-that can hold nothing else. Texts have expressions in braces.
+Types distinguish expressions of ``hydra.experiments`` and texts with expressions from other texts.
 """
 
 from __future__ import annotations
@@ -11,17 +10,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 from hydra.config.toml import read_toml
 from hydra.config.validation import build, refusals_in
 from hydra.errors import RefusedError
 from hydra.measure.column import Digits
 
+Expression = Annotated[str, "expression"]
+Text = Annotated[str, "text"]
+"""A text with expressions in braces."""
 Values = Mapping[str, object]
-"""Values, some of them expressions, by name."""
-Expressions = Mapping[str, str]
-"""Expressions by name."""
+"""Values by name; those that begin with ``=`` are expressions."""
+Expressions = Mapping[str, Expression]
 
 WARM_UP: Final = "warm-up"
 """The name of a part's warm-up row, which no table shows."""
@@ -53,7 +54,7 @@ class OptionEntry:
 class SeriesEntry:
     """Points of a part, once for each combination of the values in ``each``, the last of which changes first."""
 
-    points: tuple[Mapping[str, object], ...]
+    points: tuple[Values, ...]
     each: Values = field(default_factory=dict)
 
     def belongs_to(self, scenarios: tuple[str, ...]) -> bool:
@@ -75,13 +76,13 @@ class PartEntry:
         needs: an expression; while its value is unknown, the part is not known either.
     """
 
-    name: str
-    about: str
+    name: Text
+    about: Text
     series: tuple[SeriesEntry, ...]
     each: Values = field(default_factory=dict)
     scenario: Values = field(default_factory=dict)
     settings: Values = field(default_factory=dict)
-    needs: str = ""
+    needs: Expression = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ class ColumnEntry:
     heading: str = ""
     digits: Digits = "two"
     axis: str = ""
-    value: str = ""
+    value: Expression = ""
     name: str = ""
 
 
@@ -133,9 +134,9 @@ class NoteEntry:
         columns: further latencies for the latter.
     """
 
-    text: str = ""
-    each: str = ""
-    only: str = ""
+    text: Text = ""
+    each: Text = ""
+    only: Expression = ""
     of: Literal["", "rows", "clocks"] = ""
     columns: tuple[str, ...] = ()
 
@@ -155,7 +156,8 @@ class TableEntry:
         rows: see :data:`Kind`.
         points: the names of the points that it shows, with the values in them in braces; (): those of all points.
         each: of a listed table, lists of values by name.
-        listed: of a listed table, the expressions of each row; (): one row.
+        listed: of a listed table, the expressions of each row; that of ``runs`` names the published scenario whose runs
+            the row is about; (): one row.
         let: expressions by name for those of the columns.
         only: an expression: which rows are shown.
         when: an expression: when the table is shown.
@@ -174,10 +176,10 @@ class TableEntry:
     rows: Kind = "points"
     points: tuple[str, ...] = ()
     each: Values = field(default_factory=dict)
-    listed: tuple[Mapping[str, str], ...] = ()
+    listed: tuple[Expressions, ...] = ()
     let: Expressions = field(default_factory=dict)
-    only: str = ""
-    when: str = ""
+    only: Expression = ""
+    when: Expression = ""
     values: Expressions = field(default_factory=dict)
     sets: Mapping[str, str] = field(default_factory=dict)
     optional: Mapping[str, str] = field(default_factory=dict)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from string import Formatter
+from typing import get_args, get_type_hints
 
-from hydra.config.experiment_file import ExperimentFile, TableEntry, Values
+from hydra.config.experiment_file import ExperimentFile, Expression, Text
 from hydra.config.validation import refusals_in
 from hydra.errors import ConfigError, Key, RefusedError
 from hydra.experiments.columns import is_known
@@ -29,7 +31,7 @@ def check(file: ExperimentFile) -> None:
     known = {*ALWAYS, *_OF_ROWS, *_names(file)}
     with refusals_in(file.path):
         _check_functions(file)
-        for key, text in (*_of_parts(file), *_of_tables(file)):
+        for key, text in _expressions(file, ExperimentFile, ()):
             try:
                 names = parsed(text).names
             except ValueError as error:
@@ -74,56 +76,28 @@ def _names(file: ExperimentFile) -> Iterator[str]:
             yield from (name for _, name, _, _ in Formatter().parse(pattern) if name)
 
 
-def _of_values(key: Key, values: object) -> Iterator[tuple[Key, str]]:
-    """The expressions among values, also within lists and tables."""
-    if isinstance(values, str) and values.startswith("="):
-        yield key, values[1:]
-    elif isinstance(values, Mapping):
-        for name, value in values.items():
-            yield from _of_values((*key, name), value)
-    elif isinstance(values, list | tuple):
-        for n, value in enumerate(values):
-            yield from _of_values((*key, n), value)
+def _expressions(value: object, hint: object, key: Key) -> Iterator[tuple[Key, str]]:
+    """The expressions in a value of this type, each with its key."""
+    if is_dataclass(value):
+        hints = get_type_hints(type(value), include_extras=True)
+        for of in fields(value):
+            yield from _expressions(getattr(value, of.name), hints[of.name], (*key, of.name))
+    elif isinstance(value, Mapping):
+        for name, each in value.items():
+            yield from _expressions(each, _type_within(hint), (*key, name))
+    elif isinstance(value, list | tuple):
+        for n, each in enumerate(value):
+            yield from _expressions(each, _type_within(hint), (*key, n))
+    elif isinstance(value, str) and value:
+        if hint == Expression:
+            yield key, value
+        elif hint is object and value.startswith("="):
+            yield key, value[1:]
+        elif hint == Text or (hint is object and key[-1] == "name"):  # the name of a point
+            yield from ((key, expression) for expression in in_text(value))
 
 
-def _of_text(key: Key, text: str) -> Iterator[tuple[Key, str]]:
-    yield from ((key, expression) for expression in in_text(text))
-
-
-def _of_parts(file: ExperimentFile) -> Iterator[tuple[Key, str]]:
-    values: Mapping[str, Values] = {"let": file.let, "scenario": file.scenario, "settings": file.settings}
-    yield from _of_values((), values)
-    for n, part in enumerate(file.parts):
-        key: Key = ("parts", n)
-        yield from _of_values(key, {"each": part.each, "scenario": part.scenario, "settings": part.settings})
-        yield from (*_of_text((*key, "name"), part.name), *_of_text((*key, "about"), part.about))
-        if part.needs:
-            yield (*key, "needs"), part.needs
-        for m, series in enumerate(part.series):
-            yield from _of_values((*key, "series", m), {"each": series.each, "points": list(series.points)})
-            for point in series.points:
-                yield from _of_text((*key, "series", m, "points", "name"), str(point.get("name")))
-
-
-def _of_tables(file: ExperimentFile) -> Iterator[tuple[Key, str]]:
-    yield from ((("columns", name, "value"), of.value) for name, of in file.columns.items() if of.value)
-    for n, table in enumerate(file.tables):
-        yield from _of_table(("tables", n), table)
-
-
-def _of_table(key: Key, table: TableEntry) -> Iterator[tuple[Key, str]]:
-    single = {"only": table.only, "when": table.when}
-    yield from (((*key, name), text) for name, text in single.items() if text)
-    yield from _of_values((*key, "each"), table.each)
-    several = {"let": table.let, "values": table.values, "marks": table.marks}
-    if table.published is not None:
-        several |= {"published.where": table.published.where}
-        several |= {f"published.lines.{name}": where for name, where in table.published.lines.items()}
-    for listed in table.listed:
-        yield from (((*key, "listed", name), text) for name, text in listed.items() if name != "runs")
-    for group, expressions in several.items():
-        yield from (((*key, group, name), text) for name, text in expressions.items())
-    for note in table.notes:
-        yield from (*_of_text((*key, "notes"), note.text), *_of_text((*key, "notes"), note.each))
-        if note.only:
-            yield (*key, "notes"), note.only
+def _type_within(hint: object) -> object:
+    """The type of the values of a table or a list."""
+    first, *others = get_args(hint) or (object,)
+    return first if others in ([], [Ellipsis]) else others[0]

@@ -167,9 +167,9 @@ class _TableMaker:
     def _listed(self) -> Iterator[RowSource]:
         for chosen in combinations(self.entry.each, self.scope):
             for values in self.entry.listed or ({},):
-                of = values.get("runs")
-                runs = [run.quality for run in measured(self.done) if run.scenario == of]
-                quality = quality_of_runs(runs) if of else {}
+                scenario = parsed(values.get("runs", "None")).value(self.scope)
+                runs = [run.quality for run in measured(self.done) if run.scenario == scenario]
+                quality = quality_of_runs(runs) if scenario else {}
                 yield RowSource(self.scope, {}, quality, values).with_names(chosen)
 
     def _by_document(self, source: RowSource) -> Iterator[RowSource]:
