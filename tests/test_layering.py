@@ -44,6 +44,7 @@ PURE = [
     *of("hydra.kubernetes", "affinity node_inventory keeper_job object_names nodes pods api_errors settings"),
     *of("hydra.kubernetes", "settings run_health state pod_status"),
     *of("hydra.kubernetes.in_cluster", "job_state job_objects"),
+    *of("hydra.experiments", "columns expression measured_rows operations partition_formula parts tables"),
     *of("hydra.mesos", "translate offers state settings"),
     *of("hydra.ssh", "facts failures hosts settings state"),
     *of("hydra.monitor", "run_snapshot metric_families"),

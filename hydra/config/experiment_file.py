@@ -71,7 +71,7 @@ class PartEntry:
         about: its description behind the experiment's source, a text.
         series: its points in order.
         each: lists of values by name.
-        scenario: keys of its scenario, in addition to the experiment's.
+        scenario: keys of its scenario, in addition to the experiment's; a table stands in place of the experiment's.
         settings: settings of all of its points, in addition to the experiment's.
         needs: an expression; while its value is unknown, the part is not known either.
     """

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
-from string import Formatter
 from typing import get_args, get_type_hints
 
 from hydra.config.experiment_file import ExperimentFile, Expression, Text
@@ -28,8 +27,8 @@ def check(file: ExperimentFile) -> None:
     Raises:
         RefusedKeyError: an expression cannot be read, or names something unknown; a column is not defined.
     """
-    known = {*ALWAYS, *_OF_ROWS, *_names(file)}
     with refusals_in(file.path):
+        known = {*ALWAYS, *_OF_ROWS, *_names(file)}
         _check_functions(file)
         for key, text in _expressions(file, ExperimentFile, ()):
             try:
@@ -73,7 +72,7 @@ def _names(file: ExperimentFile) -> Iterator[str]:
     for table in file.tables:
         yield from (*table.each, *table.let, *table.sets, *(table.published.lines if table.published else ()))
         for pattern in table.points:
-            yield from (name for _, name, _, _ in Formatter().parse(pattern) if name)
+            yield from _in_text(("tables", "points"), pattern)
 
 
 def _expressions(value: object, hint: object, key: Key) -> Iterator[tuple[Key, str]]:
@@ -94,7 +93,14 @@ def _expressions(value: object, hint: object, key: Key) -> Iterator[tuple[Key, s
         elif hint is object and value.startswith("="):
             yield key, value[1:]
         elif hint == Text or (hint is object and key[-1] == "name"):  # the name of a point
-            yield from ((key, expression) for expression in in_text(value))
+            yield from ((key, expression) for expression in _in_text(key, value))
+
+
+def _in_text(key: Key, text: str) -> list[str]:
+    try:
+        return in_text(text)
+    except ValueError as error:
+        raise RefusedError(key, f"cannot be read: {error}", "write {{ for a brace") from error
 
 
 def _type_within(hint: object) -> object:

@@ -104,15 +104,26 @@ def value_of(written: object, scope: Scope) -> object:
 
 
 def text_of(template: str, scope: Scope) -> str:
-    """A text with the values of the expressions in its braces, which may have a format behind a colon."""
+    """A text with the values of the expressions in its braces, which may have a format behind a colon.
+
+    ``–`` stands for an unknown figure.
+    """
     return "".join(
-        before + ("" if expression is None else format(parsed(expression).value(scope), form or ""))
+        before + ("" if expression is None else _formatted(parsed(expression).value(scope), form or ""))
         for before, expression, form, _ in Formatter().parse(template)
     )
 
 
+def _formatted(value: object, form: str) -> str:
+    return "–" if value is None else format(value, form)
+
+
 def in_text(template: str) -> list[str]:
-    """The expressions in the braces of a text."""
+    """The expressions in the braces of a text.
+
+    Raises:
+        ValueError: a brace has no other one.
+    """
     return [expression for _, expression, _, _ in Formatter().parse(template) if expression is not None]
 
 

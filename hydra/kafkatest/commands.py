@@ -144,7 +144,7 @@ def kafka_perf(**_: Any) -> None:
     "kafka-plan",
     "kafka",
     _experiment_flags,
-    one="partition-formula",  # experiments.plan.NAME
+    one="partition-formula",
     examples=("hydra kafka-plan --target-rate 50000",),
 )
 def kafka_plan(**_: Any) -> None:

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
 
-from hydra.config.experiment_file import OptionEntry
 from hydra.errors import ConfigError, UsageError
 from hydra.options.flag_types import ByteCountRange, FiniteFloatRange, WholeNumberRange
 from hydra.options.help import EXPERIMENT, OF_RUNS, SEARCH, SYSTEM, flags, group_of, grouped, put
@@ -29,6 +28,9 @@ from hydra.options.shared_flags import (
     run_flags,
     sweep_flags,
 )
+
+if TYPE_CHECKING:
+    from hydra.config.experiment_file import OptionEntry
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

@@ -86,7 +86,7 @@ def test_only_texts_with_an_equals_sign_are_expressions_in_values() -> None:
 
 
 def test_texts_have_values_in_braces_with_their_format() -> None:
-    assert text_of("{1000 * size:,} of {row.name}", SCOPE) == "250,000 of x"
+    assert text_of("{1000 * size:,} of {row.name}, {row.late:.1f} late", SCOPE) == "250,000 of x, – late"
 
 
 def test_the_last_value_changes_first_and_can_depend_on_those_before() -> None:

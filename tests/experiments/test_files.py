@@ -33,6 +33,11 @@ def written(folder: Path, old: str = "", new: str = "", name: str = "mine") -> P
         ('rows = "parts"', 'rows = "part"', "tables.0.rows: must be 'points', 'means', "),
         ("notes = [", "notes = [3, ", "tables.0.notes.0: must be a table"),
         ('about = "{rate}', 'about = "{rte}', "parts.0.about: has an unknown name 'rte'; did you mean rate?"),
+        (
+            'about = "{rate}',
+            'about = "{rate',
+            "parts.0.about: cannot be read: expected '}' before end of string; write {{",
+        ),
         ("=20 * scale", "=20 *", "parts.0.series.0.points.0.duration_s: is no expression"),
         ("at('only').row", "att('only').row", "has an unknown name 'att'; did you mean at?"),
         ('columns = ["part"', 'columns = ["prt"', "tables.0.columns: has an unknown name 'prt'; did you mean part?"),
