@@ -30,7 +30,8 @@ from hydra.client.ledger import Ledger
 from hydra.config.scenario import resolve
 from hydra.measure.figures import figures
 from hydra.measure.latency import merge_histograms
-from hydra.model import ClusterSpec, Figure, StepPlan, StepResult, value_of
+from hydra.measure.step_result import StepFigures, StepResult
+from hydra.model import ClusterSpec, Figure, StepPlan, value_of
 from hydra.monitor.progress_view import Observer
 from hydra.run import runner
 from hydra.run.context import RunContext
@@ -244,7 +245,7 @@ class _StoredSteps:
         """Stores a step with this plan."""
         self._epoch += 1
         varied: dict[str, Figure] = {"clients": plan.clients, "msg_batch": value_of(plan.settings, "msg_batch")}
-        result = StepResult(self._epoch, plan, "ok", self._figures | varied)
+        result = StepResult(self._epoch, plan, "ok", StepFigures.of({**self._figures, **varied}))
         self._store.add_step(result, replace(self._observation, plan=plan), self._histograms)
         return result
 

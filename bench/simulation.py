@@ -32,7 +32,8 @@ from hydra.cli.main import cli as hydra
 from hydra.client.linux_process import raise_open_files
 from hydra.config.scenario import resolve
 from hydra.measure.observation import Observation
-from hydra.model import Agent, ClusterSpec, Group, GroupEvent, Launch, Resources, StepResult
+from hydra.measure.step_result import StepResult
+from hydra.model import Agent, ClusterSpec, Group, GroupEvent, Launch, Resources
 from hydra.monitor.progress_view import Observer
 from hydra.monitor.step_progress import StepProgress
 from hydra.run import step_start

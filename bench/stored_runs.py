@@ -15,6 +15,7 @@ from hydra.config.plugins import system
 from hydra.measure.figures import figures
 from hydra.measure.latency import merge_histograms
 from hydra.measure.observation import Observation
+from hydra.measure.step_result import StepResult
 from hydra.model import (
     LAG_BINS,
     CoreTimes,
@@ -29,7 +30,6 @@ from hydra.model import (
     Settings,
     SloSpec,
     StepPlan,
-    StepResult,
     SubscriberReport,
     TcpCounts,
     TimeSeriesFacts,

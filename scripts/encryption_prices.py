@@ -16,7 +16,8 @@ from math import isnan
 from pathlib import Path
 from statistics import median
 
-from hydra.model import Role, StepResult, number
+from hydra.measure.step_result import StepResult
+from hydra.model import Role, number
 from hydra.store.database import RunStore
 
 

@@ -10,7 +10,7 @@ from hydra.config.plugins import systems
 from hydra.config.resolved_scenario import ResolvedScenario, added_by
 from hydra.errors import EXIT_USAGE, ConfigError
 from hydra.measure.column import Column, ReportColumn
-from hydra.model import StepResult
+from hydra.measure.step_result import StepFigures, StepResult
 from hydra.system import SystemSpec
 from tests.jupyter.runs import FIXED
 
@@ -36,7 +36,9 @@ def test_repeated_rows_merge_a_systems_own_columns_as_their_records_say() -> Non
     resolved = ResolvedScenario(repeated, like_zmq(columns=[OWN]))
     sweep, results = resolved.sweep, list[StepResult]()
     while (plan := sweep.next(results)) is not None:
-        results.append(StepResult(len(results) + 1, plan, "ok", {"clients": 30, "stalls": 3, "sent": 5}))
+        results.append(
+            StepResult(len(results) + 1, plan, "ok", StepFigures.of({"clients": 30, "stalls": 3, "sent": 5}))
+        )
     (row,) = sweep.rows(results)
     assert (row["stalls"], row["sent"], row["sent_ci95"]) == (3, 5, 0)
     assert "stalls_ci95" not in row

@@ -35,7 +35,7 @@ from hydra.errors import (
     UsageError,
 )
 from hydra.events.value_formatting import duration
-from hydra.model import StepResult
+from hydra.measure.step_result import StepResult
 from hydra.options.engine_choice import SelectedEngine, choose
 from hydra.options.shared_flags import shown
 from hydra.report import comparison_report

@@ -12,11 +12,10 @@ from hydra.analysis.host_resources import HOST_CPU, HOST_MEMORY, HOST_NETWORK
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.errors import UsageError
 from hydra.events.value_formatting import number as number_text
-from hydra.measure.loss_columns import NO_REPORT
 from hydra.measure.rates import SECOND_NS
 from hydra.measure.resources import HostSummary, summarise
-from hydra.measure.traffic_columns import AGGREGATE, REQUESTED
-from hydra.model import HostSample, RunSetup, Scenario, StepResult, number
+from hydra.measure.step_result import StepResult
+from hydra.model import HostSample, RunSetup, Scenario, number
 from hydra.report.run_setup import stored_setup
 from hydra.store.database import RunStore
 from hydra.store.stored_scenario import stored_scenario
@@ -100,9 +99,9 @@ def _whole(scenario: Scenario, results: list[StepResult]) -> list[StepResult]:
         if result.status == "ok"
         and result.plan.clients > 0
         and result.plan.cohort.kind == "none"
-        and not number(result.figures.get("cohort_clients"))
-        and not any(number(result.figures.get(column)) for column in NO_REPORT)
-        and (number(result.figures.get(AGGREGATE)) or 0) > 0
+        and not result.figures.cohort.cohort_clients
+        and not result.figures.loss.without_report
+        and (result.figures.rates.aggregate_pps or 0) > 0
     ]
     return kind_of(scenario).at_full_load(good)
 
@@ -114,7 +113,7 @@ def _facts(store: RunStore, resolved: ResolvedScenario, result: StepResult) -> S
     sums, figures, plan = store.role_sums(result.epoch), result.figures, result.plan
     publisher, subscriber = sums.get("publisher", {}), sums.get("subscriber", {})
     servers = len(store.servers(result.epoch))
-    busy_pct = number(figures.get(_SERVER_CPU_PCT))
+    busy_pct = figures.servers.server_cpu_pct
     samples = store.host_samples(result.epoch)
     found = ((host, summarise(each, (start_ns, stop_ns))) for host, each in samples.items())
     hosts = {host: summary for host, summary in found if summary is not None}
@@ -126,8 +125,8 @@ def _facts(store: RunStore, resolved: ResolvedScenario, result: StepResult) -> S
         direct=resolved.system.servers is None,
         seconds=seconds,
         rate=None if plan.settings.rate == "max" else float(plan.settings.rate),
-        held=number(figures.get(REQUESTED)) is not None and not flaws(figures),
-        throughput=number(result.figures.get(AGGREGATE)) or 0.0,
+        held=number(figures.shares.requested_rate) is not None and not flaws(figures),
+        throughput=figures.rates.aggregate_pps or 0.0,
         sent=publisher.get("messages", 0.0),
         received=subscriber.get("messages", 0.0),
         received_bytes=subscriber.get("bytes", 0.0),

@@ -16,7 +16,8 @@ from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, DoesNotFi
 from hydra.experiments.experiment import Experiment
 from hydra.measure.column import POINT
 from hydra.measure.published_columns import CLIENTS
-from hydra.model import Figure, Scenario, StepResult
+from hydra.measure.step_result import StepResult
+from hydra.model import Figure, Scenario
 from hydra.report.experiment_folder import ExperimentRecord, PartRecord, write_record, write_tables
 from hydra.run import launcher
 from hydra.run.launcher import RunRequest

@@ -15,12 +15,12 @@ from hydra.jupyter.run_data import RunData, histograms_of, lags_of
 from hydra.measure.column import MICROSECONDS, Column
 from hydra.measure.lag import Lags
 from hydra.measure.latency import curve
-from hydra.measure.latency_columns import DUE, LATENCY_BOUND, SENT, latency_columns
+from hydra.measure.latency_columns import DUE, SENT, latency_columns
 from hydra.measure.loss_pattern import sending_s
 from hydra.measure.published_columns import AVG_RX, AVG_TX, CLIENTS
 from hydra.measure.step_columns import step_columns
+from hydra.measure.step_result import StepResult
 from hydra.measure.traffic_columns import AGGREGATE
-from hydra.model import StepResult, number
 from hydra.store.system_columns import added_by, columns_of
 from hydra.sweep import Row, kind_of
 
@@ -133,7 +133,7 @@ def percentiles(run: RunData) -> go.Figure | None:
     """The latency at every percentile, over all messages of all subscribers, a curve for each row."""
     figure = go.Figure()
     for label, color, steps in shown_steps(run):
-        bound_us = max((number(step.figures.get(LATENCY_BOUND)) or 0.0 for step in steps), default=0.0)
+        bound_us = max((step.figures.clocks.latency_bound_us or 0.0 for step in steps), default=0.0)
         points = [(x, max(us, bound_us)) for x, us in curve(histograms_of(run, [step.epoch for step in steps]))]
         points = [(x, us / _US_IN_MS) for x, us in points if us > 0]
         if not points:

@@ -14,8 +14,7 @@ from hydra.events.value_formatting import counted
 from hydra.jupyter.drawing import apply_style, panels
 from hydra.jupyter.run_data import RunData, losses_of, lossy_subscribers, plan_of, subscribers_of
 from hydra.measure.loss_pattern import edges, shares
-from hydra.measure.passing_columns import GROUP
-from hydra.model import StepResult
+from hydra.measure.step_result import StepResult
 from hydra.report.tables import name_of
 from hydra.sweep import kind_of
 
@@ -57,7 +56,7 @@ def losers(run: RunData) -> LossHeatmap | None:
     name = partial(name_of, run.scenario)
     steps, at = kind_of(run.scenario).lossy_steps(run.rows, run.results, name, _MOST_STEPS)
     ids = subscribers_of(run)
-    if not steps or not ids or any(step.figures.get(GROUP) is not None for _, step in steps):
+    if not steps or not ids or any(step.figures.passing.group is not None for _, step in steps):
         return None  # members of a consumer group share the messages, so a loss belongs to no single member
     ids = range(ids.start, ids.stop, math.ceil(len(ids) / _MOST_GROUPS))
     everyone = _by_step(run, steps, ids)

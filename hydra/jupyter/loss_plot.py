@@ -15,16 +15,15 @@ from hydra.jupyter.plot_series import SearchSteps, across, groups, has, marked, 
 from hydra.jupyter.run_data import RunData
 from hydra.measure import loss_interval
 from hydra.measure.column import HIGH, INTERVAL, LOW
-from hydra.measure.evidence import LossBursts
 from hydra.measure.loss_interval import ConfidenceInterval
 from hydra.measure.loss_pattern import sending_s
-from hydra.measure.passing_columns import BURSTS, SHORTFALL
+from hydra.measure.passing_columns import SHORTFALL
 from hydra.measure.published_columns import CLIENTS, LOSS
+from hydra.measure.step_result import StepResult
 from hydra.measure.traffic_columns import REQUESTED
-from hydra.model import StepResult, number
+from hydra.model import number
 from hydra.report.interval_display import least_losses, loss_limits
 from hydra.store.system_columns import columns_of
-from hydra.sweep import Row
 from hydra.sweep.kind import FoundRate, kind_of, rate_of
 
 _NOT_LOST: Final = ("late_pct", "undrained_pct", "unknown_pct")
@@ -97,10 +96,10 @@ def _known(run: RunData, rows: Marked) -> Marked:
     return found
 
 
-def _bursts(row: Row) -> tuple[float, ...] | None:
+def _bursts(step: StepResult) -> tuple[float, ...] | None:
     """The loss bursts of a step; None if they were not counted."""
-    bursts = row.get(BURSTS)
-    return bursts.sizes_s if isinstance(bursts, LossBursts) else None
+    bursts = step.figures.passing.bursts_s
+    return None if bursts is None else bursts.sizes_s
 
 
 def _one_more(bursts: Sequence[Sequence[float]]) -> float | None:
@@ -146,7 +145,7 @@ def _tried(run: RunData, target: float) -> LossPlot | None:
 
 def _with_limits(each: SearchSteps) -> Marked:
     """A row for all steps at each rate, with the limits of their shortfall in %."""
-    bursts = [_bursts(row) for row, _ in each.rows]
+    bursts = [_bursts(step) for step in each.steps]
     one_more = _one_more([its for its in bursts if its])
     at_rates: dict[float, list[tuple[StepResult, tuple[float, ...]]]] = {}
     found: Marked = []
@@ -158,7 +157,7 @@ def _with_limits(each: SearchSteps) -> Marked:
     for steps in at_rates.values():
         length = sum(sending_s(step.plan) for step, _ in steps)
         bursts_of_all = [size for _, its in steps for size in its]
-        row = {**steps[-1][0].figures, SHORTFALL: 100 * sum(bursts_of_all) / length}
+        row = {**steps[-1][0].figures.cells, SHORTFALL: 100 * sum(bursts_of_all) / length}
         if limits := _percent(loss_interval.of_bursts(bursts_of_all, length, one_more)):
             row |= {SHORTFALL + LOW: limits.low, SHORTFALL + HIGH: limits.high}
         found.append((row, _not_passed([step for step, _ in steps])))
@@ -166,7 +165,7 @@ def _with_limits(each: SearchSteps) -> Marked:
 
 
 def _not_passed(steps: Sequence[StepResult]) -> str:
-    count = sum(not step.figures.get("passed") for step in steps)
+    count = sum(not step.figures.passing.passed for step in steps)
     if not count:
         return ""
     return "did not pass" if len(steps) == 1 else f"{count} of {len(steps)} steps at this rate did not pass"

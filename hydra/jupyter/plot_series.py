@@ -13,7 +13,8 @@ from hydra.events.value_formatting import counted
 from hydra.jupyter.drawing import Marked
 from hydra.jupyter.run_data import RunData
 from hydra.measure.published_columns import CLIENTS
-from hydra.model import Figure, Settings, StepResult, names_of, number, value_of
+from hydra.measure.step_result import StepResult
+from hydra.model import Figure, Settings, names_of, number, value_of
 from hydra.report.tables import headings, name_of
 from hydra.sweep.kind import kind_of, rate_of
 
@@ -122,7 +123,9 @@ class SearchSteps:
     @property
     def rows(self) -> Marked:
         """The figures of each step, slowest first."""
-        return [(dict(step.figures), "" if step.figures.get("passed") else "did not pass") for step in self.steps]
+        return [
+            (dict(step.figures.cells), "" if step.figures.passing.passed else "did not pass") for step in self.steps
+        ]
 
 
 def tried(run: RunData) -> list[SearchSteps]:

@@ -12,7 +12,8 @@ from hydra.events.warnings import HydraWarning
 from hydra.measure.lag import Lags
 from hydra.measure.loss_pattern import LossySubscriber
 from hydra.measure.resources import HostSummary, busiest, summarise
-from hydra.model import AgentClock, BusyThread, Histogram, RunSetup, Scenario, StepPlan, StepResult
+from hydra.measure.step_result import StepResult
+from hydra.model import AgentClock, BusyThread, Histogram, RunSetup, Scenario, StepPlan
 from hydra.report.published_tables import PublishedTable, published_for
 from hydra.report.row_warnings import warnings_of_rows
 from hydra.report.run_setup import stored_setup

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from hydra.measure.column import SUBSCRIBERS
-from hydra.measure.step_column import StepColumn, step_text, step_yes_no
+from hydra.measure.step_part import Number, StepPart, figure, text, yes_no
 
 if TYPE_CHECKING:
     from hydra.measure.measured_step import MeasuredStep
@@ -16,59 +17,44 @@ _ITS_LOSS: Final = (
 )
 
 
-def _has_cohort(step: MeasuredStep) -> bool:
-    return step.o.plan.cohort.kind != "none"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowClients(StepPart):
+    """What became of the slow or reconnecting subscribers (the cohort)."""
 
+    everywhere: ClassVar[bool] = False
 
-COHORT: Final = (
-    step_text(
-        "cohort",
+    cohort: str | None = text(
         "what some subscribers (the cohort) do in this step: `slow` or `reconnecting`",
         of=lambda s: s.o.plan.cohort.kind,
-        when=_has_cohort,
-    ),
-    StepColumn(
-        "cohort_clients",
-        SUBSCRIBERS,
-        "number of slow or reconnecting subscribers (the cohort)",
-        of=lambda s: len(s.o.cohort),
-        when=_has_cohort,
-    ),
-    StepColumn(
-        "cohort_rate",
+    )
+    cohort_clients: Number | None = figure(
+        SUBSCRIBERS, "number of slow or reconnecting subscribers (the cohort)", of=lambda s: len(s.o.cohort)
+    )
+    cohort_rate: Number | None = figure(
         "1/s",
         "messages that each slow subscriber reads per second, or how often each reconnecting subscriber reconnects per "
         "second",
         of=lambda s: s.o.plan.cohort.rate,
-        when=_has_cohort,
-    ),
-    StepColumn("cohort_loss_pct", "%", _ITS_LOSS, digits="six", of=lambda s: s.of_cohort.loss_pct, when=_has_cohort),
-    StepColumn(
-        "cohort_undrained_pct", "%", _ITS_LOSS, of=lambda s: s.of_cohort.pct(s.of_cohort.undrained), when=_has_cohort
-    ),
-    StepColumn(
-        "cohort_unknown_pct", "%", _ITS_LOSS, of=lambda s: s.of_cohort.pct(s.of_cohort.unknown), when=_has_cohort
-    ),
-    StepColumn(
-        "reconnects",
-        "",
-        "number of reconnects, sum over the reconnecting subscribers",
-        of=lambda s: s.reconnects,
-        when=_has_cohort,
-    ),
-    StepColumn(
-        "absent_s",
+    )
+    cohort_loss_pct: Number | None = figure("%", _ITS_LOSS, digits="six", of=lambda s: s.of_cohort.loss_pct)
+    cohort_undrained_pct: Number | None = figure("%", _ITS_LOSS, of=lambda s: s.of_cohort.pct(s.of_cohort.undrained))
+    cohort_unknown_pct: Number | None = figure("%", _ITS_LOSS, of=lambda s: s.of_cohort.pct(s.of_cohort.unknown))
+    reconnects: Number | None = figure(
+        "", "number of reconnects, sum over the reconnecting subscribers", of=lambda s: s.reconnects
+    )
+    absent_s: Number | None = figure(
         "s",
         "time during which reconnecting subscribers were disconnected, sum over these subscribers. Empty if a "
         "subscriber was disconnected more than 1024 times, because its report lists no more",
         of=lambda s: s.absent_s,
-        when=_has_cohort,
-    ),
-    step_yes_no(
-        "cohort_felt",
+    )
+    cohort_felt: bool | None = yes_no(
         "no: the buffers of the slow subscribers never filled, so the slow subscribers affected neither the publisher "
         "nor other subscribers",
         of=lambda s: s.cohort_felt,
-        when=_has_cohort,
-    ),
-)
+    )
+
+    @classmethod
+    def is_in(cls, step: MeasuredStep) -> bool:
+        """Whether the step has a cohort."""
+        return step.o.plan.cohort.kind != "none"

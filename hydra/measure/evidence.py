@@ -58,6 +58,16 @@ class LossEvidence(Evidence):
 
 
 @dataclass(frozen=True, slots=True)
+class UnlistedMessages(Evidence):
+    """The clients that could not list single messages: publishers of one step, members of a consumer group, or both."""
+
+    by: tuple[Literal["publisher", "members"], ...]
+
+    def __str__(self) -> str:
+        return ", ".join(self.by)
+
+
+@dataclass(frozen=True, slots=True)
 class Unsteadiness:
     """A difference between the seconds of a step, or between steps.
 

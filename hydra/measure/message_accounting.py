@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
 from hydra.measure import loss
+from hydra.measure.evidence import UnlistedMessages
 from hydra.measure.loss import DEADLINE, Doubt, ExpectedMessages, MessageOutcome, StepSubscribers, outcomes_of_reports
 from hydra.model import DRAIN_ENDS, Histogram, ProcessUsage, PublisherReport, SequenceRange, SubscriberReport
 from hydra.model.batch_columns import BATCH_COLUMNS
@@ -50,9 +51,11 @@ class MessageAccounts:
         return self.most is self.least
 
     @property
-    def unlisted(self) -> str:
-        """The clients that could not list single messages: ``publisher``, ``members``, both of them, or "" (none)."""
-        return ", ".join([*(["publisher"] if self.joined else []), *(["members"] if self.truncated else [])])
+    def unlisted(self) -> UnlistedMessages | None:
+        """The clients that could not list single messages; None: all could."""
+        by: dict[Literal["publisher", "members"], bool] = {"publisher": self.joined, "members": self.truncated}
+        found = tuple(who for who, listed_less in by.items() if listed_less)
+        return UnlistedMessages(found) if found else None
 
     @property
     def truncated(self) -> bool:

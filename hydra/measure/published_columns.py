@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
-from hydra.measure.column import BATCH, MESSAGES, PER_SECOND, SUBSCRIBERS, Column, SystemColumns
-from hydra.measure.step_column import HeaderColumn, StepColumn
+from hydra.measure.column import MESSAGES, PER_SECOND, SUBSCRIBERS, Column, SystemColumns
+from hydra.measure.step_part import Number, StepPart, columns_of, figure
 
 CLIENTS: Final = "clients"
 AVG_TX: Final = "avg_tx_rate_pps"
 AVG_RX: Final = "avg_rx_rate_pps"
 LOSS: Final = "client_loss_pct"
 
-_FIRST: Final = (
-    StepColumn(
-        CLIENTS,
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals(StepPart):
+    """The published figures."""
+
+    clients: Number | None = figure(
         SUBSCRIBERS,
         "subscribers of the step",
         "Subscribers",
@@ -22,12 +26,8 @@ _FIRST: Final = (
         axis="subscribers",
         published="Client #",
         of=lambda s: s.o.plan.clients,
-    ),
-)
-
-_OTHERS: Final = (
-    StepColumn(
-        AVG_TX,
+    )
+    avg_tx_rate_pps: Number | None = figure(
         PER_SECOND,
         "mean over publishers of Tx (messages sent) / *T* (length of the window; at a constant rate to the end of the "
         "last message's interval, because n messages take n / rate). If a server acknowledged messages after the "
@@ -35,9 +35,8 @@ _OTHERS: Final = (
         "Tx rate",
         published="Avrg Tx Rate",
         of=lambda s: s.traffic.tx_pps,
-    ),
-    StepColumn(
-        AVG_RX,
+    )
+    avg_rx_rate_pps: Number | None = figure(
         PER_SECOND,
         "mean over subscribers of (received in the window) / *T* (see `avg_tx_rate_pps`); if no subscriber is slow or "
         "reconnects, this is `aggregate_pps` / `clients`. A dead or silent subscriber counts with its last progress "
@@ -49,9 +48,8 @@ _OTHERS: Final = (
         better="higher",
         published="Avrg Rx Rate",
         of=lambda s: s.traffic.rx_pps,
-    ),
-    HeaderColumn(
-        LOSS,
+    )
+    client_loss_pct: Number | None = figure(
         "%",
         "messages lost in % of the messages expected (*E*), summed over the subscribers, the dead and silent ones "
         "included. Messages that still wait in a server (undrained) or may still arrive (unknown) are not counted as "
@@ -62,9 +60,9 @@ _OTHERS: Final = (
         better="lower",
         published="Client Loss[%]",
         of=lambda s: s.exact.loss_pct if s.exact else None,
-    ),
-    StepColumn(
-        "failed_clients",
+        header=True,
+    )
+    failed_clients: Number | None = figure(
         SUBSCRIBERS,
         "`failed_lossy` + `failed_dead` + `failed_silent`. Each subscriber is counted once: dead, otherwise silent, "
         "otherwise lossy",
@@ -72,18 +70,16 @@ _OTHERS: Final = (
         better="lower",
         published="Failed Clients",
         of=lambda s: s.failed.total,
-    ),
-    StepColumn(
-        "total_tx",
+    )
+    total_tx: Number | None = figure(
         MESSAGES,
         "sum over the publishers of Tx: messages that servers acknowledged, or that the library accepted if servers do "
         "not acknowledge",
         "Tx total",
         published="Total pckts Tx",
         of=lambda s: sum(p.acknowledged for p in s.publishers) if s.accounts else None,
-    ),
-    StepColumn(
-        "total_rx",
+    )
+    total_rx: Number | None = figure(
         MESSAGES,
         "mean over subscribers of the messages received, also those received after the window (in the drain). A dead "
         "or silent subscriber counts with its last progress message",
@@ -91,12 +87,13 @@ _OTHERS: Final = (
         digits="none",
         published="Total pckts Rx",
         of=lambda s: s.mean_received,
-    ),
-)
-
-PUBLISHED: Final[tuple[Column, ...]] = (*_FIRST, BATCH, *_OTHERS)
+    )
 
 
 def published(system: SystemColumns) -> tuple[Column, ...]:
     """The published columns of a system's steps."""
-    return (*_FIRST, system.batch, *_OTHERS)
+    clients, *others = columns_of(Totals)
+    return (clients, system.batch, *others)
+
+
+PUBLISHED: Final = published(SystemColumns())

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -39,10 +39,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from hydra.measure.acceptance_columns import UNACCEPTED
 from hydra.measure.event_recovery import coarse_lowest
-from hydra.measure.loss_columns import LOSS_HIGH, LOSS_LOW
-from hydra.model import Figure, Histogram, TimeSeriesFacts, TimeSeriesInterval, number
+from hydra.measure.step_result import StepFigures
+from hydra.model import Histogram, TimeSeriesFacts, TimeSeriesInterval
 from hydra.wire.buckets import highest_of
 
 DOUBT: Final = 0.05
@@ -197,18 +196,17 @@ class CopyOutcomes:
 
 
 def copies_of(
-    figures: Mapping[str, Figure], latency: Histogram, facts: TimeSeriesFacts, course: Sequence[TimeSeriesInterval]
+    figures: StepFigures, latency: Histogram, facts: TimeSeriesFacts, course: Sequence[TimeSeriesInterval]
 ) -> CopyOutcomes:
     """The outcomes of a step's copies, from its columns and the latencies of those that arrived."""
     arrived = sum(latency.counts[1::2])
-    lost = figures.get("client_loss_pct")
-    low, high = (figures.get(name) for name in (LOSS_LOW, LOSS_HIGH)) if lost is None else (lost, lost)
-    undrained, unknown = (figures.get(name) for name in ("undrained_pct", "unknown_pct"))
-    least = [float(part) for part in (low, undrained) if isinstance(part, int | float)]
-    most = [float(part) for part in (high, undrained, unknown) if isinstance(part, int | float)]
+    lost, loss = figures.totals.client_loss_pct, figures.loss
+    low, high = (loss.client_loss_low_pct, loss.client_loss_high_pct) if lost is None else (lost, lost)
+    least = [float(part) for part in (low, loss.undrained_pct) if part is not None]
+    most = [float(part) for part in (high, loss.undrained_pct, loss.unknown_pct) if part is not None]
     due = round(sum(interval.due for interval in course) * facts.copies)
     # Messages that the system did not accept count as lost, and no share of those expected contains them.
-    refused = number(figures.get(UNACCEPTED)) or 0.0
+    refused = figures.accepted.unaccepted_pct or 0.0
     if len(most) < 3 and refused < 100:
         return CopyOutcomes(max(due, arrived), arrived, (0, None))
     least = [refused, *(part * (1 - refused / 100) for part in least)]

@@ -18,21 +18,17 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from hydra.events.value_formatting import counted, number
 from hydra.measure.acceptance import least_sent
-from hydra.measure.acceptance_columns import RATE_HELD, RATE_SENT
 from hydra.measure.event_recovery import PERCENTILES, EventImpact
-from hydra.measure.evidence import Differences
-from hydra.measure.host_columns import LOCAL_LIMIT, VERDICT
-from hydra.measure.latency_columns import LATENCY_BOUND
-from hydra.measure.passing_columns import LOSS_TARGET, STOPPED, UNSTEADY
+from hydra.measure.passing_columns import STOPPED
 from hydra.measure.share_interval import DOUBT, CopyOutcomes, Lateness, copies_of, least_s
-from hydra.model import Figure, Histogram, SloSpec, TimeSeriesFacts, TimeSeriesInterval
-from hydra.model import number as number_of
+from hydra.measure.step_result import StepFigures
+from hydra.model import Histogram, SloSpec, TimeSeriesFacts, TimeSeriesInterval
 from hydra.wire.buckets import percentiles_us
 
 LOSS: Final = "loss_pct"
@@ -122,22 +118,22 @@ class Recoveries:
     worst: Sequence[EventImpact] | None
 
 
-def clock_bound_us(figures: Mapping[str, Figure], latency: Histogram) -> float | None:
+def clock_bound_us(figures: StepFigures, latency: Histogram) -> float | None:
     """The largest error of the latencies of a step (µs); None: not known.
 
     No message arrives before it is due. If one seems to do so by more than the bound, the bound is wrong.
     """
-    bound = figures.get(LATENCY_BOUND)
+    bound = figures.clocks.latency_bound_us
     if not latency.counts:
         return 0.0
-    if not isinstance(bound, int | float) or latency.min_us < -bound - _RESOLUTION_US:
+    if bound is None or latency.min_us < -bound - _RESOLUTION_US:
         return None
     return float(bound)
 
 
 def objective_results(
     slo: SloSpec,
-    figures: Mapping[str, Figure],
+    figures: StepFigures,
     latency: Histogram,
     facts: TimeSeriesFacts,
     course: Sequence[TimeSeriesInterval],
@@ -148,7 +144,7 @@ def objective_results(
 
     Args:
         slo: the objectives.
-        figures: the step's columns.
+        figures: the figures of the step.
         latency: the latency of its subscribers outside the cohort.
         facts: the constants of its time series.
         course: the intervals of its time series.
@@ -168,8 +164,8 @@ def objective_results(
             found.append(step.loss(target))
         else:
             found.append(_recovery(target, recoveries, facts))
-    local = figures.get(LOCAL_LIMIT)
-    return [_here(each, str(local)) if local and each.holds is False else each for each in found]
+    local = figures.limit.local_limit
+    return [_here(each, local) if local and each.holds is False else each for each in found]
 
 
 def _here(missed: ObjectiveResult, local: str) -> ObjectiveResult:
@@ -177,32 +173,30 @@ def _here(missed: ObjectiveResult, local: str) -> ObjectiveResult:
     return replace(missed, holds=None, local=local, why="")
 
 
-def _rate(figures: Mapping[str, Figure], due: float, publishers: int, duration_s: float) -> ObjectiveResult:
+def _rate(figures: StepFigures, due: float, publishers: int, duration_s: float) -> ObjectiveResult:
     """The rate of all publishers in messages/s; whether it is held is decided by the numbers of messages."""
     # The load may change within the step, so the messages due are those of its time series.
-    least = (1 - (number_of(figures.get(LOSS_TARGET)) or 0.0) / 100) * least_sent(due, publishers)
-    sent, held = figures.get("total_tx"), figures.get(RATE_HELD)
-    if not isinstance(sent, int | float) or held is None:
+    least = (1 - (figures.passing.loss_target_pct or 0.0) / 100) * least_sent(due, publishers)
+    sent, held = figures.totals.total_tx, figures.held.rate_held
+    if sent is None or held is None:
         why = "the number of messages sent is unknown"
         return ObjectiveResult(RATE, least / duration_s, None, None, None, holds=None, why=why)
-    kept = held is True
-    what = "sent" if figures.get(RATE_SENT) is False else "accepted"
-    why = "" if kept else f"not all messages due were {what}; limited by: {figures.get(VERDICT) or 'unknown'}"
-    return ObjectiveResult(RATE, least / duration_s, sent / duration_s, None, None, kept, why)
+    what = "sent" if figures.held.rate_sent is False else "accepted"
+    why = "" if held else f"not all messages due were {what}; limited by: {figures.limit.verdict or 'unknown'}"
+    return ObjectiveResult(RATE, least / duration_s, sent / duration_s, None, None, held, why)
 
 
-def _stopped(figures: Mapping[str, Figure]) -> Iterator[ObjectiveResult]:
+def _stopped(figures: StepFigures) -> Iterator[ObjectiveResult]:
     """The objective that a step with a stop missed, with its longest stop; nothing of any other step."""
-    if stopped_s := number_of(figures.get(STOPPED)):
-        differences = figures.get(UNSTEADY)
-        seconds = differences.found if isinstance(differences, Differences) else ()
-        stops = [each for each in seconds if each.kind == "stop"]
+    if stopped_s := figures.passing.stopped_s:
+        differences = figures.passing.unsteady
+        stops = [each for each in (differences.found if differences else ()) if each.kind == "stop"]
         parts = []
         if longest := max(stops, key=lambda each: each.for_s, default=None):
             others = f", and in {counted(len(stops) - 1, 'other stop')}" if len(stops) > 1 else ""
             about = f"nothing arrived for about {number(longest.for_s)} s from second {longest.at_s} on"
             parts.append(f"{about}{others}, although messages were due")
-        parts.append(f"limited by: {figures.get(VERDICT) or 'unknown'}")
+        parts.append(f"limited by: {figures.limit.verdict or 'unknown'}")
         yield ObjectiveResult(STOPPED, 0, stopped_s, None, None, holds=False, why="; ".join(parts))
 
 
@@ -215,7 +209,7 @@ class _Step:
     facts: TimeSeriesFacts
     copies: CopyOutcomes
     lateness: Lateness
-    figures: Mapping[str, Figure]
+    figures: StepFigures
 
     @property
     def bound_us(self) -> float | None:
@@ -342,8 +336,8 @@ class _Step:
         return f"{least:,} to {most:,} copies did not arrive"
 
     def _clock_words(self) -> str:
-        bound = self.figures.get(LATENCY_BOUND)
-        if not isinstance(bound, int | float):
+        bound = self.figures.clocks.latency_bound_us
+        if bound is None:
             return "the error of the clocks is unknown"
         if self.bound_us is None:
             early_us = -self.latency.min_us

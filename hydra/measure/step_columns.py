@@ -1,30 +1,16 @@
-"""The columns of a step, in the order of the table, and their figures. Pure."""
+"""The columns of a step, in the order of the table. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Iterable, Iterator
 
-from hydra.measure.acceptance_columns import ACCEPTED, HELD
-from hydra.measure.cohort_columns import COHORT
+from hydra.measure.cohort_columns import SlowClients
 from hydra.measure.column import Column, SystemColumns
-from hydra.measure.connection_columns import COMING_BACK, CONNECTING
-from hydra.measure.host_columns import HOSTS, LIMIT, SERVERS
-from hydra.measure.latency_columns import CLOCKS, DELAYS, DUE, SENT, latency_columns
-from hydra.measure.loss_columns import COUNTS, LOSSES
-from hydra.measure.passing_columns import PASSING
-from hydra.measure.published_columns import published
-from hydra.measure.step_column import StepColumn
-from hydra.measure.topic_columns import OF_TOPICS
-from hydra.measure.traffic_columns import RATES, SHARES
-from hydra.model import Evidence
-
-
-@cache
-def evidence_classes() -> Mapping[str, type[Evidence]]:
-    """The class of each column's figures, if they are evidence."""
-    found = {each.name: each.evidence for each in step_columns() if isinstance(each, StepColumn)}
-    return {name: kind for name, kind in found.items() if kind is not None}
+from hydra.measure.connection_columns import Connecting
+from hydra.measure.latency_columns import DUE, SENT, Delays, Latency, SendLatency
+from hydra.measure.published_columns import Totals, published
+from hydra.measure.step_part import StepColumn, columns_of
+from hydra.measure.step_result import parts_of_steps
 
 
 def step_columns(
@@ -42,9 +28,20 @@ def step_columns(
         system: the columns that the system adds; None: those that all systems share.
         connecting: whether the steps measure how subscribers connect.
     """
-    system = system or SystemColumns()
-    of_latency = (column for prefix in latencies for column in latency_columns(prefix))
-    sending = (*SHARES, *HELD, *DELAYS, *system.reported, *ACCEPTED)
-    some = (*OF_TOPICS, *(COHORT if cohort else ()), *(CONNECTING if connecting else ()), *COMING_BACK)
-    first = (*published(system), *RATES, *LOSSES, *of_latency, *CLOCKS, *sending, *COUNTS, *some)
-    return (*first, *PASSING, *SERVERS, *HOSTS, *LIMIT)
+    has = {Latency: DUE in latencies, SendLatency: SENT in latencies, SlowClients: cohort, Connecting: connecting}
+    return tuple(_columns(system or SystemColumns(), without={part for part, there in has.items() if not there}))
+
+
+def _columns(system: SystemColumns, without: set[type]) -> Iterator[Column]:
+    for part in parts_of_steps().values():
+        if part is Totals:
+            yield from published(system)
+        elif part not in without:
+            yield from (column for column in columns_of(part) if column.shown)
+        if part is Delays:
+            yield from system.reported
+
+
+def hidden_columns() -> tuple[StepColumn, ...]:
+    """The figures of a step that are stored, but no column of a table."""
+    return tuple(column for part in parts_of_steps().values() for column in columns_of(part) if not column.shown)

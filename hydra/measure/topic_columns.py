@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from hydra.measure.column import MESSAGES, MICROSECONDS
-from hydra.measure.step_column import StepColumn
+from hydra.measure.step_part import Number, StepPart, figure
 
 if TYPE_CHECKING:
     from hydra.measure.measured_step import MeasuredStep
 
-TOPICS: Final = "topics"
-COPIES_EXPECTED: Final = "copies_expected"
-HOT_LOSS: Final = "hot_topics_loss_pct"
-OTHER_LOSS: Final = "other_topics_loss_pct"
-HOT_P99: Final = "hot_topics_p99_us"
-OTHER_P99: Final = "other_topics_p99_us"
 
 _HOT: Final = (
     "of the hot topics, the tenth of the topics (rounded up) that gets most messages, beside all other topics: "
@@ -29,56 +24,39 @@ _HOT_P99: Final = (
 )
 
 
-def _has_topics(step: MeasuredStep) -> bool:
-    return step.o.plan.settings.topics > 1
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topics(StepPart):
+    """The messages of hot topics beside those of the other ones."""
 
+    everywhere: ClassVar[bool] = False
 
-OF_TOPICS: Final = (
-    StepColumn(
-        TOPICS,
+    topics: Number | None = figure(
         "",
         "number of topics. Only if there are several",
         "Topics",
         repeats="common",
         of=lambda s: s.o.plan.settings.topics,
-        when=_has_topics,
-    ),
-    StepColumn(
-        COPIES_EXPECTED,
+    )
+    copies_expected: Number | None = figure(
         MESSAGES,
         "copies of messages that all subscribers together should receive (*E*), slow and reconnecting ones included. "
         "Only if there are several topics",
         of=lambda s: s.accounts.of().expected if s.accounts else None,
-        when=_has_topics,
-    ),
-    StepColumn(
-        HOT_LOSS, "%", _HOT_LOSS, digits="six", better="lower", of=lambda s: s.topic_losses.hot_pct, when=_has_topics
-    ),
-    StepColumn(
-        OTHER_LOSS,
-        "%",
-        _HOT_LOSS,
-        digits="six",
-        better="lower",
-        of=lambda s: s.topic_losses.other_pct,
-        when=_has_topics,
-    ),
-    StepColumn(
-        HOT_P99,
-        MICROSECONDS,
-        _HOT_P99,
-        repeats="median",
-        better="lower",
-        of=lambda s: s.latencies.topics_us(hot=True),
-        when=_has_topics,
-    ),
-    StepColumn(
-        OTHER_P99,
-        MICROSECONDS,
-        _HOT_P99,
-        repeats="median",
-        better="lower",
-        of=lambda s: s.latencies.topics_us(hot=False),
-        when=_has_topics,
-    ),
-)
+    )
+    hot_topics_loss_pct: Number | None = figure(
+        "%", _HOT_LOSS, digits="six", better="lower", of=lambda s: s.topic_losses.hot_pct
+    )
+    other_topics_loss_pct: Number | None = figure(
+        "%", _HOT_LOSS, digits="six", better="lower", of=lambda s: s.topic_losses.other_pct
+    )
+    hot_topics_p99_us: Number | None = figure(
+        MICROSECONDS, _HOT_P99, repeats="median", better="lower", of=lambda s: s.latencies.topics_us(hot=True)
+    )
+    other_topics_p99_us: Number | None = figure(
+        MICROSECONDS, _HOT_P99, repeats="median", better="lower", of=lambda s: s.latencies.topics_us(hot=False)
+    )
+
+    @classmethod
+    def is_in(cls, step: MeasuredStep) -> bool:
+        """Whether the step has several topics."""
+        return step.o.plan.settings.topics > 1

@@ -15,7 +15,7 @@ from typing import Final
 from hydra.events.value_formatting import number
 from hydra.measure.acceptance import Acceptance
 from hydra.measure.stage_load import CROWDED_PCT, BusyWorker, TcpWaits
-from hydra.model import Figure
+from hydra.model import Evidence, Figure
 from hydra.model.acceptance import BY_SERVER
 
 BUSY_HOST_PCT: Final = 92.0
@@ -156,35 +156,47 @@ class BottleneckEvidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Causes(Evidence):
+    """The stages that limited a step, or may have: one, several (``undecided: A or B``), or none that was busy.
+
+    A cause is one of those above, or the name of the queue if it was full although no stage was busy.
+    """
+
+    stages: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.stages[0] if len(self.stages) == 1 else UNDECIDED + (_BETWEEN.join(self.stages) or NO_STAGE)
+
+
+NOT_LIMITED: Final = Causes((REQUESTED,))
+"""The verdict of a step that held the requested rate."""
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """What limited a step.
 
     Attributes:
-        cause: the stage, or ``undecided: A or B``.
+        causes: the stages.
         evidence: the figures behind it.
         local: the cause at the hosts of the run, as in :data:`LOCAL`; None: none is known.
     """
 
-    cause: str
+    causes: Causes
     evidence: str
     local: str | None = None
 
 
-def causes_in(verdicts: Iterable[Figure]) -> tuple[str, ...]:
-    """The causes in the verdicts of a row or of its repeats, except the requested rate."""
-    causes = (cause for each in verdicts for cause in str(each).removeprefix(UNDECIDED).split(_BETWEEN))
-    return tuple(dict.fromkeys(cause for cause in causes if cause not in (REQUESTED, NO_STAGE)))
+def limiting(verdicts: Iterable[Figure]) -> tuple[str, ...]:
+    """The stages in the verdicts of a row or of its repeats, except the requested rate."""
+    stages = (stage for each in verdicts if isinstance(each, Causes) for stage in each.stages)
+    return tuple(dict.fromkeys(stage for stage in stages if stage != REQUESTED))
 
 
 def verdict(evidence: BottleneckEvidence) -> Verdict:
-    """The stage that limited the step, with the figures behind it.
-
-    The cause is one of those above, the name of the queue if it was full although no stage was busy, or ``undecided:``
-    with the possible causes.
-    """
+    """The stages that limited the step, with the figures behind that verdict."""
     causes = _causes_of(evidence)
-    cause = causes[0] if len(causes) == 1 else UNDECIDED + (_BETWEEN.join(causes) or NO_STAGE)
-    return Verdict(cause, "; ".join(_figures(evidence, causes)), _local_limit(evidence, causes))
+    return Verdict(Causes(tuple(causes)), "; ".join(_figures(evidence, causes)), _local_limit(evidence, causes))
 
 
 def _causes_of(e: BottleneckEvidence) -> list[str]:

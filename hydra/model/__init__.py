@@ -111,7 +111,6 @@ from hydra.model.step import (
     ImpairmentSpec,
     ServerRestart,
     StepPlan,
-    StepResult,
     StepStatus,
 )
 from hydra.model.sweep import SweepSpec

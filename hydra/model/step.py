@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from hydra.model.base import Figure, require
-from hydra.model.reports import Histogram
 from hydra.model.settings import PUBLISHERS, Settings, value_of
 
 CohortKind = Literal["none", "slow", "reconnecting", "spells"]
@@ -91,24 +89,3 @@ SKIPPED_BY: Final = "skipped_by"
 """The figure of a skipped step that is ``USER`` if the user skipped it."""
 USER: Final = "user"
 """The value of ``SKIPPED_BY`` if the user skipped the row; other rows may still be measured."""
-
-
-@dataclass(frozen=True, slots=True)
-class StepResult:
-    """The result of a step: its figures by column name, or the reason why there are none.
-
-    ``histograms`` are the step's merged histograms by their stored name, only if rows are repeated: percentiles over
-    several steps are computed from the sum of their counts.
-    """
-
-    epoch: int
-    plan: StepPlan
-    status: StepStatus
-    figures: Mapping[str, Figure] = field(default_factory=dict)
-    reason: str = ""
-    histograms: Mapping[str, Histogram] = field(default_factory=dict)
-
-    @property
-    def passed_over(self) -> bool:
-        """Whether the user skipped the step."""
-        return self.figures.get(SKIPPED_BY) == USER

@@ -9,11 +9,7 @@ from typing import Final
 from rich.text import Text
 
 from hydra.events.value_formatting import countdown, duration_us, number
-from hydra.measure.latency_columns import DUE, SENT
-from hydra.measure.published_columns import LOSS
-from hydra.measure.traffic_columns import AGGREGATE
-from hydra.model import StepResult
-from hydra.model import number as number_of
+from hydra.measure.step_result import StepResult
 from hydra.monitor.step_progress import ProgressDetails, StepProgress
 
 END_KEY: Final = "e"
@@ -53,9 +49,7 @@ class SparklinePoint:
     def of(cls, result: StepResult) -> SparklinePoint:
         """The figures of a result."""
         figures = result.figures
-        since_due = number_of(figures.get(f"{DUE}_p99_us"))
-        p99_us = number_of(figures.get(f"{SENT}_p99_us")) if since_due is None else since_due
-        return cls(number_of(figures.get(AGGREGATE)), number_of(figures.get(LOSS)), p99_us)
+        return cls(figures.rates.aggregate_pps, figures.totals.client_loss_pct, figures.p99_us)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from hydra.measure.latency_columns import DUE, PERCENTILES, SENT
-from hydra.measure.published_columns import AVG_RX, AVG_TX, LOSS
 from hydra.measure.resources import cpu_between
-from hydra.measure.traffic_columns import AGGREGATE, REQUESTED
 from hydra.model import number
 from hydra.monitor.run_snapshot import Distribution, RunSnapshot, SnapshotStep
 
@@ -121,21 +119,21 @@ def _values(snapshot: RunSnapshot) -> Iterator[_Named]:
 def _of_step(step: SnapshotStep) -> Iterator[_Named]:
     labels = _labels(step)
     yield "hydra_step_info", {**labels, "status": step.status}, 1.0
-    requested = number(step.figures.get(REQUESTED, step.plan.settings.rate))
+    figures = step.figures
+    requested = number(figures.shares.requested_rate or step.plan.settings.rate)
     if requested is not None:
         yield "hydra_requested_rate_messages_per_second", labels, requested
-    for name, column, factor in (
-        ("hydra_step_sent_rate_messages_per_second", AVG_TX, 1.0),
-        ("hydra_step_received_rate_messages_per_second", AVG_RX, 1.0),
-        ("hydra_step_aggregate_rate_messages_per_second", AGGREGATE, 1.0),
-        ("hydra_step_loss_ratio", LOSS, 0.01),
+    for name, value, factor in (
+        ("hydra_step_sent_rate_messages_per_second", figures.totals.avg_tx_rate_pps, 1.0),
+        ("hydra_step_received_rate_messages_per_second", figures.totals.avg_rx_rate_pps, 1.0),
+        ("hydra_step_aggregate_rate_messages_per_second", figures.rates.aggregate_pps, 1.0),
+        ("hydra_step_loss_ratio", figures.totals.client_loss_pct, 0.01),
     ):
-        value = number(step.figures.get(column))
         if value is not None:
             yield name, labels, value * factor
     for prefix, since in SINCE.items():
         for name, percent in PERCENTILES.items():
-            value = number(step.figures.get(f"{prefix}_{name}_us"))
+            value = number(figures.get(f"{prefix}_{name}_us"))
             if value is not None:
                 quantile = {"quantile": f"{percent / 100:g}", "since": since}
                 yield "hydra_step_latency_seconds", {**labels, **quantile}, value / 1e6

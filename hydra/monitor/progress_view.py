@@ -24,7 +24,8 @@ from hydra.events.run_events import (
 )
 from hydra.events.value_formatting import describe
 from hydra.events.warnings import HydraWarning, StepNotMeasured
-from hydra.model import StepPlan, StepResult
+from hydra.measure.step_result import StepResult
+from hydra.model import StepPlan
 from hydra.monitor.keyboard import Keyboard
 from hydra.monitor.live_view import END_KEY, SKIP_KEY, LiveViewState, SparklinePoint, lines
 from hydra.monitor.step_progress import ProgressDetails, StepProgress
@@ -202,7 +203,7 @@ class Observer:
         else:
             # Steps of a search lose messages on purpose.
             why = why_not_clean(result.figures) if result.plan.series == "grid" else ""
-            self.show(StepMeasured(position, result.plan, result.figures, why))
+            self.show(StepMeasured(position, result.plan, result.figures.cells, why))
         self._again = again
 
     def close(self) -> None:

@@ -10,7 +10,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from hydra.measure.latency_columns import prefix_for
-from hydra.model import Figure, Histogram, HostSample, Role, StepPlan, StepResult
+from hydra.measure.step_result import StepFigures, StepResult
+from hydra.model import Histogram, HostSample, Role, StepPlan
 from hydra.wire.buckets import highest_of, index_of, lowest_of
 
 BOUNDS_US: Final = (*(step * 10**power for power in range(1, 7) for step in (1, 2, 5)), 10_000_000)
@@ -73,13 +74,13 @@ class SnapshotStep:
         number: its position in the run, from 1, as in the lines of a run.
         plan: the plan of the step.
         status: "running", or the status of its result.
-        figures: the figures of a measured step by the name of their column.
+        figures: the figures of a measured step.
     """
 
     number: int
     plan: StepPlan
     status: str = "running"
-    figures: Mapping[str, Figure] = field(default_factory=dict)
+    figures: StepFigures = field(default_factory=StepFigures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,12 +197,13 @@ class SnapshotUpdater:
         if running is None:
             return
         if result.status == "ok":
-            self._sent = _counted(result.figures, ("sent",), self._sent)
+            sent = result.figures.accepted.sent
+            self._sent = self._sent if sent is None else round(sent)
             self._received = received(result.figures, self._received)
             self._latency = distribution(latency or Histogram())
         done = self._so_far()
-        lost = result.figures.get("lost")
-        if isinstance(lost, int | float):
+        lost = result.figures.outcomes.lost
+        if lost is not None:
             done = replace(done, lost=(done.lost or 0) + round(lost))
         steps = Counter(done.steps)
         steps[result.status] += 1
@@ -248,22 +250,17 @@ class SnapshotUpdater:
         )
 
 
-def received(figures: Mapping[str, Figure], reported: int) -> int:
+def received(figures: StepFigures, reported: int) -> int:
     """Messages that all subscribers of a step received together.
 
     Args:
-        figures: the figures of the step, by column name.
+        figures: the figures of the step.
         reported: the sum of their reports during the step, for steps whose figures lack it.
     """
-    if isinstance(figures.get("in_window"), int):
-        return _counted(figures, ("in_window", "late"), reported)
-    mean, clients = figures.get("total_rx"), figures.get("clients")
-    if isinstance(mean, int | float) and isinstance(clients, int) and "cohort" not in figures:
+    in_window, late = figures.outcomes.in_window, figures.outcomes.late
+    if in_window is not None:
+        return reported if late is None else round(in_window) + round(late)
+    mean, clients = figures.totals.total_rx, figures.totals.clients
+    if mean is not None and clients is not None and figures.cohort.cohort is None:
         return round(mean * clients)
     return reported
-
-
-def _counted(figures: Mapping[str, Figure], names: tuple[str, ...], otherwise: int) -> int:
-    values = [figures.get(name) for name in names]
-    numbers = [round(value) for value in values if isinstance(value, int | float)]
-    return sum(numbers) if len(numbers) == len(values) else otherwise

@@ -21,13 +21,13 @@ from hydra.measure.column import POINT, REASON, STATUS
 from hydra.measure.event_recovery import latency_of_span
 from hydra.measure.machine_facts import compared_facts
 from hydra.measure.published_columns import AVG_RX, AVG_TX, CLIENTS
+from hydra.measure.step_result import StepResult
 from hydra.model import (
     PUBLISHERS,
     SKIPPED_BY,
     USER,
     Figure,
     Scenario,
-    StepResult,
     TimeSeriesFacts,
     TimeSeriesInterval,
     names_of,

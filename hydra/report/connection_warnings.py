@@ -8,21 +8,14 @@ from collections.abc import Iterable
 from hydra.events.event import Level
 from hydra.events.value_formatting import counted
 from hydra.events.warnings import HydraWarning
-from hydra.measure.acceptance_columns import (
-    LOST_REASON,
-    LOST_WHY,
-    PUBLISHERS_LOST,
-    SUBSCRIBERS_LOST,
-    SUBSCRIBERS_LOST_WHY,
-)
 from hydra.measure.column import LOST_BY_SILENCE
-from hydra.measure.connection_columns import LOCAL, LOCAL_WHY, NEVER, NEVER_BACK, REFUSED, REFUSED_WHY, TIMED_OUT
-from hydra.measure.loss_columns import DIED_BY, NO_REPORT
+from hydra.measure.loss_columns import Loss
+from hydra.model import number as number_of
 from hydra.model.acceptance import CONNECTION_LOST
 from hydra.model.local_limits import LOCAL_LIMITS
 from hydra.report.remedies import HOW_ENDED, LET_IN, NETWORK_OR_SERVER, OF_REFUSAL
 from hydra.report.row_context import RowContext, RowWarning
-from hydra.sweep.cleanness import unreported_text
+from hydra.sweep.cleanness import unreported_in
 
 
 class SubscribersWithoutReport(RowWarning):
@@ -47,12 +40,13 @@ class SubscribersWithoutReport(RowWarning):
     @property
     def counts(self) -> str:
         """How many died, how, and how many were silent: ``1 died (SIGKILL), 2 never answered``."""
-        return unreported_text(self.died, self.silent, self.died_by)
+        return unreported_in(Loss(failed_dead=self.died, failed_silent=self.silent, died_by=self.died_by))
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        died, silent = map(about.number, NO_REPORT)
-        return [cls(died, silent, str(about.row.get(DIED_BY) or ""))] if died or silent else []
+        loss = about.figures.loss
+        if loss.without_report:
+            yield cls(loss.failed_dead or 0.0, loss.failed_silent or 0.0, str(loss.died_by or ""))
 
 
 class NotLetIn(RowWarning):
@@ -89,10 +83,10 @@ class NotLetIn(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        if never := about.number(NEVER):
-            refused, timed_out, local = (about.number(name) for name in (REFUSED, TIMED_OUT, LOCAL))
-            why, limit = (str(about.row.get(name) or "") for name in (REFUSED_WHY, LOCAL_WHY))
-            yield cls(never, refused, timed_out, local, why, limit)
+        found = about.figures.connecting
+        if never := found.never_connected:
+            counts = (found.connect_refused or 0.0, found.connect_timed_out or 0.0, found.connect_local or 0.0)
+            yield cls(never, *counts, found.connect_refused_why or "", found.connect_local_why or "")
 
 
 class NeverBack(RowWarning):
@@ -105,8 +99,7 @@ class NeverBack(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        never = about.number(NEVER_BACK)
-        return [cls(never)] if never else []
+        return [cls(never)] if (never := about.figures.coming_back.never_back) else []
 
 
 class LostBySilence(RowWarning):
@@ -129,7 +122,7 @@ class LostBySilence(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        if lost := about.number(LOST_BY_SILENCE):
+        if lost := number_of(about.figures.reported.get(LOST_BY_SILENCE)):
             yield cls(counted(math.ceil(lost), "connection"))
 
 
@@ -166,8 +159,7 @@ class ConnectionsLost(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        publishers = about.number(PUBLISHERS_LOST)
-        subscribers = about.number(SUBSCRIBERS_LOST)
-        row = about.row
-        why, reason = row.get(LOST_WHY) or row.get(SUBSCRIBERS_LOST_WHY) or "", row.get(LOST_REASON) or ""
-        return [cls(publishers, subscribers, str(why), str(reason))] if publishers or subscribers else []
+        found = about.figures.accepted
+        publishers, subscribers = found.publishers_disconnected or 0.0, found.subscribers_disconnected or 0.0
+        why = found.disconnected_why or found.subscribers_disconnected_why or ""
+        return [cls(publishers, subscribers, why, found.disconnected_reason or "")] if publishers or subscribers else []

@@ -9,7 +9,7 @@ from typing import Final
 from hydra.events.value_formatting import counted
 from hydra.events.warnings import HydraWarning
 from hydra.measure.disturbance import Disturbance
-from hydra.measure.host_columns import GENERATOR_LIMITED, HOST_CPU, HOST_OTHERS
+from hydra.measure.host_columns import GENERATOR_LIMITED
 from hydra.measure.verdict import BUSY_HOST_PCT, OTHERS_PCT
 from hydra.report.remedies import FEWER, QUIET
 from hydra.report.row_context import RowContext, RowWarning
@@ -52,9 +52,10 @@ class HostBusy(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        others = others_of(about.row)
+        hosts = about.figures.hosts
+        others, mean = others_of(hosts), hosts.host_cpu_mean_pct or 0.0
         named = any(each.others_pct for each in about.disturbances)
-        if (mean := about.number(HOST_CPU)) >= BUSY_HOST_PCT:
+        if mean >= BUSY_HOST_PCT:
             yield cls(mean, others if others >= OTHERS_PCT else None, named)
 
 
@@ -67,8 +68,9 @@ class HostShared(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        others = about.number(HOST_OTHERS)
-        shared = others >= OTHERS_PCT and about.number(HOST_CPU) < BUSY_HOST_PCT
+        hosts = about.figures.hosts
+        others = hosts.host_others_pct or 0.0
+        shared = others >= OTHERS_PCT and (hosts.host_cpu_mean_pct or 0.0) < BUSY_HOST_PCT
         # The warning about a disturbed row names these processes.
         return [cls(others)] if shared and not any(each.others_pct for each in about.disturbances) else []
 

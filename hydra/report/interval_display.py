@@ -7,11 +7,10 @@ from typing import Final
 
 from hydra.events.value_formatting import number
 from hydra.measure.evidence import LossEvidence
-from hydra.measure.loss_columns import LOSS_CI_HIGH, LOSS_CI_LOW, LOSS_EVIDENCE, NO_REPORT
 from hydra.measure.loss_interval import ConfidenceInterval, around
-from hydra.measure.published_columns import CLIENTS, LOSS
+from hydra.measure.published_columns import CLIENTS
+from hydra.measure.step_result import StepFigures
 from hydra.model import Figure, Scenario
-from hydra.model import number as number_of
 from hydra.sweep import Row, kind_of
 
 LeastLosses = Mapping[Figure, LossEvidence]
@@ -22,7 +21,7 @@ def least_losses(rows: Iterable[Row]) -> LeastLosses:
     """The least losses of the rows of a table."""
     least: dict[Figure, LossEvidence] = {}
     for row in rows:
-        evidence, clients = _evidence(row), row.get(CLIENTS)
+        evidence, clients = StepFigures.of(row).loss.loss_evidence, row.get(CLIENTS)
         if evidence is None or not evidence.total:
             continue
         if clients not in least or evidence.total / evidence.length_s < least[clients].total / least[clients].length_s:
@@ -40,24 +39,16 @@ def loss_limits(row: Row, least: LeastLosses) -> ConfidenceInterval | None:
         row: the row.
         least: the least losses of its table.
     """
-    low, high = number_of(row.get(LOSS_CI_LOW)), number_of(row.get(LOSS_CI_HIGH))
+    figures = StepFigures.of(row)
+    low, high = figures.loss.client_loss_ci_low_pct, figures.loss.client_loss_ci_high_pct
     if low is not None and high is not None:
         return ConfidenceInterval(low, high)
-    evidence = _evidence(row)
-    if (
-        evidence is None
-        or evidence.total
-        or number_of(row.get(LOSS)) != 0.0
-        or any(number_of(row.get(c)) for c in NO_REPORT)
-    ):
+    evidence = figures.loss.loss_evidence
+    lost = figures.totals.client_loss_pct != 0.0
+    if evidence is None or evidence.total or lost or figures.loss.without_report:
         return None
     other = least.get(row.get(CLIENTS))
     return around(0.0, [evidence], other.total / other.count) if other else None
-
-
-def _evidence(row: Row) -> LossEvidence | None:
-    evidence = row.get(LOSS_EVIDENCE)
-    return evidence if isinstance(evidence, LossEvidence) else None
 
 
 _LEAST_WHOLE: Final = 100.0

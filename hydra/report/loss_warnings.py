@@ -8,17 +8,12 @@ from typing import Final
 from hydra.events.event import Level
 from hydra.events.value_formatting import counted, number
 from hydra.events.warnings import HydraWarning
-from hydra.measure.acceptance_columns import UNACCEPTED
+from hydra.measure.column import values_of
+from hydra.measure.evidence import UnlistedMessages
 from hydra.measure.loss import BACKLOG_S
-from hydra.measure.loss_columns import LOSS_HIGH, LOSS_LOW, LOSS_UNLISTED
-from hydra.measure.passing_columns import GROUP, LOSS_TARGET, PASSED
-from hydra.measure.published_columns import CLIENTS, LOSS
-from hydra.measure.topic_columns import COPIES_EXPECTED
-from hydra.model import number as number_of
+from hydra.measure.step_result import StepFigures
 from hydra.report.remedies import HOW_ENDED, LOWER_RATE, RowLimit, against
 from hydra.report.row_context import RowContext, RowWarning
-from hydra.sweep import Row
-from hydra.sweep.cleanness import unreported_in
 
 
 def _less_loss(warning: LossInterval | MessagesLost) -> str:
@@ -97,13 +92,14 @@ class LossInterval(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        row = about.row
-        unlisted_by = str(row.get(LOSS_UNLISTED))
-        low, high = about.number(LOSS_LOW), about.number(LOSS_HIGH)
-        unlisted = [who for who in _UNLISTED if who in unlisted_by]
-        same, cause = about.as_much_lost_at, about.limited_by
-        found = cls(low, high, unlisted, same, cause, *about.unreported, about.limit, about.unheard)
-        return [found] if isinstance(row.get(LOSS_HIGH), float) else []
+        loss = about.figures.loss
+        if loss.client_loss_high_pct is None:
+            return
+        repeats = [each for each in values_of(loss.client_loss_unlisted) if isinstance(each, UnlistedMessages)]
+        unlisted = [who for who in _UNLISTED if any(who in each.by for each in repeats)]
+        low, same, cause = loss.client_loss_low_pct or 0.0, about.as_much_lost_at, about.limited_by
+        rest = (*about.unreported, about.limit, about.unheard)
+        yield cls(low, loss.client_loss_high_pct, unlisted, same, cause, *rest)
 
 
 class MessagesLost(RowWarning):
@@ -140,7 +136,7 @@ class MessagesLost(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        if (pct := about.number(LOSS)) and not isinstance(about.row.get(LOSS_HIGH), float):
+        if (pct := about.figures.totals.client_loss_pct) and about.figures.loss.client_loss_high_pct is None:
             yield cls(pct, about.as_much_lost_at, about.limited_by, *about.unreported, about.limit, about.unheard)
 
 
@@ -157,7 +153,7 @@ class Undrained(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        return [cls(messages)] if (messages := about.number("undrained")) else []
+        return [cls(messages)] if (messages := about.figures.outcomes.undrained) else []
 
 
 class OutcomeUnknown(RowWarning):
@@ -175,7 +171,8 @@ class OutcomeUnknown(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        return [cls(messages)] if (messages := about.number("unknown")) and not _group_lost_members(about.row) else []
+        messages = about.figures.outcomes.unknown
+        return [cls(messages)] if messages and not _with_members_without_report(about.figures) else []
 
 
 class GroupOutcomeUnknown(RowWarning):
@@ -193,12 +190,13 @@ class GroupOutcomeUnknown(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        return [cls(messages)] if (messages := about.number("unknown")) and _group_lost_members(about.row) else []
+        messages = about.figures.outcomes.unknown
+        return [cls(messages)] if messages and _with_members_without_report(about.figures) else []
 
 
-def _group_lost_members(row: Row) -> bool:
+def _with_members_without_report(figures: StepFigures) -> bool:
     """Whether members of a group that died or fell silent may have received messages."""
-    return bool(row.get(GROUP)) and bool(unreported_in(row))
+    return bool(figures.passing.group and figures.loss.without_report)
 
 
 _FEWER_MESSAGES: Final[Mapping[str, str]] = {
@@ -235,13 +233,12 @@ class BacklogAtEnd(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        row = about.row
-        share, behind_s = about.backlog
+        totals, (share, behind_s) = about.figures.totals, about.backlog
+        clients = totals.clients or 0
         # The subscribers outside the cohort; a consumer group receives each message once.
-        takers = 1 if row.get(GROUP) else about.number(CLIENTS) - about.number("cohort_clients")
-        expected = about.number(COPIES_EXPECTED)  # 0 with one topic, whose messages each of them takes
-        each = expected / about.number(CLIENTS) if expected else about.number("total_tx")
-        messages = share * each * takers
+        takers = 1 if about.figures.passing.group else clients - (about.figures.cohort.cohort_clients or 0)
+        expected = about.figures.topics.copies_expected  # none with one topic, whose messages each of them takes
+        messages = share * (expected / clients if expected else totals.total_tx or 0) * takers
         return [cls(messages, share, behind_s, about.limit, about.sharing)] if behind_s > BACKLOG_S else []
 
 
@@ -262,9 +259,9 @@ class LateMessages(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        pct, (_, behind_s) = about.number("late_pct"), about.backlog
-        lost = number_of(about.row.get(LOSS))
-        within = lost is not None and lost <= about.number(LOSS_TARGET)
-        missing = about.number("undrained") or about.number("unknown") or about.number(UNACCEPTED)
-        if about.row.get(PASSED) is False and pct and behind_s <= BACKLOG_S and within and not missing:
+        figures, (_, behind_s) = about.figures, about.backlog
+        pct, lost, passing = figures.loss.late_pct, figures.totals.client_loss_pct, figures.passing
+        within = lost is not None and lost <= (passing.loss_target_pct or 0.0)
+        missing = figures.outcomes.undrained or figures.outcomes.unknown or figures.accepted.unaccepted_pct
+        if passing.passed is False and pct and behind_s <= BACKLOG_S and within and not missing:
             yield cls(pct, about.limit, about.sharing)

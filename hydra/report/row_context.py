@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from hydra.events.warnings import HydraWarning
-from hydra.measure.acceptance_columns import REFUSED_REASON
 from hydra.measure.column import POINT, REASON, values_of
-from hydra.measure.connection_columns import shut_out_by
 from hydra.measure.disturbance import Disturbance
-from hydra.measure.host_columns import LOCAL_LIMIT, VERDICT
-from hydra.measure.loss_columns import LOSS_HIGH
-from hydra.measure.passing_columns import GROUP
-from hydra.measure.published_columns import CLIENTS, LOSS
-from hydra.measure.topic_columns import COPIES_EXPECTED
-from hydra.measure.traffic_columns import REQUESTED
-from hydra.measure.verdict import REQUESTED as NOT_LIMITED
-from hydra.measure.verdict import SERVER, causes_in
+from hydra.measure.published_columns import CLIENTS
+from hydra.measure.step_result import StepFigures
+from hydra.measure.verdict import NOT_LIMITED, SERVER, limiting
 from hydra.model import PUBLISHERS, Figure, Scenario
 from hydra.model import number as number_of
 from hydra.model.acceptance import BY_SERVER
@@ -36,7 +30,8 @@ def losses_by_rate(scenario: Scenario, rows: Iterable[Row]) -> LossesByRate:
     """The rates and losses of all rows that have both."""
     found: dict[tuple[Figure, ...], list[tuple[float, float]]] = defaultdict(list)
     for row in rows:
-        rate, lost = number_of(row.get(REQUESTED)), _lost_pct(row)
+        figures = StepFigures.of(row)
+        rate, lost = number_of(figures.shares.requested_rate), _lost_pct(figures)
         if rate is not None and lost is not None:
             found[_other_values(scenario, row)].append((rate, lost))
     return found
@@ -47,7 +42,7 @@ def _other_values(scenario: Scenario, row: Row) -> tuple[Figure, ...]:
     return tuple(row.get(name) for name in names if name != "rate")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RowContext:
     """A row, the scenario of its run, and the losses of all rows of the run."""
 
@@ -60,51 +55,55 @@ class RowContext:
         """The reason of the row's status."""
         return str(self.row.get(REASON) or "")
 
-    def number(self, name: str) -> float:
-        """A figure of the row; 0 where it has none."""
-        return number_of(self.row.get(name)) or 0.0
+    @cached_property
+    def figures(self) -> StepFigures:
+        """The figures of the row in parts; numbers are floats, as the means of repeats are."""
+        return StepFigures.of({name: float(value) if type(value) is int else value for name, value in self.row.items()})
 
     @property
     def limited_by(self) -> str:
         """What limited the row; "" if that is unknown, or if nothing did. Repeats may differ in it."""
-        return " / ".join(str(verdict) for verdict in values_of(self.row.get(VERDICT)) if verdict != NOT_LIMITED)
+        verdicts = values_of(self.figures.limit.verdict)
+        return " / ".join(str(verdict) for verdict in verdicts if verdict != NOT_LIMITED)
 
     @property
     def limit(self) -> RowLimit:
         """What limited the row, for its remedies."""
-        causes = causes_in(values_of(self.row.get(VERDICT)))
-        reason, local = (str(self.row.get(n) or "") for n in (REFUSED_REASON, LOCAL_LIMIT))
+        limit, reason = self.figures.limit, self.figures.accepted.refused_reason or ""
+        causes = limiting(values_of(limit.verdict))
         refused = reason if SERVER in causes and reason in BY_SERVER else ""
-        others = others_of(self.row)
-        return RowLimit(causes, refused, local, others, shut_out_by(self.row))
+        return RowLimit(
+            causes, refused, limit.local_limit or "", others_of(self.figures.hosts), self.figures.connecting.shut_out_by
+        )
 
     @property
     def sharing(self) -> str:
         """What divides the messages among subscribers: ``group`` or ``topics``; "": each receives all of them."""
-        topics = "topics" if self.number(COPIES_EXPECTED) else ""
-        return "group" if self.row.get(GROUP) else topics
+        topics = "topics" if self.figures.topics.copies_expected else ""
+        return "group" if self.figures.passing.group else topics
 
     @property
     def unheard(self) -> str:
         """What a user checks if no member of a group received anything; "": one did, or this is unknown."""
-        nothing = self.row.get(GROUP) and self.row.get("total_rx") == 0
+        nothing = self.figures.passing.group and self.figures.totals.total_rx == 0
         return of_silent_groups(self.scenario) if nothing else ""
 
     @property
     def disturbances(self) -> Sequence[Disturbance]:
         """What disturbed the row, for each host on which something did."""
-        return disturbances_of(self.row)
+        return disturbances_of(self.figures.hosts)
 
     @property
     def unreported(self) -> tuple[str, bool]:
         """How many subscribers died or fell silent, "" if none; then whether other subscribers lost messages."""
-        absences = unreported_in(self.row)
-        return absences, bool(absences) and self.number("failed_lossy") > 0
+        loss = self.figures.loss
+        return unreported_in(loss), bool(loss.without_report) and (loss.failed_lossy or 0) > 0
 
     @property
     def backlog(self) -> tuple[float, float]:
         """The messages late and undrained, as a share of the messages due and in seconds of traffic."""
-        share = (self.number("late_pct") + self.number("undrained_pct")) / 100
+        loss = self.figures.loss
+        share = ((loss.late_pct or 0.0) + (loss.undrained_pct or 0.0)) / 100
         return share, share * self.scenario.sweep.length_s(str(self.row.get(POINT) or ""))
 
     @property
@@ -114,7 +113,7 @@ class RowContext:
         A lower rate loses less if its loss is a tenth lower, or if a tenth more arrives: far above a capacity the loss
         changes little.
         """
-        own, lost = number_of(self.row.get(REQUESTED)), _lost_pct(self.row)
+        own, lost = number_of(self.figures.shares.requested_rate), _lost_pct(self.figures)
         if own is None or lost is None:
             return None
         known = self.losses.get(_other_values(self.scenario, self.row), ())
@@ -127,8 +126,9 @@ class RowContext:
         return None if falls else rate
 
 
-def _lost_pct(row: Row) -> float | None:
-    return number_of(row.get(LOSS_HIGH) if LOSS_HIGH in row else row.get(LOSS))
+def _lost_pct(figures: StepFigures) -> float | None:
+    high = figures.loss.client_loss_high_pct
+    return figures.totals.client_loss_pct if high is None else high
 
 
 class RowWarning(HydraWarning):

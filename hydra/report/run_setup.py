@@ -12,6 +12,7 @@ import msgspec
 
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.errors import HydraError
+from hydra.measure.step_result import StepResult
 from hydra.model import (
     ClientSetup,
     Figure,
@@ -22,7 +23,6 @@ from hydra.model import (
     ServerFacts,
     ServerSetup,
     SetupPart,
-    StepResult,
     merged,
 )
 from hydra.model.size_ranges import size_ranges

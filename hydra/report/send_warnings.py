@@ -9,19 +9,7 @@ from hydra.events.event import Level
 from hydra.events.value_formatting import counted, number
 from hydra.events.warnings import HydraWarning
 from hydra.measure.acceptance import STALLED_S
-from hydra.measure.acceptance_columns import (
-    PROGRESS,
-    PUBLISHERS_SLOW,
-    RATE_HELD,
-    RATE_SENT,
-    REFUSED_REASON,
-    REFUSED_TEXT,
-    STALLED,
-    UNANSWERED,
-)
 from hydra.measure.column import REPEATS
-from hydra.measure.published_columns import AVG_TX
-from hydra.measure.traffic_columns import REQUESTED
 from hydra.model import PUBLISHERS, Figure, value_of
 from hydra.model import number as number_of
 from hydra.model.acceptance import QUOTA
@@ -58,13 +46,13 @@ class RateMissed(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        row = about.row
+        figures = about.figures
         # If publishers sent in time, or lost their connection, another warning states what the system did.
-        if row.get(PUBLISHERS_SLOW) == 0:
+        if figures.accepted.publishers_slow == 0:
             return
-        if row.get(RATE_SENT, row.get(RATE_HELD)) is False:
-            reached = number_of(row.get(AVG_TX))
-            yield cls(about.number(REQUESTED), reached, row.get(REPEATS), about.limit)
+        if figures.held.rate_sent is False:
+            requested = number_of(figures.shares.requested_rate) or 0.0
+            yield cls(requested, figures.totals.avg_tx_rate_pps, about.row.get(REPEATS), about.limit)
 
 
 class BatchNotFilled(RowWarning):
@@ -89,7 +77,7 @@ class BatchNotFilled(RowWarning):
             return []
         # A batch ends with the last message, and may have a limit of bytes.
         publishers = number_of(row.get(PUBLISHERS)) or scenario.publishers
-        possible = min(wanted, about.number("sent") / publishers)
+        possible = min(wanted, (about.figures.accepted.sent or 0) / publishers)
         size = number_of(_setting(about, "message_size"))
         if size and (limit := number_of(row.get("batch_bytes"))):
             possible = min(possible, limit / size)
@@ -102,7 +90,7 @@ _FILLED: Final = 0.9
 
 def _fills(about: RowContext, wanted: float) -> bool:
     """Whether publishers had enough messages for full batches: at rate ``max``, or while a batch may wait."""
-    rate = about.row.get(REQUESTED)
+    rate = about.figures.shares.requested_rate
     if rate == "max":
         return True
     waits_s = (number_of(_setting(about, "linger_ms")) or 0.0) / 1000
@@ -122,11 +110,11 @@ class StoppedEarly(RowWarning):
 
     template = "a publisher stopped before the end of the window: {why}"
     remedy = "use a lower rate, or give its host more memory"
-    why: Figure
+    why: str
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        return [cls(why)] if (why := about.row.get("stopped_early")) else []
+        return [cls(why)] if (why := about.figures.accepted.stopped_early) else []
 
 
 _BY_TEXT: Final = "see the text of the server, and its log"
@@ -163,9 +151,9 @@ class SendsRefused(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        row = about.row
-        words = [str(row.get(name) or "") for name in (REFUSED_REASON, REFUSED_TEXT)]
-        return [cls(messages, about.number("sent"), *words)] if (messages := about.number("tx_failed")) else []
+        found = about.figures.accepted
+        if found.tx_failed:
+            yield cls(found.tx_failed, found.sent or 0.0, found.refused_reason or "", found.refused_text or "")
 
 
 class SendsUnanswered(RowWarning):
@@ -181,7 +169,7 @@ class SendsUnanswered(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        return [cls(messages)] if (messages := about.number(UNANSWERED)) else []
+        return [cls(messages)] if (messages := about.figures.accepted.tx_unanswered) else []
 
 
 class PublisherThrottled(RowWarning):
@@ -193,9 +181,9 @@ class PublisherThrottled(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        row = about.row
-        throttled = row.get(REFUSED_REASON) == QUOTA and not about.number("tx_failed")
-        return [cls(str(row.get(REFUSED_TEXT)))] if throttled else []
+        found = about.figures.accepted
+        throttled = found.refused_reason == QUOTA and not found.tx_failed
+        return [cls(str(found.refused_text))] if throttled else []
 
 
 class PublisherStalled(RowWarning):
@@ -210,6 +198,5 @@ class PublisherStalled(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        stalled_s = about.number(STALLED)
-        progress = about.row.get(PROGRESS)
-        return [cls(stalled_s)] if progress is False and stalled_s >= STALLED_S else []
+        found, stalled_s = about.figures.accepted, about.figures.accepted.tx_stalled_s or 0.0
+        return [cls(stalled_s)] if found.tx_progress is False and stalled_s >= STALLED_S else []

@@ -10,8 +10,6 @@ from hydra.events.value_formatting import counted, number
 from hydra.events.warnings import HydraWarning
 from hydra.measure.column import STATUS
 from hydra.measure.evidence import Differences, Unsteadiness
-from hydra.measure.loss_columns import LOSS_HIGH
-from hydra.measure.passing_columns import STEADY, UNSTEADY
 from hydra.report.row_context import RowContext, RowWarning
 from hydra.sweep.cleanness import unjudged
 
@@ -42,8 +40,8 @@ class UnsteadyRow(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        if about.row.get(STEADY) is False:
-            differences = about.row.get(UNSTEADY)
+        if about.figures.passing.steady is False:
+            differences = about.figures.passing.unsteady
             yield cls(differences.found if isinstance(differences, Differences) else ())
 
 
@@ -81,6 +79,6 @@ class NotJudged(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        if about.row.get(STATUS) != "ok" or LOSS_HIGH in about.row:
+        if about.row.get(STATUS) != "ok" or about.figures.loss.client_loss_high_pct is not None:
             return []
-        return map(cls, unjudged(about.row))
+        return map(cls, unjudged(about.figures))

@@ -24,8 +24,9 @@ from hydra.measure.latency_columns import DUE, SENT, latency_columns
 from hydra.measure.loss_columns import LATE
 from hydra.measure.passing_columns import GROUP
 from hydra.measure.published_columns import AVG_RX, AVG_TX, CLIENTS, LOSS
+from hydra.measure.step_result import StepResult
 from hydra.measure.traffic_columns import AGGREGATE
-from hydra.model import PUBLISHERS, Figure, RunSetup, Scenario, StepResult, cell_of
+from hydra.model import PUBLISHERS, Figure, RunSetup, Scenario, cell_of
 from hydra.model import number as number_of
 from hydra.report.interval_display import LeastLosses, efforts, least_losses, legend, loss_limits, whole_rate
 from hydra.report.latency_bound import bounded_text, error_text, latency_in_ms

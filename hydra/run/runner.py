@@ -23,7 +23,8 @@ from hydra.events.stored_event import StoredEvent
 from hydra.events.warnings import SubscribersFailed
 from hydra.measure.column import STATUS
 from hydra.measure.published_columns import CLIENTS
-from hydra.model import StepPlan, StepResult
+from hydra.measure.step_result import StepFigures, StepResult
+from hydra.model import StepPlan
 from hydra.monitor.progress_view import Observer, ServerStartup, servers_of
 from hydra.options import interrupts
 from hydra.report.run_setup import stored_setup
@@ -67,7 +68,11 @@ class RunEnd:
     def judged(self, observer: Observer) -> RunEnd:
         """The result with the exit code for its rows; shows a warning if subscribers failed by themselves."""
         rows = self.tables.rows
-        if failed := [(n, row[CLIENTS], text) for n, row in enumerate(rows, 1) if (text := unreported_in(row))]:
+        if failed := [
+            (n, row[CLIENTS], text)
+            for n, row in enumerate(rows, 1)
+            if (text := unreported_in(StepFigures.of(row).loss))
+        ]:
             observer.show(SubscribersFailed(failed))
         return replace(self, code=code_of(rows))
 
@@ -93,7 +98,8 @@ def code_of(rows: Sequence[Row]) -> int:
     A failed step may have been retried: only the final state of its row counts.
     """
     good = all(
-        row[STATUS] == "ok" and not unreported_in(row) and all(map(is_good, answers(row).values())) for row in rows
+        row[STATUS] == "ok" and not StepFigures.of(row).loss.without_report and all(map(is_good, answers(row).values()))
+        for row in rows
     )
     return EXIT_GOOD if good else EXIT_INCOMPLETE
 

@@ -6,7 +6,7 @@ Also stores the implementations of the run's clients. All results are kept in ev
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -17,12 +17,12 @@ from hydra.config.shortages import check_row
 from hydra.control.roster import Roster
 from hydra.errors import DoesNotFitError, PlacementError, ReadinessError, RowSkippedError, StepError
 from hydra.events.run_events import FramesRejected, StepStored, SystemFact, SystemRestarted
-from hydra.measure.column import WALL
 from hydra.measure.figures import figures
 from hydra.measure.latency import MergedHistograms, merge_histograms
 from hydra.measure.observation import Observation
 from hydra.measure.steadiness import received_of, settled
-from hydra.model import EVENT_KINDS, RESTART, SKIPPED_BY, USER, Cohort, Figure, Histogram, Role, StepPlan, StepResult
+from hydra.measure.step_result import StepFigures, StepResult
+from hydra.model import EVENT_KINDS, RESTART, USER, Cohort, Histogram, Role, StepPlan
 from hydra.monitor.progress_view import ServerStartup
 from hydra.monitor.run_snapshot import ClientCounts, WindowProgress
 from hydra.monitor.step_progress import ReportedTotals, StepProgress
@@ -76,7 +76,7 @@ class StepSequence:
         except (StepError, ReadinessError) as e:
             self._deployment.confirm()
             reason = self._run.store.redact(str(e))
-            result = StepResult(self._run.epoch, plan, "failed", self._timed({}, began), reason)
+            result = StepResult(self._run.epoch, plan, "failed", self._timed(StepFigures(), began), reason)
             self._run.store.add_step(result)
             self._run.exports.keeper.step_ended(result)
         else:
@@ -97,9 +97,9 @@ class StepSequence:
         self._begun = True
         return result
 
-    def _timed(self, found: Mapping[str, Figure], began: float) -> Mapping[str, Figure]:
+    def _timed(self, found: StepFigures, began: float) -> StepFigures:
         """The figures of a step with the time that it took, by which the next step may be decided."""
-        return {**found, WALL: time.monotonic() - began} if self._run.scenario.sweep.decided else found
+        return replace(found, wall_s=time.monotonic() - began) if self._run.scenario.sweep.decided else found
 
     def pass_over(self, plan: StepPlan) -> StepResult:
         """Stores, without a measurement, that the user skipped the row of this step."""
@@ -107,7 +107,7 @@ class StepSequence:
         return self._passed_over(plan)
 
     def _passed_over(self, plan: StepPlan) -> StepResult:
-        result = StepResult(self._run.epoch, plan, "skipped", {SKIPPED_BY: USER}, "by hand, with the key s")
+        result = StepResult(self._run.epoch, plan, "skipped", StepFigures(skipped_by=USER), "by hand, with the key s")
         self._run.store.add_step(result)
         self._run.exports.keeper.step_ended(result)
         return result

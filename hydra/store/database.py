@@ -31,17 +31,15 @@ from hydra.measure.column import SystemColumns
 from hydra.measure.event_recovery import added
 from hydra.measure.latency import MergedHistograms, merge_histograms
 from hydra.measure.observation import Observation
-from hydra.measure.step_columns import evidence_classes, step_columns
+from hydra.measure.step_columns import hidden_columns, step_columns
+from hydra.measure.step_result import StepFigures, StepResult
 from hydra.model import (
     AgentClock,
-    Figure,
     Histogram,
     HostSample,
     MachineActivity,
     MachineRecord,
-    SettingValue,
     StepPlan,
-    StepResult,
     StepStatus,
     ThreadSample,
     TimeSeriesFacts,
@@ -194,7 +192,8 @@ class RunStore:
             draft.unlink(missing_ok=True)
             with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as db:
                 db.executescript(f"BEGIN;{SCHEMA}PRAGMA user_version={FORMAT};")
-                meanings = [(column.name, column.unit, column.help) for column in step_columns(system=system)]
+                columns = (*step_columns(system=system), *hidden_columns())
+                meanings = [(column.name, column.unit, column.help) for column in columns]
                 db.executemany("INSERT INTO columns VALUES (?, ?, ?)", meanings)
                 facts = [(key, _to_json(value)) for key, value in metadata.items()]
                 db.executemany("INSERT INTO run VALUES (?, ?)", facts)
@@ -254,7 +253,7 @@ class RunStore:
         """
         o = observation
         start_ns, stop_ns = o.window_ns if o else (0, 0)
-        plan, figures = _to_json(result.plan), _to_json(dict(result.figures))
+        plan, figures = _to_json(result.plan), _to_json(result.figures.cells)
         step = (result.epoch, result.status, result.reason, plan, figures, start_ns, stop_ns)
         with self._transaction(), self._writing:
             self._db.execute("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?, ?)", step)
@@ -395,7 +394,7 @@ class RunStore:
                     epoch,
                     plans.decode(plan),
                     msgspec.convert(status, StepStatus),
-                    _figures(figures),
+                    StepFigures.of_json(msgspec.json.decode(figures)),
                     msgspec.convert(reason, str),
                     {name: h for name in MERGED_IN_REPEATS if (h := self.histogram(epoch, name)).counts}
                     if repeated
@@ -538,16 +537,6 @@ def _connect(path: Path, writable: bool) -> sqlite3.Connection:
 def _unreadable(before: str, path: Path, after: str, remedy: str) -> UnreadableRunError:
     """The error about a database: the text has its path, the brief text only its name."""
     return UnreadableRunError(f"{before}{path}{after}", f"{before}{path.name}{after}", remedy)
-
-
-def _figures(stored: str) -> dict[str, Figure]:
-    """The figures of a step, with evidence as objects."""
-    found: dict[str, Any] = msgspec.json.decode(stored)
-    kinds = evidence_classes()
-    return {
-        name: msgspec.convert(value, kinds.get(name, SettingValue) if value is not None else None)
-        for name, value in found.items()
-    }
 
 
 def _to_json(value: object) -> str:

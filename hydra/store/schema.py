@@ -6,7 +6,7 @@ from typing import Final
 
 from hydra.store.client_rows import STORED
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 """``user_version`` of the database. Runs with another number are rejected; earlier numbers were never released."""
 
 _REPORTED: Final = {name: "REAL" if column.items == "fraction" else "INTEGER" for name, column in STORED.items()}
@@ -27,7 +27,7 @@ CREATE TABLE steps (
     status TEXT NOT NULL CHECK (status IN ('ok', 'failed', 'skipped')),
     reason TEXT NOT NULL,
     plan TEXT NOT NULL,              -- JSON of model.StepPlan
-    figures TEXT NOT NULL,           -- JSON object, in the order of the columns; evidence is an object itself
+    figures TEXT NOT NULL,           -- JSON object by name of the column; evidence is an object itself
     start_ns INTEGER NOT NULL,       -- the window, on the step's clock (wall time, ns)
     stop_ns INTEGER NOT NULL
 );

@@ -10,9 +10,9 @@ import msgspec
 
 from hydra.events.value_formatting import counted
 from hydra.measure.event_recovery import EventImpact, backlog_by_interval, event_impacts
-from hydra.measure.host_columns import HOST_OTHERS
 from hydra.measure.slo import ObjectiveResult, Recoveries, clock_bound_us, holds, objective_results
-from hydra.model import EVENT_KINDS, RESTART, EventSpec, SloSpec, TimeSeriesFacts, TimeSeriesInterval, number
+from hydra.measure.step_result import StepFigures
+from hydra.model import EVENT_KINDS, RESTART, EventSpec, SloSpec, TimeSeriesFacts, TimeSeriesInterval
 from hydra.store.database import RunStore
 
 
@@ -57,7 +57,7 @@ def answer_of(store: RunStore, epoch: int) -> SloResult | None:
     slo, events = workload_of(store)
     at_once = [event.kind for event in events if event.kind not in (*EVENT_KINDS, RESTART)]
     latency = store.histogram(epoch, "latency")
-    figures = next((r.figures for r in store.results() if r.epoch == epoch), {})
+    figures = next((r.figures for r in store.results() if r.epoch == epoch), StepFigures())
 
     def done(off_us: float = 0.0) -> Sequence[EventImpact]:
         return event_impacts(facts, course, events, slo, at_once, off_us)
@@ -67,13 +67,9 @@ def answer_of(store: RunStore, epoch: int) -> SloResult | None:
     worst = None if bound_us is None else done(bound_us) if bound_us else measured
     publishers = plan.publishers or store.meta("scenario", {}).get("publishers", 1)
     objectives = objective_results(slo, figures, latency, facts, course, Recoveries(best, worst), publishers)
-    failed = sum(
-        int(count) for name in ("failed_dead", "failed_silent") if isinstance(count := figures.get(name), int | float)
-    )
-    if failed:
-        what = "died, or did not answer"
-        why = f"{counted(failed, 'subscriber')} {what}"
-        objectives.append(ObjectiveResult("failed_subscribers", 0, failed, None, None, holds=False, why=why))
+    if without_report := int(figures.loss.without_report):
+        why = f"{counted(without_report, 'subscriber')} died, or did not answer"
+        objectives.append(ObjectiveResult("failed_subscribers", 0, without_report, None, None, holds=False, why=why))
     backlog = max(backlog_by_interval(facts, course), default=0)
-    others_pct = number(figures.get(HOST_OTHERS))
+    others_pct = figures.hosts.host_others_pct
     return SloResult(holds(objectives), objectives, measured, backlog, facts.complete, facts, course, others_pct)

@@ -6,27 +6,13 @@ Everything that shows a row (the line of a step, tables, headlines, lists of run
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
 
 from hydra.events.value_formatting import counted, number
 from hydra.measure.acceptance import STALLED_S
-from hydra.measure.acceptance_columns import (
-    LOST_WHY,
-    PROGRESS,
-    PUBLISHERS_LOST,
-    RATE_HELD,
-    RATE_SENT,
-    REFUSED_REASON,
-    STALLED,
-    SUBSCRIBERS_LOST,
-    SUBSCRIBERS_LOST_WHY,
-    UNACCEPTED,
-    UNANSWERED,
-)
 from hydra.measure.column import CLEAN, NOT_CLEAN_WHY, POINT, REASON, REPEATS, STATUS
-from hydra.measure.loss_columns import DIED_BY, LATE, LOSS_HIGH, LOSS_LOW, NO_REPORT
-from hydra.measure.passing_columns import LOSS_TARGET, PASSED, STOPPED
-from hydra.measure.published_columns import AVG_TX, CLIENTS, LOSS
+from hydra.measure.loss_columns import Loss
+from hydra.measure.published_columns import CLIENTS
+from hydra.measure.step_result import StepFigures
 from hydra.measure.traffic_columns import REQUESTED
 from hydra.model import Figure
 from hydra.model import number as number_of
@@ -34,13 +20,6 @@ from hydra.sweep.interface import Row
 from hydra.sweep.search_columns import WHY, answers, is_good
 
 Figures = Mapping[str, Figure]
-
-_DISCONNECTED: Final = (
-    ("publisher", PUBLISHERS_LOST, LOST_WHY),
-    ("subscriber", SUBSCRIBERS_LOST, SUBSCRIBERS_LOST_WHY),
-)
-_WITHOUT_END: Final = {"undrained": "still waiting (undrained)", "unknown": "unknown"}
-"""Messages that were not received and are not known to be lost: the column, and what a reason calls them."""
 
 
 def flaws(row: Figures) -> tuple[str, ...]:
@@ -60,14 +39,17 @@ def flaws(row: Figures) -> tuple[str, ...]:
         return (": ".join(filter(None, (status, str(row.get(REASON) or "")))),)
     if REQUESTED not in row:
         return tuple(_searches(row))
+    figures = StepFigures.of(row)
+    # Of a repeated row, such a figure is the highest of its repeats.
+    in_a_repeat = " in a repeat" if REPEATS in row else ""
     return (
-        *_unreported(row),
-        *_disconnected(row),
-        *_rate(row),
-        *_progress(row),
-        *_messages(row),
-        *_stops(row),
-        *unjudged(row),
+        *_unreported(figures.loss),
+        *_disconnected(figures, in_a_repeat),
+        *_rate(figures),
+        *_progress(figures, in_a_repeat),
+        *_messages(figures),
+        *_stops(figures, in_a_repeat),
+        *unjudged(figures),
     )
 
 
@@ -94,98 +76,99 @@ def in_short(rows: Sequence[Figures]) -> str:
     return f"{len(found)} of {len(rows)} rows not clean: {name}: {why}"
 
 
-def unreported_in(row: Figures) -> str:
+def unreported_in(loss: Loss) -> str:
     """How many subscribers died or were silent, "" if none were: ``1 died (SIGKILL), 2 never answered``."""
-    died, silent = (number_of(row.get(column)) or 0.0 for column in NO_REPORT)
-    return unreported_text(died, silent, str(row.get(DIED_BY) or ""))
+    return unreported_text(loss.unreported, str(loss.died_by or ""))
 
 
-def unreported_text(died: float, silent: float, died_by: str = "") -> str:
-    """The same of these numbers; ``died_by`` is how the dead ended, "" if that is unknown."""
-    how = f" ({died_by})" if died_by else ""
-    counts = zip((died, silent), NO_REPORT.values(), (how, ""), strict=True)
-    return ", ".join(f"{number(count)} {what}{by}" for count, what, by in counts if count)
+def unreported_text(unreported: Mapping[str, float], died_by: str = "") -> str:
+    """The same of these numbers by what became of the subscribers; ``died_by``: how the dead ended, "" if unknown."""
+    counts = ", ".join(f"{number(count)} {what}" for what, count in unreported.items() if count)
+    return counts.replace("died", f"died ({died_by})") if died_by else counts
 
 
-def unjudged(row: Figures) -> tuple[str, ...]:
+def unjudged(figures: StepFigures) -> tuple[str, ...]:
     """What is unknown of a measured row, so the row cannot be called clean."""
-    if REQUESTED not in row:
+    if (requested := figures.shares.requested_rate) is None:
         return ()
-    rate = row.get(RATE_HELD) is None and number_of(row.get(REQUESTED)) is not None
-    messages = row.get(PASSED) is None and row.get(CLIENTS) != 0
+    rate = figures.held.rate_held is None and requested != "max"
+    messages = figures.passing.passed is None and figures.totals.clients != 0
     unknown = ("the rate was held",) * rate + ("messages were lost or late",) * messages
     return (f"unknown whether {' and whether '.join(unknown)}",) if unknown else ()
 
 
-def _unreported(row: Figures) -> Iterator[str]:
-    if text := unreported_in(row):
+def _unreported(loss: Loss) -> Iterator[str]:
+    if text := unreported_in(loss):
         yield f"subscribers: {text}"
 
 
-def _rate(row: Figures) -> Iterator[str]:
-    requested, sent = number_of(row.get(REQUESTED)), number_of(row.get(AVG_TX))
-    if row.get(RATE_HELD) is False:
-        done = "accepted" if row.get(RATE_SENT) is True else "sent"
+def _rate(figures: StepFigures) -> Iterator[str]:
+    requested, sent = number_of(figures.shares.requested_rate), figures.totals.avg_tx_rate_pps
+    if figures.held.rate_held is False:
+        done = "accepted" if figures.held.rate_sent is True else "sent"
         of = f"{number(sent)} of {number(requested)}/s {done}" if sent is not None and requested is not None else ""
         yield ": ".join(filter(None, ("rate not held", of)))
 
 
-def _disconnected(row: Figures) -> Iterator[str]:
-    for role, count, reason in _DISCONNECTED:
-        if clients := number_of(row.get(count)):
-            why = row.get(reason)
-            yield f"{counted(clients, role)} lost the connection{_in_a_repeat(row)}{f' ({why})' if why else ''}"
+def _disconnected(figures: StepFigures, in_a_repeat: str) -> Iterator[str]:
+    accepted = figures.accepted
+    for role, clients, why in (
+        ("publisher", accepted.publishers_disconnected, accepted.disconnected_why),
+        ("subscriber", accepted.subscribers_disconnected, accepted.subscribers_disconnected_why),
+    ):
+        if clients:
+            yield f"{counted(clients, role)} lost the connection{in_a_repeat}{f' ({why})' if why else ''}"
 
 
-def _progress(row: Figures) -> Iterator[str]:
-    if row.get(PROGRESS) is not False:
+def _progress(figures: StepFigures, in_a_repeat: str) -> Iterator[str]:
+    accepted = figures.accepted
+    if accepted.tx_progress is not False:
         return
-    unanswered, stalled_s = number_of(row.get(UNANSWERED)), number_of(row.get(STALLED)) or 0.0
+    unanswered, stalled_s = accepted.tx_unanswered, accepted.tx_stalled_s or 0.0
     if unanswered:
-        yield f"{counted(unanswered, 'message')} never acknowledged{_in_a_repeat(row)}"
+        yield f"{counted(unanswered, 'message')} never acknowledged{in_a_repeat}"
     if stalled_s >= STALLED_S or not unanswered:
-        yield f"nothing accepted of a publisher for {number(stalled_s)} s{_in_a_repeat(row)}"
+        yield f"nothing accepted of a publisher for {number(stalled_s)} s{in_a_repeat}"
 
 
-def _in_a_repeat(row: Figures) -> str:
-    """Of a repeated row, such a figure is the highest of its repeats."""
-    return " in a repeat" if REPEATS in row else ""
-
-
-def _messages(row: Figures) -> Iterator[str]:
-    failed = row.get(PASSED) is False
-    parts = [*(_unaccepted_lost_and_late(row) if failed else ()), *_without_end(row)]
-    if failed and (parts or not row.get(STOPPED)):
-        target = number_of(row.get(LOSS_TARGET))
+def _messages(figures: StepFigures) -> Iterator[str]:
+    failed, target = figures.passing.passed is False, figures.passing.loss_target_pct
+    parts = [*(_unaccepted_lost_and_late(figures) if failed else ()), *_without_end(figures)]
+    if failed and (parts or not figures.passing.stopped_s):
         limit = "" if target is None else f" (loss target {number(target)} %)"
         yield f"{', '.join(parts) or 'did not pass'}{limit}"
     elif parts:
         yield ", ".join(parts)
 
 
-def _stops(row: Figures) -> Iterator[str]:
-    if stopped_s := number_of(row.get(STOPPED)):
-        yield f"nothing arrived for {number(stopped_s)} s{_in_a_repeat(row)} although messages were due"
+def _stops(figures: StepFigures, in_a_repeat: str) -> Iterator[str]:
+    if stopped_s := figures.passing.stopped_s:
+        yield f"nothing arrived for {number(stopped_s)} s{in_a_repeat} although messages were due"
 
 
-def _unaccepted_lost_and_late(row: Figures) -> Iterator[str]:
-    if share := number_of(row.get(UNACCEPTED)):
-        reason = row.get(REFUSED_REASON)
-        yield f"{number(share)} % not accepted{f' ({reason})' if reason else ''}"
-    low, high = number_of(row.get(LOSS_LOW)), number_of(row.get(LOSS_HIGH))
+def _unaccepted_lost_and_late(figures: StepFigures) -> Iterator[str]:
+    accepted, loss = figures.accepted, figures.loss
+    if share := accepted.unaccepted_pct:
+        yield f"{number(share)} % not accepted{f' ({accepted.refused_reason})' if accepted.refused_reason else ''}"
+    low, high = loss.client_loss_low_pct, loss.client_loss_high_pct
     if low is not None and high is not None:
         yield f"{number(low)} to {number(high)} % lost"
-    elif lost := number_of(row.get(LOSS)):
+    elif lost := figures.totals.client_loss_pct:
         yield f"{number(lost)} % lost"
-    if late := number_of(row.get(LATE)):
+    if late := loss.late_pct:
         yield f"{number(late)} % late"
 
 
-def _without_end(row: Figures) -> Iterator[str]:
-    for column, what in _WITHOUT_END.items():
-        if share := number_of(row.get(f"{column}_pct")):
+def _without_end(figures: StepFigures) -> Iterator[str]:
+    """The messages that were not received and are not known to be lost."""
+    loss, outcomes = figures.loss, figures.outcomes
+    for what, share, count in (
+        ("still waiting (undrained)", loss.undrained_pct, outcomes.undrained),
+        ("unknown", loss.unknown_pct, outcomes.unknown),
+    ):
+        if share:
             yield f"{number(share)} % {what}"
-        elif count := number_of(row.get(column)):
+        elif count:
             yield f"{counted(count, 'message')} {what}"
 
 

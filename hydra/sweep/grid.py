@@ -12,7 +12,8 @@ from typing import ClassVar
 from hydra.errors import Key
 from hydra.measure.column import POINT, REASON, STATUS
 from hydra.measure.published_columns import CLIENTS
-from hydra.model import PUBLISHERS, Scenario, SettingValue, StepPlan, StepResult, with_values
+from hydra.measure.step_result import StepResult
+from hydra.model import PUBLISHERS, Scenario, SettingValue, StepPlan, with_values
 from hydra.model.base import MOST_PUBLISHERS
 from hydra.sweep.interface import QUICK_DRAIN_S, Row, Sweep, connecting_s, expected_step_s, step_bound_s
 from hydra.sweep.kind import RowSettings, SweepKind
@@ -186,7 +187,7 @@ class Grid(Sweep):
             if last.status == "ok" and len(tries) > 1:
                 reason = f"measured at the second try; the first failed: {tries[0].reason}"
             # Varied settings keep the values of the plan, although figures may have columns of the same name.
-            rows.append({**known, **last.figures, **known, STATUS: last.status, REASON: reason})
+            rows.append({**known, **last.figures.cells, **known, STATUS: last.status, REASON: reason})
         return rows
 
     def offered_again(self, results: Sequence[StepResult]) -> set[int]:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from hydra.events.value_formatting import number as text_of
-from hydra.measure.acceptance_columns import PUBLISHERS_LOST, RATE_HELD, RATE_SENT, SUBSCRIBERS_LOST, UNACCEPTED
 from hydra.measure.column import MICROSECONDS, PER_SECOND, WALL, Column, text_column, values_of
-from hydra.measure.loss_columns import LOSS_LOW, NO_REPORT
-from hydra.measure.passing_columns import STOPPED
-from hydra.measure.published_columns import AVG_TX as SENT
-from hydra.measure.published_columns import LOSS
-from hydra.model import Figure, number
+from hydra.measure.step_result import StepFigures
+from hydra.model import Evidence, Figure
 from hydra.sweep import search_columns
 from hydra.sweep.search_columns import ANSWER, HIGH_PPS, LOW_PPS, WHY
 from hydra.sweep.search_spec import SearchSeries, SearchSpec
@@ -30,15 +26,18 @@ FAILED_BELOW: Final = "_failed_below_pps"
 """Suffixes: each is appended to the name of a series and gives the name of a column beside the rate that was held."""
 WALL_S: Final = Column(WALL, "s", "time that the steps of the row took, connecting and drains included")
 
+
+@dataclass(frozen=True, slots=True)
+class RungRates(Evidence):
+    """Rates (messages/s) of rungs of a ladder, ascending."""
+
+    rates: tuple[float, ...]
+
+    def __str__(self) -> str:
+        return ", ".join(f"{rate:g}" for rate in self.rates)
+
+
 UNSENT: Final = "unsent"
-_SHARES: Final = {
-    LOSS: "lost",
-    LOSS_LOW: "lost",
-    "late_pct": "late",
-    "undrained_pct": "waiting",
-    "unknown_pct": "unknown",
-}
-"""The columns of a step with shares (%) of its messages, and the cause that each stands for."""
 UNITS: Final = {
     "lost": "lost {} %",
     "late": "late {} %",
@@ -54,28 +53,27 @@ UNITS: Final = {
 """The causes for which a rate is not held, each with its text about the amount."""
 
 
-def cause_of(figures: Mapping[str, Figure]) -> tuple[str, float | None]:
-    """Why a step is not clean, as a keyword of ``UNITS``, and how much: % of the messages, messages/s, clients or s.
-
-    Args:
-        figures: those of the step.
-    """
-
-    def of(*names: str) -> float:
-        return sum(number(figures.get(name)) or 0.0 for name in names)
-
-    if failed := of(*NO_REPORT):
-        return "gone", failed
-    if figures.get(RATE_HELD) is False and figures.get(RATE_SENT) is False:
-        return UNSENT, number(figures.get(SENT))
-    if cut := of(PUBLISHERS_LOST, SUBSCRIBERS_LOST):
-        return "disconnected", cut
-    if figures.get(RATE_HELD) is False:
-        return "unaccepted", number(figures.get(UNACCEPTED))
-    column, share = max(((name, of(name)) for name in _SHARES), key=lambda each: each[1])
+def cause_of(figures: StepFigures) -> tuple[str, float | None]:
+    """Why a step is not clean, as a keyword of ``UNITS``, and how much: % of the messages, messages/s, clients or s."""
+    accepted, loss = figures.accepted, figures.loss
+    if without_report := loss.without_report:
+        return "gone", float(without_report)
+    if figures.held.rate_held is False and figures.held.rate_sent is False:
+        return UNSENT, figures.totals.avg_tx_rate_pps
+    if cut := (accepted.publishers_disconnected or 0) + (accepted.subscribers_disconnected or 0):
+        return "disconnected", float(cut)
+    if figures.held.rate_held is False:
+        return "unaccepted", accepted.unaccepted_pct
+    shares = {
+        "lost": max(figures.totals.client_loss_pct or 0.0, loss.client_loss_low_pct or 0.0),
+        "late": loss.late_pct,
+        "waiting": loss.undrained_pct,
+        "unknown": loss.unknown_pct,
+    }
+    cause, share = max(((cause, share or 0.0) for cause, share in shares.items()), key=lambda each: each[1])
     if share:
-        return _SHARES[column], share
-    return ("stopped", stopped_s) if (stopped_s := of(STOPPED)) else ("other", None)
+        return cause, share
+    return ("stopped", float(stopped_s)) if (stopped_s := figures.passing.stopped_s) else ("other", None)
 
 
 def cause_text(row: Mapping[str, Figure], prefix: str) -> str:

@@ -8,12 +8,10 @@ from math import sqrt
 from typing import Final
 
 from hydra.measure.column import AGGREGATE_MAX, STATUS, WALL
-from hydra.measure.host_columns import GENERATOR_LIMITED, VERDICT
-from hydra.measure.latency_columns import DUE
-from hydra.measure.passing_columns import GROUP
-from hydra.measure.published_columns import AVG_RX, AVG_TX, LOSS
-from hydra.measure.traffic_columns import AGGREGATE
-from hydra.model import Cohort, Figure, Scenario, Settings, StepPlan, StepResult, number, with_values
+from hydra.measure.host_columns import GENERATOR_LIMITED
+from hydra.measure.latency_columns import Latency
+from hydra.measure.step_result import StepFigures, StepResult
+from hydra.model import Cohort, Figure, Scenario, Settings, StepPlan, with_values
 from hydra.sweep import held_columns as columns
 from hydra.sweep import search_columns
 from hydra.sweep.cleanness import why_not_clean
@@ -117,10 +115,10 @@ class HeldRates(ScriptedSweep[HeldSeries]):
         received, fastest, start, began_s = None, None, self._as_last(retry.clients), 0.0
         if self._saturated:
             step = yield from self._full_speed(retry, first, "max_rate", row)
-            began_s, received, fastest = wall_s(step), self._received(step), number(step.figures.get(AVG_TX)) or None
+            began_s, received, fastest = wall_s(step), self._received(step), step.figures.totals.avg_tx_rate_pps or None
             if received and fastest:
                 start = _BELOW_FULL_SPEED * received
-                lossy = (number(step.figures.get(LOSS)) or 0.0) > _MOSTLY_LOST_PCT
+                lossy = (step.figures.totals.client_loss_pct or 0.0) > _MOSTLY_LOST_PCT
                 start = sqrt(start * fastest) if lossy and received <= _COLLAPSED * fastest else start
         for series in self._search.series:
             if series == "max_rate":
@@ -169,21 +167,22 @@ class HeldRates(ScriptedSweep[HeldSeries]):
         result = yield StepPlan(retry.clients, fast, self._short_s, series)
         if result.status == "skipped":
             raise ClientCountFailedError("skipped", result.reason, result.figures)
-        row[self._rates[series]] = result.figures.get(AVG_RX)
+        row[self._rates[series]] = result.figures.totals.avg_rx_rate_pps
         together = AGGREGATE_MAX if series == "max_rate" else f"{series}_aggregate_pps"
-        row[together] = result.figures.get(AGGREGATE)
+        row[together] = result.figures.rates.aggregate_pps
         row[f"{series}_steps"] = 1
-        row[f"{series}_verdict"] = result.figures.get(VERDICT)
-        if (limited := result.figures.get(GENERATOR_LIMITED)) is not None:
+        row[f"{series}_verdict"] = result.figures.limit.verdict
+        if (limited := result.figures.limit.generator_limited) is not None:
             row[f"{series}_{GENERATOR_LIMITED}"] = limited
         return result
 
     def _received(self, step: StepResult) -> float | None:
         """The rate of one publisher (messages/s) that reached the subscribers at full speed; None: not known."""
         publishers = self._scenario.publishers
-        sent, received = number(step.figures.get(AVG_TX)), number(step.figures.get(AVG_RX))
-        if step.figures.get(GROUP):
-            received = number(step.figures.get(AGGREGATE))
+        figures = step.figures
+        sent, received = figures.totals.avg_tx_rate_pps, figures.totals.avg_rx_rate_pps
+        if figures.passing.group:
+            received = figures.rates.aggregate_pps
         known = [rate for rate in (sent, received and received / publishers) if rate]
         return min(known, default=None)
 
@@ -204,29 +203,31 @@ class HeldRates(ScriptedSweep[HeldSeries]):
         kind, held, failing = climb.kind, climb.confirming, climb.failing
         low, high = climb.limits
         row[self._rates[name]] = low if kind in (HeldKind.HELD, HeldKind.AT_LEAST) else None
-        figures = held.figures if held else {}
+        figures = held.figures if held else StepFigures()
+        latency = figures.latency or Latency()
         row[f"{name}{ANSWER}"] = kind.value
         row[f"{name}{columns.HELD_S}"] = held.plan.duration_s if held else None
         row[f"{name}{columns.TOTAL}"] = low * self._scenario.publishers if held and low is not None else None
-        row[f"{name}{columns.LOST}"] = figures.get(LOSS)
-        row[f"{name}{columns.P50}"], row[f"{name}{columns.P99}"] = (
-            figures.get(f"{DUE}_{p}_us") for p in ("p50", "p99")
-        )
+        row[f"{name}{columns.LOST}"] = figures.totals.client_loss_pct
+        row[f"{name}{columns.P50}"], row[f"{name}{columns.P99}"] = latency.latency_p50_us, latency.latency_p99_us
         row[f"{name}{columns.NOT_HELD}"] = high if kind is not HeldKind.UNCONFIRMED else None
         cause: tuple[Figure, Figure] = columns.cause_of(failing.figures) if failing else (None, None)
         row[f"{name}{columns.CAUSE}"], row[f"{name}{columns.AMOUNT}"] = cause
-        row[f"{name}{columns.FAILED_BELOW}"] = ", ".join(f"{rate:g}" for rate in climb.failed_below) or None
+        row[f"{name}{columns.FAILED_BELOW}"] = (
+            columns.RungRates(tuple(below)) if (below := climb.failed_below) else None
+        )
         if kind is HeldKind.UNCONFIRMED:
             row |= {f"{name}{LOW_PPS}": low, f"{name}{HIGH_PPS}": high}
         row[f"{name}_steps"] = len(climb.steps)
-        row[f"{name}_verdict"] = failing.figures.get(VERDICT) if failing else None
-        if failing and failing.figures.get(GENERATOR_LIMITED) is not None:
-            row[f"{name}_{GENERATOR_LIMITED}"] = failing.figures[GENERATOR_LIMITED]
+        row[f"{name}_verdict"] = failing.figures.limit.verdict if failing else None
+        if failing and failing.figures.limit.generator_limited is not None:
+            row[f"{name}_{GENERATOR_LIMITED}"] = failing.figures.limit.generator_limited
         add_host_facts(row, [step for step in (failing, held) if step])
         if failing and climb.cohort.kind != "none":
-            row[f"{name}_cohort_loss_pct"] = failing.figures.get("cohort_loss_pct")
+            cohort = failing.figures.cohort
+            row[f"{name}_cohort_loss_pct"] = cohort.cohort_loss_pct
             if name == "slow":
-                row["slow_cohort_felt"] = failing.figures.get("cohort_felt")
+                row["slow_cohort_felt"] = cohort.cohort_felt
         row[f"{name}_note"] = _note(row, name)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from hydra.events.event import Level
 from hydra.events.value_formatting import between, number
 from hydra.model import Figure
-from hydra.sweep.held_columns import CAUSE, FAILED_BELOW, HELD_S, NOT_HELD, UNSENT, cause_text
+from hydra.sweep.held_columns import CAUSE, FAILED_BELOW, HELD_S, NOT_HELD, UNSENT, RungRates, cause_text
 from hydra.sweep.interface import Row
 from hydra.sweep.search_columns import ANSWER, HIGH_PPS, LOW_PPS
 from hydra.sweep.search_warnings import Limits, SearchedFigure, SearchWarning, of_figure
@@ -91,14 +91,15 @@ class FailedBelowHeld(SearchWarning):
     """Rates (messages/s) that were not held although a step at a higher rate was clean."""
 
     remedy = "hydra report shows the loss at each rate"
-    rates: str
+    rates: Sequence[float]
 
     @property
     def sentence(self) -> str:
-        shown = ", ".join(number(float(rate)) for rate in self.rates.split(", "))
+        shown = ", ".join(map(number, self.rates))
         return f"{shown}/s was not held in two steps, although a step at a higher rate was clean"
 
     @classmethod
     def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
-        rates = about.get(FAILED_BELOW)
-        return [cls(about.search, str(rates))] if rates else []
+        rungs = (each for each in about.words(FAILED_BELOW) if isinstance(each, RungRates))
+        rates = sorted({rate for each in rungs for rate in each.rates})
+        return [cls(about.search, rates)] if rates else []

@@ -8,12 +8,11 @@ from typing import Final
 from hydra.events.value_formatting import counted
 from hydra.measure.column import POINT, values_of
 from hydra.measure.disturbance import Disturbance, Disturbances
-from hydra.measure.host_columns import DISTURBED, HOST_CPU, HOST_OTHERS
-from hydra.measure.passing_columns import PASSED
+from hydra.measure.host_columns import DISTURBED, HOST_CPU, HOST_OTHERS, Hosts
 from hydra.measure.published_columns import CLIENTS
+from hydra.measure.step_result import StepFigures, StepResult
 from hydra.measure.verdict import BUSY_HOST_PCT, OTHERS_PCT
-from hydra.model import Figure, StepResult
-from hydra.model import number as number_of
+from hydra.model import Figure
 from hydra.sweep.interface import Row
 
 HOST_FACTS: Final = (HOST_CPU, HOST_OTHERS, DISTURBED)
@@ -33,7 +32,7 @@ def host_trouble(row: Mapping[str, Figure]) -> str:
 
     A row has a warning about its hosts if and only if this is not empty.
     """
-    return ", ".join(_troubles(row))
+    return ", ".join(_troubles(StepFigures.of(row).hosts))
 
 
 def host_trouble_in_short(rows: Sequence[Mapping[str, Figure]]) -> str:
@@ -47,23 +46,23 @@ def host_trouble_in_short(rows: Sequence[Mapping[str, Figure]]) -> str:
     return f"{len(found)} of {len(rows)} rows: {row.get(POINT) or counted(row.get(CLIENTS), 'subscriber')}: {trouble}"
 
 
-def disturbances_of(row: Mapping[str, Figure]) -> list[Disturbance]:
+def disturbances_of(hosts: Hosts) -> list[Disturbance]:
     """What disturbed a row, for each host on which something did, of all its repeats."""
-    return [each for value in values_of(row.get(DISTURBED)) if isinstance(value, Disturbances) for each in value.hosts]
+    return [each for found in values_of(hosts.disturbed) if isinstance(found, Disturbances) for each in found.hosts]
 
 
-def others_of(row: Mapping[str, Figure]) -> float:
+def others_of(hosts: Hosts) -> float:
     """The CPU of a host that processes outside the run used, in %: of the worst repeat if they are named."""
-    named = max((each.others_pct for each in disturbances_of(row)), default=0.0)
-    return named or number_of(row.get(HOST_OTHERS)) or 0.0
+    named = max((each.others_pct for each in disturbances_of(hosts)), default=0.0)
+    return named or hosts.host_others_pct or 0.0
 
 
-def _troubles(row: Mapping[str, Figure]) -> Iterator[str]:
-    if (number_of(row.get(HOST_CPU)) or 0.0) >= BUSY_HOST_PCT:
+def _troubles(hosts: Hosts) -> Iterator[str]:
+    if (hosts.host_cpu_mean_pct or 0.0) >= BUSY_HOST_PCT:
         yield "a host had no CPU left"
-    if (others := others_of(row)) >= OTHERS_PCT:
+    if (others := others_of(hosts)) >= OTHERS_PCT:
         yield f"other processes used {others:.0f} % of a host's CPU"
-    disturbances = disturbances_of(row)
+    disturbances = disturbances_of(hosts)
     yield from (text for field, text in _FOUND.items() if any(getattr(each, field) for each in disturbances))
 
 
@@ -78,7 +77,7 @@ def deciding(steps: Sequence[StepResult], limiting: StepResult | None, figure: f
     passed = [
         step
         for step in steps
-        if step.figures.get(PASSED) and (figure is None or float(step.plan.settings.rate) <= figure)
+        if step.figures.passing.passed and (figure is None or float(step.plan.settings.rate) <= figure)
     ]
     best = max(passed, key=lambda step: float(step.plan.settings.rate), default=None)
     return [step for step in (limiting, best) if step is not None]
@@ -87,10 +86,11 @@ def deciding(steps: Sequence[StepResult], limiting: StepResult | None, figure: f
 def add_host_facts(row: Row, steps: Iterable[StepResult]) -> None:
     """Adds what the hosts did in these steps to what the row has: the highest use, and all that disturbed them."""
     for step in steps:
-        for name in (HOST_CPU, HOST_OTHERS):
-            known = [
-                value for value in (number_of(row.get(name)), number_of(step.figures.get(name))) if value is not None
-            ]
-            row[name] = max(known, default=None)
-        found = dict.fromkeys([*disturbances_of(row), *disturbances_of(step.figures)])
+        before, hosts = StepFigures.of(row).hosts, step.figures.hosts
+        used = {
+            HOST_CPU: (before.host_cpu_mean_pct, hosts.host_cpu_mean_pct),
+            HOST_OTHERS: (before.host_others_pct, hosts.host_others_pct),
+        }
+        row |= {name: max((value for value in both if value is not None), default=None) for name, both in used.items()}
+        found = dict.fromkeys([*disturbances_of(before), *disturbances_of(hosts)])
         row[DISTURBED] = Disturbances(tuple(found)) if found else None

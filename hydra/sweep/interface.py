@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Final, NamedTuple, Protocol, TypeVar
 
-from hydra.model import Figure, Scenario, StepPlan, StepResult
+from hydra.measure.step_result import StepResult
+from hydra.model import Figure, Scenario, StepPlan
 
 Key = TypeVar("Key", bound=Hashable)
 Row = dict[str, Figure]

@@ -15,12 +15,14 @@ from hydra.errors import Key
 from hydra.events.value_formatting import counted, duration_us, known_digits
 from hydra.events.value_formatting import number as text_of
 from hydra.measure.column import POINT, REPEATS, Column, SystemColumns
-from hydra.measure.connection_columns import CONNECTING, IN_TABLE, PRIMARY
+from hydra.measure.connection_columns import IN_TABLE, PRIMARY, Connecting
 from hydra.measure.latency_columns import DUE, SENT
-from hydra.measure.published_columns import AVG_RX, AVG_TX, CLIENTS, LOSS, published
+from hydra.measure.published_columns import AVG_RX, AVG_TX, CLIENTS, published
 from hydra.measure.step_columns import step_columns
-from hydra.measure.traffic_columns import AGGREGATE, REQUESTED
-from hydra.model import IMPAIRMENTS, Figure, Scenario, StepPlan, StepResult, SweepSpec, TableKind, number
+from hydra.measure.step_part import columns_of
+from hydra.measure.step_result import StepFigures, StepResult
+from hydra.measure.traffic_columns import AGGREGATE
+from hydra.model import IMPAIRMENTS, Figure, Scenario, StepPlan, SweepSpec, TableKind, number
 from hydra.sweep.cleanness import why_not_clean
 from hydra.sweep.host_trouble import host_trouble
 from hydra.sweep.interface import Row, Sweep
@@ -208,7 +210,9 @@ class SweepKind(SweepSpec, ABC):
     def published(self, scenario: Scenario, system: SystemColumns) -> tuple[Column, ...]:
         """The columns of its table."""
         if scenario.table == "connections":
-            return tuple(c for c in (*published(system), *CONNECTING) if c.name == CLIENTS or c.name in IN_TABLE)
+            return tuple(
+                c for c in (*published(system), *columns_of(Connecting)) if c.name == CLIENTS or c.name in IN_TABLE
+            )
         return tuple(c for c in published(system) if scenario.table == "batch" or c is not system.batch)
 
     def columns(self, scenario: Scenario, system: SystemColumns) -> Sequence[Column]:
@@ -326,23 +330,23 @@ class SweepKind(SweepSpec, ABC):
         reasons = [(row, why_not_clean(row)) for row in rows]
         clean, others = _most([row for row, why in reasons if not why]), _most([row for row, why in reasons if why])
         found = []
-        if clean is not None and number(clean.get(AGGREGATE)) is not None:
-            lost = number(clean.get(LOSS))
+        of_clean = StepFigures.of(clean or {})
+        if clean is not None and (carried := of_clean.rates.aggregate_pps) is not None:
+            lost = of_clean.totals.client_loss_pct
             loss = f"with {text_of(lost)} % loss" if lost else "without loss"
-            label, what = ("received", _received_by) if clean.get(REQUESTED) == "max" else ("carried", _delivered_to)
-            detail = f"{loss}; {what(clean, name)}"
-            found.append(HeadlineFigure.of_row(label, f"{text_of(clean[AGGREGATE])}/s", detail, clean))
+            label, what = ("received", _received_by) if _at_full_speed(of_clean) else ("carried", _delivered_to)
+            found.append(HeadlineFigure.of_row(label, f"{text_of(carried)}/s", f"{loss}; {what(clean, name)}", clean))
         elif clean is None:
             found.append(HeadlineFigure("carried", "", "no row is clean", clean=False))
         if others is not None:
-            delivered = number(others.get(AGGREGATE))
+            figures = StepFigures.of(others)
+            delivered = figures.rates.aggregate_pps
             rate = "" if "rate" in self.varied else f"{requested(others)}, "
-            label, what = ("received", _received_by) if others.get(REQUESTED) == "max" else ("delivered", _delivered_to)
-            detail = f"{rate}{what(others, name)}"
-            value = "" if delivered is None else f"{text_of(others[AGGREGATE])}/s"
-            found.append(HeadlineFigure.of_row(label, value, detail, others))
+            label, what = ("received", _received_by) if _at_full_speed(figures) else ("delivered", _delivered_to)
+            value = "" if delivered is None else f"{text_of(delivered)}/s"
+            found.append(HeadlineFigure.of_row(label, value, f"{rate}{what(others, name)}", others))
         best = clean or others or {}
-        late = next((p99 for of in (DUE, SENT) if (p99 := number(best.get(f"{of}_p99_us"))) is not None), None)
+        late = StepFigures.of(best).p99_us
         if late is not None:
             text, noted = f"there ({name(best)})", bool(host_trouble(best))
             found.append(HeadlineFigure("p99 latency", duration_us(late), text, clean is not None, noted))
@@ -427,7 +431,17 @@ class SweepKind(SweepSpec, ABC):
 
 def _most(rows: Sequence[Row]) -> Row | None:
     """The row in which most arrived; None without rows."""
-    return max(rows, key=lambda row: number(row.get(AGGREGATE)) or number(row.get(AVG_RX)) or 0.0, default=None)
+
+    def received(row: Row) -> float:
+        figures = StepFigures.of(row)
+        return figures.rates.aggregate_pps or figures.totals.avg_rx_rate_pps or 0.0
+
+    return max(rows, key=received, default=None)
+
+
+def _at_full_speed(figures: StepFigures) -> bool:
+    """Whether the row's publishers sent at rate ``max``."""
+    return figures.shares.requested_rate == "max"
 
 
 def _delivered_to(row: Row, name: Name) -> str:
@@ -437,8 +451,9 @@ def _delivered_to(row: Row, name: Name) -> str:
 
 def _received_by(row: Row, name: Name) -> str:
     """The same of a row at rate ``max``, with what each subscriber received and each publisher sent a second."""
-    each = f", {text_of(row.get(AVG_RX))}/s each" if row.get(CLIENTS) != 1 else ""
-    return f"messages received by {together(row, name)}{each}; sent: {text_of(row.get(AVG_TX))}/s"
+    totals = StepFigures.of(row).totals
+    each = f", {text_of(totals.avg_rx_rate_pps)}/s each" if totals.clients != 1 else ""
+    return f"messages received by {together(row, name)}{each}; sent: {text_of(totals.avg_tx_rate_pps)}/s"
 
 
 def together(row: Row, name: Name) -> str:
@@ -448,7 +463,7 @@ def together(row: Row, name: Name) -> str:
 
 def requested(row: Row) -> str:
     """The rate that was requested of each publisher of a row: ``at 30,000/s``, ``at full speed``."""
-    rate = number(row.get(REQUESTED))
+    rate = number(StepFigures.of(row).shares.requested_rate)
     return "at full speed" if rate is None else f"at {text_of(rate)}/s"
 
 
@@ -460,7 +475,7 @@ def known_texts(figure: float, low: float, high: float) -> tuple[str, str, str]:
 
 def lost_pct(step: StepResult) -> float:
     """The loss of a step in percent; 0 if it is not known."""
-    return number(step.figures.get(LOSS)) or 0.0
+    return step.figures.totals.client_loss_pct or 0.0
 
 
 def rate_of(result: StepResult) -> float:

@@ -15,13 +15,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple
 
-from hydra.measure.column import WALL
-from hydra.measure.host_columns import GENERATOR_LIMITED
-from hydra.measure.loss_columns import LATE
-from hydra.measure.passing_columns import LOSS_TARGET
-from hydra.measure.published_columns import LOSS
+from hydra.measure.step_result import StepResult
 from hydra.measure.verdict import OTHERS_PCT
-from hydra.model import Cohort, Settings, StepPlan, StepResult, number
+from hydra.model import Cohort, Settings, StepPlan
 from hydra.sweep.cleanness import flaws
 from hydra.sweep.held_spec import HeldSpec
 from hydra.sweep.host_trouble import others_of
@@ -115,7 +111,7 @@ class LadderClimb:
             return HeldKind.NONE if self._fails(self.lowest) else HeldKind.UNCONFIRMED
         if self.confirming is None or (self.high is None and self.low < self.highest):
             return HeldKind.UNCONFIRMED
-        limited = self.failing is not None and self.failing.figures.get(GENERATOR_LIMITED)
+        limited = self.failing is not None and self.failing.figures.limit.generator_limited
         return HeldKind.AT_LEAST if limited else HeldKind.HELD
 
     @property
@@ -264,13 +260,13 @@ class LadderClimb:
         whole = [each.step for each in self.tries[rung] if each.whole]
         if len(whole) > 1 or not self._fits(1):
             return False
-        if _times_target(whole[0], LOSS) > _HARDLY_ANY and self._fits(2):
+        if _times_target(whole[0]) > _HARDLY_ANY and self._fits(2):
             return True
-        return any(others_of(step.figures) >= OTHERS_PCT for step in self.steps)
+        return any(others_of(step.figures.hosts) >= OTHERS_PCT for step in self.steps)
 
     def _below(self, rung: int) -> int:
         """The rung to hold next, below one that was not held: a tenth of a decade, or more if far too much was lost."""
-        far_too_much = _times_target(self.tries[rung][-1].step, LOSS, LATE) > _FAR_TOO_MUCH
+        far_too_much = _times_target(self.tries[rung][-1].step, late=True) > _FAR_TOO_MUCH
         below = rung - (2 if far_too_much else 1) * self._tenth
         # There has to be time to return to the rungs that are left out.
         far = self._meets_target() if self._fits(2) else None
@@ -290,7 +286,7 @@ class LadderClimb:
         failed = sorted((rung, tries[-1].step) for rung, tries in self.tries.items() if _misses(tries))
         if len(failed) < 2:
             return None
-        (below, less), (above, more) = ((rung, _times_target(step, LOSS, LATE)) for rung, step in failed[:2])
+        (below, less), (above, more) = ((rung, _times_target(step, late=True)) for rung, step in failed[:2])
         if not 1 < less < more:
             return None
         at, beyond = 1 / self.ladder.rate(below), 1 / self.ladder.rate(above)
@@ -360,10 +356,12 @@ def _misses(tries: Sequence[Try]) -> bool:
     return tries[-1].whole and not tries[-1].clean
 
 
-def _times_target(step: StepResult, *columns: str) -> float:
-    """The sum of shares of a step's messages, as a multiple of the loss target; 0 if it or the target is not known."""
-    target, *shares = (number(step.figures.get(column)) or 0.0 for column in (LOSS_TARGET, *columns))
-    return sum(shares) / target if target else 0.0
+def _times_target(step: StepResult, *, late: bool = False) -> float:
+    """A step's loss, or with ``late`` what was lost or late, in multiples of the loss target; 0 if it is not known."""
+    figures = step.figures
+    share = (figures.totals.client_loss_pct or 0.0) + ((figures.loss.late_pct or 0.0) if late else 0.0)
+    target = figures.passing.loss_target_pct
+    return share / target if target else 0.0
 
 
 def ends_of(search: SearchSpec, ladder: Ladder) -> tuple[int, int]:
@@ -374,7 +372,7 @@ def ends_of(search: SearchSpec, ladder: Ladder) -> tuple[int, int]:
 
 def wall_s(result: StepResult) -> float:
     """The time in seconds that a step took; by its length if it was not stored."""
-    known = number(result.figures.get(WALL))
+    known = result.figures.wall_s
     return result.plan.duration_s + QUICK_DRAIN_S if known is None else known
 
 

@@ -9,33 +9,15 @@ from math import ceil, inf, log2
 from statistics import fmean
 from typing import Final
 
-from hydra.measure.acceptance_columns import RATE_SENT, UNACCEPTED
 from hydra.measure.column import AGGREGATE_MAX, STATUS
-from hydra.measure.host_columns import GENERATOR_LIMITED, VERDICT
-from hydra.measure.passing_columns import SHORTFALL, STOPPED
-from hydra.measure.published_columns import AVG_RX, AVG_TX, LOSS
-from hydra.measure.traffic_columns import AGGREGATE
-from hydra.model import (
-    Cohort,
-    Figure,
-    Scenario,
-    Settings,
-    StepPlan,
-    StepResult,
-    number,
-    with_values,
-)
+from hydra.measure.host_columns import GENERATOR_LIMITED
+from hydra.measure.step_result import StepResult
+from hydra.model import Cohort, Scenario, Settings, StepPlan, number, with_values
 from hydra.sweep import search_answer, search_warnings
 from hydra.sweep.cleanness import why_not_clean
 from hydra.sweep.findings import LAST_S
 from hydra.sweep.host_trouble import add_host_facts, deciding
-from hydra.sweep.interface import (
-    QUICK_DRAIN_S,
-    LadderProgress,
-    Row,
-    SearchProgress,
-    step_bound_s,
-)
+from hydra.sweep.interface import QUICK_DRAIN_S, LadderProgress, Row, SearchProgress, step_bound_s
 from hydra.sweep.ladder import Ladder
 from hydra.sweep.ladder_climb import USUAL_SHORT_S, LadderClimb, ends_of
 from hydra.sweep.repetition import mean_and_interval
@@ -135,7 +117,7 @@ class Search(ScriptedSweep[_Searched]):
             return None
         if of_step[-1].brackets:
             return LadderProgress(why_not_clean(last.figures), *of_step[-1].limits)
-        short_pct = number(last.figures.get(SHORTFALL))
+        short_pct = last.figures.passing.shortfall_pct
         return SearchProgress(100 * self._search.target, short_pct, _parts(last), *of_step[-1].limits)
 
     def bound_s(self) -> float:
@@ -261,13 +243,13 @@ class Search(ScriptedSweep[_Searched]):
         for doubling in range(search.max_doublings + 1):
             rate = float(f"{search.start_rate * 2.0**doubling:.5g}")
             result = yield from retry.step(settings, series, rate)
-            received = number(result.figures.get(AVG_RX))
+            received = result.figures.totals.avg_rx_rate_pps
             gained = received is not None and (best is None or received >= best * (1 + search.gain_target))
             if received is not None and (best is None or received > best):
                 best, fastest, deciding_step = received, rate, result
-                row[f"{series}_verdict"] = result.figures.get(VERDICT)
-                _mark(row, series, result.figures.get(GENERATOR_LIMITED))
-            pps = number(result.figures.get(AGGREGATE))
+                row[f"{series}_verdict"] = result.figures.limit.verdict
+                _mark(row, series, result.figures.limit.generator_limited)
+            pps = result.figures.rates.aggregate_pps
             if pps is not None:
                 aggregate = pps if aggregate is None else max(aggregate, pps)
             row[self._rates[series]], row[together], row[f"{series}_steps"] = best, aggregate, doubling + 1
@@ -290,14 +272,14 @@ class Search(ScriptedSweep[_Searched]):
         for _ in range(self._search.fresh_steps):
             fresh.append((yield from retry.step(settings, series, fastest)))
             row[f"{series}_steps"] = int(number(row[f"{series}_steps"]) or 0) + 1
-        received = [pps for result in fresh if (pps := number(result.figures.get(AVG_RX))) is not None]
+        received = [pps for result in fresh if (pps := result.figures.totals.avg_rx_rate_pps) is not None]
         if not received:
             return None
         mean, half = mean_and_interval(received)
         row[self._rates[series]] = mean
         if half is not None:
             row[f"{series}_low_pps"], row[f"{series}_high_pps"] = max(mean - half, 0.0), mean + half
-        together = [pps for result in fresh if (pps := number(result.figures.get(AGGREGATE))) is not None]
+        together = [pps for result in fresh if (pps := result.figures.rates.aggregate_pps) is not None]
         if together:
             row[AGGREGATE_MAX if series == "max_rate" else f"{series}_aggregate_pps"] = fmean(together)
         return mean
@@ -311,13 +293,14 @@ class Search(ScriptedSweep[_Searched]):
         row[f"{name}_steps"] = len(found.findings.evidence) + len(searched.more)
         row |= columns_of(name, found.answer, tried, searched.side_findings(self._search.target), against)
         row[f"{name}_note"] = text_of_search(row, name)
-        row[f"{name}_verdict"] = found.limiting(VERDICT)
-        _mark(row, name, found.limiting(GENERATOR_LIMITED))
+        row[f"{name}_verdict"] = found.limiting.limit.verdict
+        _mark(row, name, found.limiting.limit.generator_limited)
         add_host_facts(row, deciding(searched.steps, found.limiting_step, found.figure))
+        cohort = found.limiting.cohort
         if name in ("slow", "reconnecting"):
-            row[f"{name}_cohort_loss_pct"] = found.limiting("cohort_loss_pct")
+            row[f"{name}_cohort_loss_pct"] = cohort.cohort_loss_pct
         if name == "slow":
-            row["slow_cohort_felt"] = found.limiting("cohort_felt")
+            row["slow_cohort_felt"] = cohort.cohort_felt
 
 
 def _recorded(script: Script, steps: list[StepResult]) -> Script:
@@ -365,7 +348,7 @@ def _above(disturbed: ThresholdSearch, undisturbed: ThresholdSearch) -> bool:
     return disturbed.interval.low > undisturbed.interval.high
 
 
-def _mark(row: Row, name: str, limited: Figure) -> None:
+def _mark(row: Row, name: str, limited: bool | None) -> None:
     """Writes into the row whether the generator limited the figure of a search, if that is known."""
     if limited is not None:
         row[f"{name}_{GENERATOR_LIMITED}"] = limited
@@ -373,15 +356,16 @@ def _mark(row: Row, name: str, limited: Figure) -> None:
 
 def _parts(step: StepResult) -> list[tuple[float, str]]:
     """The parts (%) of a step's shortfall, the largest first: what was lost, and the largest part of the rest."""
-    short_pct = number(step.figures.get(SHORTFALL)) or 0.0
-    lost_pct = min(number(step.figures.get(LOSS)) or 0.0, short_pct)
+    figures = step.figures
+    short_pct = figures.passing.shortfall_pct or 0.0
+    lost_pct = min(figures.totals.client_loss_pct or 0.0, short_pct)
     rest_pct = short_pct - lost_pct
-    sent, rate = number(step.figures.get(AVG_TX)), step.plan.settings.rate
+    sent, rate = figures.totals.avg_tx_rate_pps, step.plan.settings.rate
     unsent_pct = 0.0
-    if sent is not None and rate != "max" and step.figures.get(RATE_SENT) is False:
+    if sent is not None and rate != "max" and figures.held.rate_sent is False:
         unsent_pct = 100 * (1 - sent / rate)
-    unaccepted_pct = number(step.figures.get(UNACCEPTED)) or 0.0
-    stopped_pct = 100 * (number(step.figures.get(STOPPED)) or 0.0) / step.plan.duration_s
+    unaccepted_pct = figures.accepted.unaccepted_pct or 0.0
+    stopped_pct = 100 * (figures.passing.stopped_s or 0.0) / step.plan.duration_s
     parts_of_rest = ((unsent_pct, "not sent"), (unaccepted_pct, "not accepted"), (stopped_pct, "in a stop"))
     rest = next((name for part, name in parts_of_rest if part > rest_pct / 2), "backlog")
     parts = [(lost_pct, "lost"), (rest_pct, rest)]

@@ -19,15 +19,15 @@ from typing import Final
 from hydra.measure import steadiness
 from hydra.measure.column import COUNT, HIGH, INTERVAL, LOW, REASON, REPEATS, STATUS, Column, Values
 from hydra.measure.connection_columns import is_above_all
-from hydra.measure.evidence import Differences, LossEvidence
+from hydra.measure.evidence import Differences
 from hydra.measure.loss_columns import LOSS_CI_HIGH, LOSS_CI_LOW, LOSS_EVIDENCE
 from hydra.measure.loss_interval import around, pooled
 from hydra.measure.passing_columns import STEADY, UNSTEADY
 from hydra.measure.published_columns import CLIENTS, LOSS
-from hydra.measure.step_column import PercentileColumn
 from hydra.measure.step_columns import step_columns
-from hydra.measure.traffic_columns import AGGREGATE
-from hydra.model import Figure, Histogram, Scenario, StepPlan, StepResult, cell_of, number
+from hydra.measure.step_part import PercentileColumn
+from hydra.measure.step_result import StepFigures, StepResult
+from hydra.model import Figure, Histogram, Scenario, StepPlan, cell_of, number
 from hydra.sweep.interface import LadderProgress, RepeatTurn, Row, SearchProgress, Sweep, apart
 from hydra.sweep.kind import kind_of
 from hydra.wire.buckets import percentiles_us
@@ -254,9 +254,10 @@ def merge_repeats(
                 result[column + LOW], result[column + HIGH] = min(numbers), highest if isfinite(highest) else None
             if len(numbers) < len(rows):
                 result[column + COUNT] = len(numbers)
+    repeats = [StepFigures.of(row) for row in rows]
     if any(LOSS_EVIDENCE in row for row in rows):
-        result |= _loss(rows, number(result.get(LOSS)))
-    result |= _cold(rows, result.get(UNSTEADY))
+        result |= _loss(repeats, number(result.get(LOSS)))
+    result |= _cold(repeats, result.get(UNSTEADY))
     statuses = [str(row[STATUS]) for row in rows]
     result[REPEATS] = len(rows)
     result[STATUS] = next(s for s in _WORST_FIRST if s in statuses)
@@ -264,9 +265,9 @@ def merge_repeats(
     return result
 
 
-def _cold(rows: Sequence[Row], unsteady: Figure) -> Row:
+def _cold(repeats: Sequence[StepFigures], unsteady: Figure) -> Row:
     """The figures on steadiness if the first repeat was slow compared with the others; empty if it was not."""
-    received = [number(row.get(AGGREGATE)) for row in rows]
+    received = [repeat.rates.aggregate_pps for repeat in repeats]
     slow = steadiness.slow_first([pps for pps in received if pps is not None]) if received[0] is not None else None
     if slow is None:
         return {}
@@ -289,13 +290,13 @@ def _percentiles(
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _loss(rows: Sequence[Row], lost_pct: float | None) -> Row:
+def _loss(repeats: Sequence[StepFigures], lost_pct: float | None) -> Row:
     """The interval of the mean loss, from the bursts of all repeats together.
 
     A repeat without a burst lost nothing by chance. Student's interval of a few such repeats, 0 ± 0, is too narrow.
     """
-    steps = [evidence for row in rows if isinstance(evidence := row.get(LOSS_EVIDENCE), LossEvidence)]
-    if lost_pct is None or len(steps) < sum(row.get(LOSS) is not None for row in rows):
+    steps = [evidence for repeat in repeats if (evidence := repeat.loss.loss_evidence)]
+    if lost_pct is None or len(steps) < sum(repeat.totals.client_loss_pct is not None for repeat in repeats):
         return dict.fromkeys((LOSS_CI_LOW, LOSS_CI_HIGH, LOSS_EVIDENCE))
     limits = around(lost_pct, steps)
     return {

@@ -13,7 +13,8 @@ from typing import Generic, TypeVar
 
 from hydra.measure.column import FAILED_STEPS, REASON, STATUS, STEP_S
 from hydra.measure.published_columns import CLIENTS
-from hydra.model import Scenario, StepPlan, StepResult
+from hydra.measure.step_result import StepResult
+from hydra.model import Scenario, StepPlan
 from hydra.sweep.interface import Row, Sweep, by_clients, check_plan
 from hydra.sweep.step_retry import ClientCountFailedError, StepRetry
 
@@ -124,7 +125,7 @@ class ScriptedSweep(Sweep, Generic[Found]):
         try:
             yield from self._measure(retry, row, found)
         except ClientCountFailedError as e:
-            row |= {**e.figures, STATUS: e.status, REASON: e.reason}
+            row |= {**e.figures.cells, STATUS: e.status, REASON: e.reason}
         else:
             row[STATUS] = "ok"
         row[FAILED_STEPS] = retry.failed

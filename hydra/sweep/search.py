@@ -15,23 +15,13 @@ from hydra.events.value_formatting import counted
 from hydra.events.value_formatting import number as text_of
 from hydra.measure.column import AGGREGATE_MAX, FAILED_STEPS, REPEATS, STEP_S, Column, SystemColumns
 from hydra.measure.published_columns import CLIENTS
-from hydra.measure.traffic_columns import AGGREGATE
-from hydra.model import Figure, Scenario, StepResult, TableKind, names_of, number
+from hydra.measure.step_result import StepResult
+from hydra.model import Figure, Scenario, TableKind, names_of, number
 from hydra.sweep import search_columns
 from hydra.sweep.cleanness import why_not_clean
 from hydra.sweep.host_trouble import host_trouble, host_trouble_in_short
 from hydra.sweep.interface import SHARP_STEPS, Row, Sweep
-from hydra.sweep.kind import (
-    FoundRate,
-    HeadlineFigure,
-    Name,
-    Noted,
-    SweepKind,
-    known_texts,
-    lost_pct,
-    rate_of,
-    together,
-)
+from hydra.sweep.kind import FoundRate, HeadlineFigure, Name, Noted, SweepKind, known_texts, lost_pct, rate_of, together
 from hydra.sweep.search_columns import ANSWER, FLOOR, HIGH_PPS, LOW_PPS
 from hydra.sweep.search_spec import SearchSpec
 
@@ -282,7 +272,7 @@ class SearchSweep(SweepKind):
         passing = self._passing([row for row, _ in rows], results)
         without = {row.get(CLIENTS) for row, _ in rows if not self._has_rate(row)}
         return [
-            ({CLIENTS: step.plan.clients, **step.figures}, nothing)
+            ({CLIENTS: step.plan.clients, **step.figures.cells}, nothing)
             for step in passing
             if step.plan.clients not in without
         ]
@@ -293,7 +283,7 @@ class SearchSweep(SweepKind):
         A row without a rate within the target has none.
         """
         passing = self._passing([row], results) if self._has_rate(row) else []
-        return next((dict(step.figures) for step in passing if step.plan.clients == row.get(CLIENTS)), {})
+        return next((dict(step.figures.cells) for step in passing if step.plan.clients == row.get(CLIENTS)), {})
 
     def _has_rate(self, row: Row) -> bool:
         """Whether the row has a rate within the target, or the search is for no such rate."""
@@ -328,7 +318,7 @@ class SearchSweep(SweepKind):
         """
         tried = [r for r in results if r.status == "ok" and r.plan.cohort.kind == "none" and lost_pct(r)]
         shown = sorted(sorted(tried, key=rate_of)[:most], key=lambda r: (r.plan.clients, rate_of(r)))
-        failed = [n for n, r in enumerate(shown) if not r.figures.get("passed")]
+        failed = [n for n, r in enumerate(shown) if not r.figures.passing.passed]
         worst = min(failed or range(len(shown)), key=lambda n: rate_of(shown[n]), default=0)
         return [(f"{r.plan.clients} at {_rate(r)}", r) for r in shown], worst
 
@@ -348,4 +338,4 @@ def _rate(result: StepResult) -> str:
 
 
 def _aggregate(result: StepResult) -> float:
-    return number(result.figures.get(AGGREGATE)) or 0.0
+    return result.figures.rates.aggregate_pps or 0.0

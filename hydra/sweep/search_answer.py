@@ -15,8 +15,8 @@ from typing import Final, Literal, NamedTuple
 
 from hydra.measure.evidence import LossBursts
 from hydra.measure.loss_pattern import FEWEST, START_S, LoneLossySubscriber
-from hydra.measure.passing_columns import BURSTS, LONE_LOSER, LONE_LOSS, REST_BURSTS, START_LOST
-from hydra.model import Evidence, StepResult, number
+from hydra.measure.step_result import StepResult
+from hydra.model import Evidence
 
 
 class CredibleInterval(NamedTuple):
@@ -132,16 +132,16 @@ def lone_loser(steps: Sequence[StepResult], target: float) -> LoneLossySubscribe
         steps: the result of :func:`telling`.
         target: the loss target of the search, a fraction.
     """
-    losers = Counter(client for step in steps if isinstance(client := step.figures.get(LONE_LOSER), int))
+    losers = Counter(client for step in steps if (client := step.figures.passing.lone_loser) is not None)
     if not losers:
         return None
     client, count = losers.most_common(1)[0]
-    alone = [step for step in steps if step.figures.get(LONE_LOSER) == client]
+    alone = [step for step in steps if step.figures.passing.lone_loser == client]
     due = [_rate(step) * step.plan.duration_s for step in alone]
-    loss = fmean([number(step.figures.get(LONE_LOSS)) or 0.0 for step in alone], due) / 100
+    loss = fmean([step.figures.passing.lone_loser_loss_pct or 0.0 for step in alone], due) / 100
     # In steps with few messages the subscriber loses too few to be noticed.
     enough = [step for step in steps if _rate(step) * step.plan.duration_s * loss >= 2 * FEWEST]
-    seen = sum(step.figures.get(LONE_LOSER) == client for step in enough)
+    seen = sum(step.figures.passing.lone_loser == client for step in enough)
     if loss <= target or count < _FEWEST_STEPS or seen < _NEARLY_ALL * len(enough):
         return None
     return LoneLossySubscriber(client, loss)
@@ -157,10 +157,8 @@ def start_lost_ms(steps: Sequence[StepResult], target: float) -> float | None:
     step_s = min((step.plan.duration_s for step in steps), default=0.0)
     # A constant loss has its part in the start, too.
     mostly = max(_MOSTLY, 3 * START_S / step_s) if step_s else 1.0
-    lost = [number(step.figures.get(START_LOST)) or 0.0 for step in steps]
-    located = [
-        ms > 0 and ms >= 1000 * mostly * _bursts(step, BURSTS).total_s for ms, step in zip(lost, steps, strict=True)
-    ]
+    lost = [step.figures.passing.start_lost_ms or 0.0 for step in steps]
+    located = [ms > 0 and ms >= 1000 * mostly * _bursts(step).total_s for ms, step in zip(lost, steps, strict=True)]
     if len(steps) < _FEWEST_STEPS or sum(located) < _NEARLY_ALL * len(steps):
         return None
     usual = median(lost)
@@ -172,19 +170,18 @@ def bursts_of(step: StepResult, without: LoneLossySubscriber | None = None) -> t
 
     If the step does not show that one, because of few messages or many losses, its usual part is subtracted.
     """
-    bursts = _bursts(step, BURSTS)
+    bursts = _bursts(step)
     if without is None:
         return bursts.sizes_s
-    if step.figures.get(LONE_LOSER) == without.client:
-        return _bursts(step, REST_BURSTS).sizes_s
+    if step.figures.passing.lone_loser == without.client:
+        return (step.figures.passing.rest_bursts_s or LossBursts()).sizes_s
     clients = step.plan.clients
     rest = (bursts.total_s - without.loss * step.plan.duration_s / clients) * clients / (clients - 1)
     return (min(rest, step.plan.duration_s),) if rest > 0 else ()
 
 
-def _bursts(step: StepResult, column: str) -> LossBursts:
-    bursts = step.figures.get(column)
-    return bursts if isinstance(bursts, LossBursts) else LossBursts()
+def _bursts(step: StepResult) -> LossBursts:
+    return step.figures.passing.bursts_s or LossBursts()
 
 
 def _rate(step: StepResult) -> float:

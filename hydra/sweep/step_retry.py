@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from math import inf
-from types import MappingProxyType
 from typing import Final
 
 from hydra.events.value_formatting import counted
-from hydra.measure.loss_columns import NO_REPORT
-from hydra.measure.passing_columns import BURSTS
-from hydra.model import Cohort, Figure, Scenario, Settings, StepPlan, StepResult
+from hydra.measure.step_result import StepFigures, StepResult
+from hydra.model import Cohort, Scenario, Settings, StepPlan
 from hydra.sweep.search_spec import SearchSeries
 
 FAILURES_IN_A_ROW: Final = 3
@@ -35,11 +33,11 @@ class ClientCountFailedError(Exception):
         figures: the figures of the step that was skipped.
     """
 
-    def __init__(self, status: str, reason: str, figures: Mapping[str, Figure] = MappingProxyType({})) -> None:
+    def __init__(self, status: str, reason: str, figures: StepFigures | None = None) -> None:
         super().__init__(reason)
         self.status = status
         self.reason = reason
-        self.figures = figures
+        self.figures = figures or StepFigures()
 
 
 class StepRetry:
@@ -100,7 +98,7 @@ class StepRetry:
                 return result
             self.failed += 1
             self._in_a_row += 1
-            if result.status == "ok" and result.figures.get(BURSTS) is not None:
+            if result.status == "ok" and result.figures.passing.bursts_s is not None:
                 if self._in_a_row >= FAILURES_IN_A_ROW:
                     self._silencing = min(rate, self._silencing)
                 if rate >= self._silencing:
@@ -124,9 +122,9 @@ def unmeasured(result: StepResult) -> str:
     """
     if result.status != "ok":
         return result.reason or "no reason was given"
-    for column, what in NO_REPORT.items():
-        if count := result.figures.get(column):
+    for what, count in result.figures.loss.unreported.items():
+        if count:
             return f"{counted(count, 'subscriber')} {what}"
-    if result.figures.get(BURSTS) is None:
+    if result.figures.passing.bursts_s is None:
         return "the number of expected messages is unknown"
     return ""

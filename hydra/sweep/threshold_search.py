@@ -24,9 +24,9 @@ from typing import Final
 import numpy as np
 from scipy.special import pdtr
 
-from hydra.measure.loss_columns import NO_REPORT
 from hydra.measure.loss_pattern import LoneLossySubscriber
-from hydra.model import Cohort, Figure, Settings, StepPlan, StepResult, number
+from hydra.measure.step_result import StepFigures, StepResult
+from hydra.model import Cohort, Settings, StepPlan
 from hydra.sweep.estimate import RateObservation, place, rate_at
 from hydra.sweep.findings import (
     CLEARLY_BELOW,
@@ -129,9 +129,10 @@ class ThresholdSearch:
         """The step that shows what limits: the step at the lowest rate of those with losses."""
         return None if self._nearest is None else self._nearest[1]
 
-    def limiting(self, column: str) -> Figure:
-        """A figure of that step."""
-        return None if self.limiting_step is None else self.limiting_step.figures.get(column)
+    @property
+    def limiting(self) -> StepFigures:
+        """The figures of that step; none without one."""
+        return StepFigures() if self.limiting_step is None else self.limiting_step.figures
 
     # --- the script ----------------------------------------------------------------------------------------------
 
@@ -408,5 +409,5 @@ def _is_level(tried: Sequence[RateObservation], target: float) -> bool:
 
 def _failed_share(result: StepResult) -> float:
     """The share that a step lost if subscribers are dead or silent: at least the messages of these subscribers."""
-    failed = sum(number(result.figures.get(column)) or 0.0 for column in NO_REPORT) / result.plan.clients
-    return min(max(failed, (number(result.figures.get("client_loss_pct")) or 0.0) / 100), 1.0)
+    failed = result.figures.loss.without_report / result.plan.clients
+    return min(max(failed, (result.figures.totals.client_loss_pct or 0.0) / 100), 1.0)

@@ -14,13 +14,17 @@ import pytest
 from hydra.config import resolved_scenario
 from hydra.config.plugins import systems
 from hydra.measure.column import Values, of_repeats
-from hydra.measure.connection_columns import COMING_BACK
+from hydra.measure.connection_columns import ComingBack, Disconnections
 from hydra.measure.evidence import LossBursts, LossEvidence
 from hydra.measure.figures import figures
-from hydra.measure.latency_columns import ACK_PERCENTILES, DUE, SENT
+from hydra.measure.latency_columns import DUE, SENT, Delays
+from hydra.measure.loss_columns import Outcomes
 from hydra.measure.observation import ServerFigures
 from hydra.measure.step_columns import step_columns
+from hydra.measure.step_part import columns_of as part_columns
+from hydra.measure.verdict import Causes
 from hydra.model import Cohort, Histogram, Rate, Scenario, StepPlan
+from hydra.model.batch_columns import BATCH_COLUMNS
 from hydra.report import tables
 from hydra.store.system_columns import added_by, columns_of
 from hydra.sweep import Row, SearchSpec, SearchSweep
@@ -39,7 +43,7 @@ EVERY_SEARCH = SearchSpec(series=("max_rate", "loss", "slow", "reconnecting", "n
 
 def rows(kind: str) -> list[Row]:
     found: list[Row] = json.loads((GOLDEN / f"{kind}.json").read_text())["rows"]
-    return found
+    return [row | {n: Causes((str(v),)) for n, v in row.items() if v and n.endswith("verdict")} for row in found]
 
 
 @pytest.mark.parametrize("kind", RUNS)
@@ -77,18 +81,23 @@ def test_every_figure_of_a_step_has_a_record_and_every_record_a_figure(
     if joined:
         report = replace(o.publisher_reports[0], unacknowledged=[(3, 5)], unacknowledged_joined=True)
         o = replace(o, publisher_reports={0: report})
-    log = ("log_growth", "account", *(f"ack_{name}_us" for name in ACK_PERCENTILES))
+    log = ("log_growth", "account", *(c.name for c in part_columns(Delays) if c.optional))
     if group:
         report = replace(o.publisher_reports[0], ack_latency=Histogram([7, 2], 7, 7))
         o = replace(o, publisher_reports={0: report}, log_growth=1000)
     expected = [c.name for c in step_columns([prefix], cohort.kind != "none", o.columns, connecting=False)]
-    bounds = ("client_loss_low_pct", "client_loss_high_pct", "client_loss_unlisted")
+    bounds = ("client_loss_low_pct", "client_loss_high_pct")
     # Members whose reports list nothing of what they received leave bounds, too.
     of_servers = () if servers else ("server_cpu_pct", "server_in_mb_s", "server_out_mb_s", "server_messages_s")
-    back = (column.name for column in COMING_BACK)
+    back = (column.name for part in (Disconnections, ComingBack) for column in part_columns(part))
     rare = ("lone_loser", "lone_loser_loss_pct", "rest_bursts_s", "died_by", "payload", "pacing", *OF_TOPICS, *back)
     absent = {*(() if joined or group else bounds), *(() if group else ["group", *log]), *of_servers, *rare}
-    assert list(figures(o)) == [name for name in expected if name not in absent]
+    assert {*figures(o)} - {"client_loss_unlisted"} == {*expected} - absent
+
+
+def test_every_count_that_rows_add_up_is_a_field() -> None:
+    shown = {column.name for column in BATCH_COLUMNS if column.shown}
+    assert shown <= {column.name for column in part_columns(Outcomes)}
 
 
 def test_every_record_says_what_it_is() -> None:

@@ -269,7 +269,7 @@ SLOW = (
             "loss: 8,000/s was held for 10 s, and no rate above it was found that is not: the time was over",
         ),
         (
-            held.FailedBelowHeld("loss", "6300, 8000"),
+            held.FailedBelowHeld("loss", (6300.0, 8000.0)),
             "loss: 6,300, 8,000/s was not held in two steps, although a step at a higher rate was clean",
         ),
         (searches.NoRateHolds("loss", 2.0, (1.8, 2.25)), "loss: no rate holds: 2 % [1.8 – 2.25] of the messages are lost at every rate tried"),  # noqa: E501

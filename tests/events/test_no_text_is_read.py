@@ -11,7 +11,8 @@ from hydra.cli.main import main as whole_command
 from hydra.config.scenario import load_scenario
 from hydra.errors import RefusedError
 from hydra.events.event import Event
-from hydra.model import SKIPPED_BY, USER, StepPlan, StepResult
+from hydra.measure.step_result import StepFigures, StepResult
+from hydra.model import SKIPPED_BY, USER, StepPlan
 from hydra.report.row_warnings import warnings_of
 from hydra.report.warnings import WarnedRow, merge_equal_warnings
 from hydra.run.runner import code_of
@@ -51,9 +52,11 @@ def measured(plan: StepPlan, epoch: int, reason: str) -> StepResult:
     if plan.clients == 4:
         return StepResult(epoch, plan, "skipped", reason=reason)
     if plan.clients == 2:
-        return StepResult(epoch, plan, "skipped", {SKIPPED_BY: USER}, reason)
+        return StepResult(epoch, plan, "skipped", StepFigures.of({SKIPPED_BY: USER}), reason)
     failed = plan.clients == 6 or (plan.clients == 8 and epoch == 5)
-    return StepResult(epoch, plan, "failed" if failed else "ok", {"host_others_pct": 40.0}, reason if failed else "")
+    return StepResult(
+        epoch, plan, "failed" if failed else "ok", StepFigures.of({"host_others_pct": 40.0}), reason if failed else ""
+    )
 
 
 def grid(reason: str) -> list[Row]:

@@ -28,7 +28,8 @@ from hydra.events.stored_event import StoredEvent
 from hydra.jupyter.markup import warnings_of
 from hydra.jupyter.run_data import load
 from hydra.local.engine import LocalEngine
-from hydra.model import Scenario, StepResult
+from hydra.measure.step_result import StepResult
+from hydra.model import Scenario
 from hydra.monitor.progress_view import Observer
 from hydra.options import interrupts
 from hydra.options.interrupts import Interrupts, Left

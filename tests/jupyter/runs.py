@@ -16,7 +16,8 @@ from hydra.jupyter import run_data
 from hydra.measure.figures import figures
 from hydra.measure.latency import merge_histograms
 from hydra.measure.observation import Observation
-from hydra.model import Figure, Histogram, Scenario, Settings, StepPlan, StepResult, TimeSeriesFacts, TimeSeriesInterval
+from hydra.measure.step_result import StepFigures, StepResult
+from hydra.model import Histogram, Scenario, Settings, StepPlan, TimeSeriesFacts, TimeSeriesInterval
 from hydra.store.database import RunStore
 from hydra.sweep import GridSweep, SearchSpec, SearchSweep
 from hydra.wire.subscriber_table import table_of
@@ -145,7 +146,7 @@ def _make(directory: Path, scenario: Scenario, status: Status, steps: int | None
             how, reason = status(plan)
             o = observe(scenario, plan, epoch % 3)
             histograms = merge_histograms(o)
-            shown: dict[str, Figure] = figures(o, histograms) if how == "ok" else {}
+            shown = figures(o, histograms) if how == "ok" else StepFigures()
             result = StepResult(epoch, plan, how, shown, reason)  # type: ignore[arg-type]  # one of its literals
             store.add_step(result, *((o, histograms) if how == "ok" else ()))
             results.append(result)

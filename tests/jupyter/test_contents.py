@@ -21,7 +21,8 @@ from hydra.jupyter import line_plots, markup, run_data, summary
 from hydra.jupyter.drawing import PUBLISHED
 from hydra.jupyter.loss_plot import loss
 from hydra.jupyter.markup import warnings_of
-from hydra.model import StepPlan, StepResult
+from hydra.measure.step_result import StepFigures, StepResult
+from hydra.model import StepPlan
 from hydra.store.database import RunStore
 from hydra.sweep import SearchSpec
 from tests.jupyter.conftest import Loaded
@@ -355,7 +356,7 @@ def test_the_latency_of_a_search_is_that_of_a_step_within_its_figure(loaded: Loa
     passed = [r for r in run.results if r.plan.clients == 10 and r.figures["passed"]]
     slowest = min(passed, key=lambda r: float(r.plan.settings.rate))
     limited = [{**row, "max_rate_without_drop_pps": slowest.plan.settings.rate} for row in run.rows]
-    marked = replace(slowest, figures={**slowest.figures, "latency_p50_us": 7})
+    marked = replace(slowest, figures=StepFigures.of({**slowest.figures, "latency_p50_us": 7}))
     results = [marked if r is slowest else r for r in run.results]
     assert found_one(line_plots.latency(replace(run, rows=limited, results=results))).data[0].y[0] == 7
 

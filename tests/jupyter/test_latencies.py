@@ -10,6 +10,7 @@ import pytest
 from hydra.jupyter import run_data
 from hydra.jupyter.line_plots import over_time, percentiles
 from hydra.measure.latency import curve
+from hydra.measure.latency_columns import ClockErrors
 from hydra.model import LAG_BINS, Histogram, StepPlan
 from hydra.wire.buckets import index_of
 from hydra.wire.subscriber_table import table_of
@@ -54,7 +55,7 @@ def test_a_curve_begins_with_the_lowest_and_ends_with_the_highest(
 
 def test_latencies_below_the_clocks_bound_stand_at_it(loaded: Loaded) -> None:
     run = loaded("fixed")
-    results = [replace(r, figures={**r.figures, "latency_bound_us": 200.0}) for r in run.results]
+    results = [replace(r, figures=replace(r.figures, clocks=ClockErrors(latency_bound_us=200.0))) for r in run.results]
     assert min(found_one(percentiles(replace(run, results=results))).data[0].y) == 0.2
 
 

@@ -10,7 +10,8 @@ import pytest
 from hydra.jupyter import run_data
 from hydra.jupyter.loss_plot import LossPlot, loss
 from hydra.measure.evidence import LossEvidence
-from hydra.model import Figure, StepResult
+from hydra.measure.step_result import StepResult
+from hydra.model import Figure
 from tests.jupyter.conftest import Loaded
 from tests.jupyter.runs import FEW, FIXED, found_one
 

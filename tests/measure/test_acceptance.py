@@ -11,6 +11,7 @@ from hydra.measure.acceptance import acceptance
 from hydra.measure.connections import ConnectFacts
 from hydra.measure.figures import figures
 from hydra.measure.share_interval import copies_of
+from hydra.measure.step_result import StepFigures
 from hydra.model import Cohort, Histogram, PublisherReport, Rate, TimeSeriesFacts, TimeSeriesInterval
 from hydra.sweep.cleanness import flaws
 from tests.measure.observations import observed, reporting
@@ -26,7 +27,7 @@ def account_of(sent: int, accepted: int, failed: int = 0, **unaccepted: Any) -> 
     return published(sent, accepted, failed=failed, unacknowledged=holes, system=system)
 
 
-def of_step(report: PublisherReport, rate: Rate = 100.0, **more: Any) -> dict[str, Any]:
+def of_step(report: PublisherReport, rate: Rate = 100.0, **more: Any) -> StepFigures:
     """The figures of a step of 10 s whose two subscribers received everything that was accepted."""
     table = reporting(*[received(report.acknowledged)] * 2)
     return figures(replace(observed(rate), publisher_reports={0: report}, subscriber_reports=table, **more))
@@ -58,12 +59,11 @@ def test_a_rate_is_held_and_passes_if_the_system_accepted_the_messages(
     report: PublisherReport, held: bool, sent: bool, passed: bool, verdict: str
 ) -> None:
     f = of_step(report)
-    assert (f["rate_held"], f["rate_sent"], f["passed"], f["verdict"]) == (held, sent, passed, verdict)
+    assert (f["rate_held"], f["rate_sent"], f["passed"], str(f["verdict"])) == (held, sent, passed, verdict)
     # A row of a search, whose shortfall has the same messages, agrees.
-    f = {**f, "status": "ok"}
     assert (flaws(f) == ()) is (held and passed)
-    if f["shortfall_pct"] is not None:
-        assert (f["shortfall_pct"] <= 0.5) is (held and passed)
+    if (shortfall_pct := f.passing.shortfall_pct) is not None:
+        assert (shortfall_pct <= 0.5) is (held and passed)
     assert not any("unknown" in flaw for flaw in flaws(f))
 
 
@@ -82,9 +82,9 @@ def test_the_answer_about_a_loss_counts_what_was_not_accepted() -> None:
     facts = TimeSeriesFacts(0, 10.0, 1, copies=1.0)
     series = [TimeSeriesInterval(second, due=100) for second in range(10)]
     lost = {"client_loss_pct": 0.0, "undrained_pct": 0.0, "unknown_pct": 0.0}
-    assert copies_of({**lost, "unaccepted_pct": 0.0}, HISTOGRAM, facts, series).missing == (0, 0)
-    assert copies_of({**lost, "unaccepted_pct": 10.0}, HISTOGRAM, facts, series).missing == (100, 100)
-    nothing = copies_of({**dict.fromkeys(lost), "unaccepted_pct": 100.0}, Histogram(), facts, series)
+    assert copies_of(StepFigures.of({**lost, "unaccepted_pct": 0.0}), HISTOGRAM, facts, series).missing == (0, 0)
+    assert copies_of(StepFigures.of({**lost, "unaccepted_pct": 10.0}), HISTOGRAM, facts, series).missing == (100, 100)
+    nothing = copies_of(StepFigures.of({"unaccepted_pct": 100.0}), Histogram(), facts, series)
     assert (nothing.expected, nothing.missing) == (1000, (1000, 1000))
 
 

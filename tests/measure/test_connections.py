@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hydra.measure.connection_columns import COMING_BACK, CONNECTING, is_above_all
+from hydra.measure.connection_columns import ComingBack, Connecting, Disconnections, is_above_all
 from hydra.measure.connections import ConnectFacts, Connections, ranked, reports_of
 from hydra.model import Figure
 from hydra.model.connections import ConnectionReport
@@ -26,7 +26,8 @@ def connection_figures(
     facts: ConnectFacts | None, reports: Sequence[ConnectionReport], asked: int
 ) -> dict[str, Figure]:
     step: Any = SimpleNamespace(connections=Connections(facts, reports, asked))
-    return {column.name: column.of(step) for column in (*CONNECTING, *COMING_BACK) if column.when(step)}
+    parts = [part.of(step) for part in (Connecting, Disconnections, ComingBack) if part.is_in(step)]
+    return dict(cell for part in parts for cell in part.cells())
 
 
 @pytest.mark.parametrize(

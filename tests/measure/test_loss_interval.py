@@ -15,13 +15,10 @@ import pytest
 from hydra.measure.evidence import LossEvidence
 from hydra.measure.figures import figures
 from hydra.measure.loss_columns import LOSS_CI_HIGH, LOSS_CI_LOW, LOSS_EVIDENCE
-from hydra.measure.loss_interval import (
-    design_effect,
-    evidence,
-    interval,
-)
+from hydra.measure.loss_interval import design_effect, evidence, interval
 from hydra.measure.published_columns import LOSS
-from hydra.model import Figure, LedgerCounts, SequenceRange, StepPlan
+from hydra.measure.step_result import StepFigures
+from hydra.model import LedgerCounts, SequenceRange, StepPlan
 from hydra.report import tables
 from hydra.sweep.repetition import merge_repeats
 from hydra.wire.subscriber_table import table_of
@@ -121,7 +118,7 @@ def test_without_a_loss_nothing_tells_but_what_one_would_cost() -> None:
     assert limits == pytest.approx((0.0, 3.689 * 0.1 / 30), rel=0.001)
 
 
-def losing(*ranges: SequenceRange) -> dict[str, Figure]:
+def losing(*ranges: SequenceRange) -> StepFigures:
     """The figures of a step of 10 s with 1000 messages, of which both subscribers miss these."""
     missing = sum(last - first + 1 for first, last in ranges)
     report = received(1000 - missing)

@@ -14,6 +14,8 @@ from hydra.measure.event_recovery import EventImpact, SpanLatency, coarse_lowest
 from hydra.measure.evidence import Differences, Unsteadiness
 from hydra.measure.share_interval import least_s
 from hydra.measure.slo import ObjectiveResult, Recoveries, holds, impossible, needed, objective_results, shortest_s
+from hydra.measure.step_result import StepFigures
+from hydra.measure.verdict import Causes
 from hydra.model import Figure, Histogram, SloSpec, TimeSeriesFacts, TimeSeriesInterval
 from hydra.wire.buckets import highest_of, index_of
 from hydra.wire.histogram import merge
@@ -34,7 +36,9 @@ def objectives(
     facts = TimeSeriesFacts(0, float(seconds), 1, copies=1.0, complete=True)
     share = 100 * sum(lost) / max(received * seconds + sum(lost), 1)
     figures = {**HELD, "client_loss_pct": share, **figures}
-    return objective_results(slo, figures, merge([second] * seconds), facts, series, recoveries, publishers)
+    return objective_results(
+        slo, StepFigures.of(figures), merge([second] * seconds), facts, series, recoveries, publishers
+    )
 
 
 def spread(n: int, late: int = 0, us: int = 1000) -> Histogram:
@@ -125,7 +129,7 @@ def stop(at_s: int, for_s: float) -> Unsteadiness:
             {
                 "stopped_s": 2.5,
                 "unsteady": Differences((CHANGE, stop(3, 2.5))),
-                "verdict": "server",
+                "verdict": Causes(("server",)),
             },
             False,
             "nothing arrived for about 2.5 s from second 3 on, although messages were due; limited by: server",
@@ -174,7 +178,7 @@ def test_seconds_that_are_lost_as_a_whole_have_clopper_and_pearsons_limits() -> 
     series += [TimeSeriesInterval(n, 1000, 1000, 1000, lost=0, latency=second) for n in range(3, 100)]
     facts = TimeSeriesFacts(0, 100.0, 1, copies=1.0, complete=True)
     loss = objective_results(
-        SloSpec(loss_pct=5.0), {**HELD, "client_loss_pct": 3.0}, merge([second] * 97), facts, series
+        SloSpec(loss_pct=5.0), StepFigures.of({**HELD, "client_loss_pct": 3.0}), merge([second] * 97), facts, series
     )[1]
     limits = 100 * beta.ppf(0.05, 3, 98), 100 * beta.ppf(0.95, 4, 97)
     assert (loss.low, loss.limit) == pytest.approx(limits, rel=0.02)
@@ -240,7 +244,7 @@ def test_a_rate_that_the_row_calls_held_is_held(
     publishers: int, sent: int | None, held: bool | None, kept: bool | None
 ) -> None:
     # Each publisher held it: what one of them lacks at the edge of the window, they may all lack.
-    words: dict[str, Figure] = {"total_tx": sent, "rate_held": held, "verdict": "publisher"}
+    words: dict[str, Figure] = {"total_tx": sent, "rate_held": held, "verdict": Causes(("publisher",))}
     rate = objectives(SloSpec(p99_ms=2.0), spread(10), 100, publishers=publishers, figures=words)[0]
     per_second = None if sent is None else sent / 100
     assert (rate.measured, rate.target, rate.holds) == (per_second, (990 - publishers) / 100, kept)

@@ -16,6 +16,7 @@ from scipy.stats import binom
 
 from hydra.measure.share_interval import DOUBT, BadCopies
 from hydra.measure.slo import Word, objective_results, word
+from hydra.measure.step_result import StepFigures
 from hydra.model import Figure, Histogram, SloSpec, TimeSeriesFacts, TimeSeriesInterval
 from tests.measure.slo_worlds import RATE, SUBSCRIBERS, WORLDS, World, bursts, jittery, lossy, regimes, stalled, step
 
@@ -74,7 +75,7 @@ def answers(slo: SloSpec, make: Callable[[np.random.Generator], Made], steps: in
         facts, series, latency = make(np.random.default_rng(seed))
         lost = sum(interval.lost or 0 for interval in series)
         share = 100 * lost / (lost + sum(latency.counts[1::2]))
-        figures = HELD | {"client_loss_pct": share, "undrained_pct": 0.0, "unknown_pct": 0.0}
+        figures = StepFigures.of(HELD | {"client_loss_pct": share, "undrained_pct": 0.0, "unknown_pct": 0.0})
         (*_, found) = objective_results(slo, figures, latency, facts, series)
         counter[word(found.holds)] += 1
         assert (found.measure_s is None) or found.measure_s > facts.duration_s

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from hydra import model
-from hydra.model import Figure, Histogram, HostSample, Settings, StepPlan, StepResult
+from hydra.measure.step_result import StepFigures, StepResult
+from hydra.measure.verdict import Causes
+from hydra.model import Figure, Histogram, HostSample, Settings, StepPlan
 from hydra.monitor.metric_families import MetricFamily, families
 from hydra.monitor.run_snapshot import ClientCounts, SnapshotUpdater, WindowProgress
 from hydra.wire.buckets import index_of
@@ -12,7 +14,7 @@ PLAN = StepPlan(clients=3, settings=Settings(rate=100.0), duration_s=2.0)
 
 FIGURES: dict[str, Figure] = {"clients": 3, "sent": 200, "in_window": 590, "late": 4, "lost": 6, "client_loss_pct": 1.0}
 FIGURES |= {"avg_tx_rate_pps": 100.0, "avg_rx_rate_pps": 99.0, "aggregate_pps": 295.0, "requested_rate": 100.0}
-FIGURES |= {"latency_p50_us": 120, "latency_max_us": 2_000_000, "verdict": "none"}
+FIGURES |= {"latency_p50_us": 120, "latency_max_us": 2_000_000, "verdict": Causes(("none",))}
 
 
 def host(time_s: float, busy_s: float) -> HostSample:
@@ -38,7 +40,7 @@ def running() -> SnapshotUpdater:
     """A run with one step that is measured and one that continues."""
     keeper = SnapshotUpdater("r", "zmq")
     keeper.step_begins(1, PLAN)
-    keeper.step_ended(StepResult(1, PLAN, "ok", FIGURES), latencies(120, 120_000))
+    keeper.step_ended(StepResult(1, PLAN, "ok", StepFigures.of(FIGURES)), latencies(120, 120_000))
     keeper.step_begins(2, PLAN)
     keeper.tick(progress(), 100, 290)
     return keeper

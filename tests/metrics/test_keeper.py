@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.model import Figure, Histogram, Settings, StepResult
+from hydra.measure.step_result import StepFigures, StepResult
+from hydra.model import Figure, Histogram, Settings
 from hydra.monitor.run_snapshot import BOUNDS_US, KEPT_STEPS, Distribution, SnapshotUpdater, distribution, received
 from tests.metrics.samples import FIGURES, PLAN, latencies, progress
 
@@ -35,7 +36,7 @@ def test_a_running_step_counts_with_what_it_told_and_then_with_its_figures() -> 
     assert sums(it) == (50, 120, None)
     it.tick(progress(), 100, 290)
     assert sums(it) == (100, 290, None)
-    it.step_ended(StepResult(1, PLAN, "ok", FIGURES), latencies(120))
+    it.step_ended(StepResult(1, PLAN, "ok", StepFigures.of(FIGURES)), latencies(120))
     assert sums(it) == (200, 594, 6)
     it.step_begins(2, PLAN)
     it.tick(progress(), 10, 20)
@@ -60,7 +61,7 @@ def test_sums_never_fall() -> None:
     assert sums(it) == (300, 900, None)
     it.arrived(latencies(5, 120, 250))
     it.tick(progress(), 300, 900)
-    it.step_ended(StepResult(1, PLAN, "ok", FIGURES), latencies(120))
+    it.step_ended(StepResult(1, PLAN, "ok", StepFigures.of(FIGURES)), latencies(120))
     assert sums(it) == (300, 900, 6)
     assert it.snapshot.totals.latency["latency"].count == 3
 
@@ -71,11 +72,11 @@ def test_latencies_of_a_running_step_are_replaced_by_those_of_its_end() -> None:
     it.arrived(latencies(120))
     it.tick(progress(), 1, 1)
     assert it.snapshot.totals.latency["latency"].count == 1
-    it.step_ended(StepResult(1, PLAN, "ok", FIGURES), latencies(120, 250))
+    it.step_ended(StepResult(1, PLAN, "ok", StepFigures.of(FIGURES)), latencies(120, 250))
     assert it.snapshot.totals.latency["latency"].count == 2
     sent = replace(PLAN, settings=Settings(rate="max"))
     it.step_begins(2, sent)
-    it.step_ended(StepResult(2, sent, "ok", FIGURES), latencies(7))
+    it.step_ended(StepResult(2, sent, "ok", StepFigures.of(FIGURES)), latencies(7))
     found = it.snapshot.totals.latency
     assert {since: its.count for since, its in found.items()} == {"latency": 2, "latency_from_send": 1}
 
@@ -84,7 +85,7 @@ def test_only_the_last_steps_are_kept() -> None:
     it = keeper()
     for number in range(1, KEPT_STEPS + 3):
         it.step_begins(number, PLAN)
-        it.step_ended(StepResult(number, PLAN, "ok", FIGURES), Histogram())
+        it.step_ended(StepResult(number, PLAN, "ok", StepFigures.of(FIGURES)), Histogram())
     numbers = [step.number for step in it.snapshot.ended]
     assert (numbers[0], numbers[-1], len(numbers)) == (3, KEPT_STEPS + 2, KEPT_STEPS)
 
@@ -93,7 +94,7 @@ def test_a_snapshot_does_not_change_any_more() -> None:
     it = keeper(began=True)
     before, seen = it.snapshot, sums(it)
     it.tick(progress(), 50, 120)
-    it.step_ended(StepResult(1, PLAN, "ok", FIGURES), latencies(1))
+    it.step_ended(StepResult(1, PLAN, "ok", StepFigures.of(FIGURES)), latencies(1))
     assert (before.totals.sent, before.totals.received, before.totals.lost) == seen
     assert before.totals.steps == {}
     assert before.ended == ()
@@ -112,7 +113,7 @@ def test_a_snapshot_does_not_change_any_more() -> None:
     ],
 )
 def test_what_was_received_is_what_the_figures_say(figures: Mapping[str, Figure], reported: int, expected: int) -> None:
-    assert received(figures, reported) == expected
+    assert received(StepFigures.of(figures), reported) == expected
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from dataclasses import replace
 from hydra import model
 from hydra.measure.figures import figures
 from hydra.measure.observation import Observation
-from hydra.model import Histogram, HostSample, LedgerCounts, Settings, StepPlan, StepResult
+from hydra.measure.step_result import StepResult
+from hydra.model import Histogram, HostSample, LedgerCounts, Settings, StepPlan
 from hydra.store.database import RunStore
 from hydra.wire.subscriber_table import table_of
 from tests.measure.reports import START, STOP, published, received

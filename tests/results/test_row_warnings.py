@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
 from hydra.config.scenario import load_scenario
 from hydra.events.value_formatting import MARK
 from hydra.measure.column import Values
-from hydra.measure.connection_columns import LOCAL_WHY, REFUSED
 from hydra.measure.disturbance import Disturbance, Disturbances
+from hydra.measure.evidence import UnlistedMessages
+from hydra.measure.verdict import Causes
 from hydra.report.connection_warnings import SubscribersWithoutReport
 from hydra.report.host_warnings import HostBusy, HostShared
 from hydra.report.incompleteness_warnings import RowPartial, RowSkipped
@@ -87,7 +89,11 @@ def test_a_lower_rate_is_no_advice_where_two_rates_lose_alike(lost: dict[int, fl
     "loss",
     [
         {"client_loss_pct": 4.0},
-        {"client_loss_low_pct": 1.0, "client_loss_high_pct": 4.0, "client_loss_unlisted": "publisher"},
+        {
+            "client_loss_low_pct": 1.0,
+            "client_loss_high_pct": 4.0,
+            "client_loss_unlisted": UnlistedMessages(("publisher",)),
+        },
     ],
 )
 def test_a_loss_names_dead_subscribers_and_advises_a_lower_rate_only_for_others(loss: Row) -> None:
@@ -95,7 +101,8 @@ def test_a_loss_names_dead_subscribers_and_advises_a_lower_rate_only_for_others(
     assert "subscribers that sent no report (1 died (SIGKILL))" in lost.text
     assert lost.remedy == ended.remedy
     lost, _ = warnings_of(
-        {**ROW, **loss, "client_loss_unlisted": "publisher", "failed_dead": 1, "failed_lossy": 2}, FIXED
+        {**ROW, **loss, "client_loss_unlisted": UnlistedMessages(("publisher",)), "failed_dead": 1, "failed_lossy": 2},
+        FIXED,
     )
     assert lost.remedy.endswith("for the other subscribers, use a lower rate")
 
@@ -133,48 +140,49 @@ def test_a_row_has_one_warning_of_a_kind() -> None:
     assert sorted(found) == ["fewer_figures", "generator_limited"]
 
 
+def limited(*stages: str, **more: Any) -> Row:
+    return {"verdict": Causes(stages), **more}
+
+
 EVENTS, LIMIT = "the events of the scenario caused this", "the setting receive_rate limits the subscribers"
 
 
 @pytest.mark.parametrize(
     ("more", "remedy"),
     [
-        ({"verdict": "server"}, "use a lower rate"),
-        ({"verdict": "undecided: no stage was busy"}, "use a lower rate"),
-        ({"verdict": "planned events"}, EVENTS),
-        ({"verdict": Values(("requested rate", "planned events"))}, EVENTS),
-        ({"verdict": "undecided: planned events or receive_rate"}, f"{EVENTS}.*; {LIMIT}"),
-        ({"verdict": "clients not let in"}, "raise the server's limits of connections"),
-        ({"verdict": "lost connections"}, "see in the server's log why it ended the connections"),
-        ({"verdict": "server", "refused_reason": "message_too_large"}, "send smaller messages"),
-        ({"verdict": "server", "refused_reason": "quota"}, "raise the quota"),
-        ({"verdict": "server", "refused_reason": "not_authorized"}, "allow the user to write there"),
-        ({"verdict": "subscriber hosts", "refused_reason": "quota"}, "use a lower rate"),
-        ({"verdict": "host CPU", "local_limit": "host CPU"}, "limited or delayed by host CPU: use fewer clients"),
+        (limited("server"), "use a lower rate"),
+        (limited(), "use a lower rate"),
+        (limited("planned events"), EVENTS),
+        ({"verdict": Values((Causes(("requested rate",)), Causes(("planned events",))))}, EVENTS),
+        (limited("planned events", "receive_rate"), f"{EVENTS}.*; {LIMIT}"),
+        (limited("clients not let in"), "raise the server's limits of connections"),
+        (limited("lost connections"), "see in the server's log why it ended the connections"),
+        (limited("server", refused_reason="message_too_large"), "send smaller messages"),
+        (limited("server", refused_reason="quota"), "raise the quota"),
+        (limited("server", refused_reason="not_authorized"), "allow the user to write there"),
+        (limited("subscriber hosts", refused_reason="quota"), "use a lower rate"),
+        (limited("host CPU", local_limit="host CPU"), "limited or delayed by host CPU: use fewer clients"),
         (
-            {"verdict": "host CPU", "local_limit": "host CPU", "host_others_pct": 40.0},
+            limited("host CPU", local_limit="host CPU", host_others_pct=40.0),
             "limited or delayed by host CPU: end the other processes.*do not run$",
         ),
         (
-            {"verdict": "host CPU", "local_limit": "host CPU", "host_others_pct": 6.0},
+            limited("host CPU", local_limit="host CPU", host_others_pct=6.0),
             "limited or delayed by host CPU: end the other processes.*; otherwise use fewer clients",
         ),
         (
-            {"verdict": "subscriber hosts", "local_limit": "subscriber hosts"},
+            limited("subscriber hosts", local_limit="subscriber hosts"),
             "limited or delayed by subscriber hosts: use fewer clients on this host",
         ),
         (
-            {"verdict": "clients not let in", "local_limit": "subscriber hosts", LOCAL_WHY: "ENFILE"},
+            limited("clients not let in", local_limit="subscriber hosts", connect_local_why="ENFILE"),
             "on the subscribers' host, raise the limit of open files .*fs.file-max.$",
         ),
         (
-            {"verdict": "clients not let in", REFUSED: 2, LOCAL_WHY: "ENFILE"},
+            limited("clients not let in", connect_refused=2, connect_local_why="ENFILE"),
             "raise the server's limits of connections",
         ),
-        (
-            {"verdict": "publisher", "local_limit": "publisher"},
-            "limited or delayed by publisher: use a lower rate, or a",
-        ),
+        (limited("publisher", local_limit="publisher"), "limited or delayed by publisher: use a lower rate, or a"),
     ],
 )
 @pytest.mark.parametrize(
@@ -183,7 +191,7 @@ EVENTS, LIMIT = "the events of the scenario caused this", "the setting receive_r
         ({"client_loss_pct": 4.0}, MessagesLost),
         ({"late_pct": 50.0}, BacklogAtEnd),
         ({"late_pct": 0.6, "passed": False, "client_loss_pct": 0.0}, LateMessages),
-        ({"rate_held": False, "publishers_slow": 1, "requested_rate": 9.0}, RateMissed),
+        ({"rate_held": False, "rate_sent": False, "publishers_slow": 1, "requested_rate": 9.0}, RateMissed),
     ],
 )
 def test_the_remedy_is_about_what_limited_the_row(figures: Row, kind: type, more: Row, remedy: str) -> None:
@@ -283,13 +291,13 @@ def test_slow_clients_that_were_not_felt_have_what_it_would_have_taken() -> None
 @pytest.mark.parametrize(
     ("known", "unlisted", "remedies"),
     [
-        ({"client_loss_unlisted": "publisher"}, ["publisher"], ["use a lower rate"]),
+        ({"client_loss_unlisted": UnlistedMessages(("publisher",))}, ["publisher"], ["use a lower rate"]),
         (
-            {"client_loss_unlisted": "publisher, members"},
+            {"client_loss_unlisted": UnlistedMessages(("publisher", "members"))},
             ["publisher", "members"],
             ["shorter steps", "use a lower rate"],
         ),
-        ({"group": "g", "client_loss_unlisted": "members"}, ["members"], ["shorter steps"]),
+        ({"group": "g", "client_loss_unlisted": UnlistedMessages(("members",))}, ["members"], ["shorter steps"]),
     ],
     ids=["publisher", "both", "members"],
 )

@@ -25,11 +25,12 @@ from hydra.events.run_events import SystemFact
 from hydra.events.warnings import CleanupFailed
 from hydra.measure.column import Column, ReportColumn, SystemColumns
 from hydra.measure.disturbance import Disturbance, Disturbances
-from hydra.measure.evidence import Differences, LossBursts, LossEvidence, Unsteadiness
+from hydra.measure.evidence import Differences, LossBursts, LossEvidence, UnlistedMessages, Unsteadiness
 from hydra.measure.figures import figures
 from hydra.measure.latency import merge_histograms
-from hydra.measure.step_columns import evidence_classes
-from hydra.model import FactChange, Figure, Histogram, LedgerCounts, StepResult
+from hydra.measure.step_result import StepFigures, StepResult
+from hydra.measure.verdict import Causes
+from hydra.model import FactChange, Figure, Histogram, LedgerCounts
 from hydra.store.client_rows import client_figures
 from hydra.store.database import DATABASE, RunStore
 from hydra.store.run_folders import database, write_whole
@@ -46,7 +47,7 @@ def store(tmp_path: Path) -> Iterator[RunStore]:
 
 def test_results_come_back_as_they_were_in_order(store: RunStore) -> None:
     one = stored(store)
-    two = StepResult(2, PLAN, "skipped", {}, "needs 9 GB")
+    two = StepResult(2, PLAN, "skipped", StepFigures(), "needs 9 GB")
     store.add_step(two)
     assert store.results() == [one, two]
     assert list(store.results()[0].figures) == list(one.figures)
@@ -54,14 +55,15 @@ def test_results_come_back_as_they_were_in_order(store: RunStore) -> None:
 
 def test_evidence_comes_back_as_objects(store: RunStore) -> None:
     evidence: dict[str, Figure] = {
+        "verdict": Causes(("server", "network")),
+        "client_loss_unlisted": UnlistedMessages(("publisher",)),
         "bursts_s": LossBursts((0.01234, 1.0, 2e-05)),
         "rest_bursts_s": LossBursts(),
         "loss_evidence": LossEvidence(10.0, 3, 0.25, 0.03125, 0.125, 0.5, 7.0),
         "unsteady": Differences((Unsteadiness("beginning", 3, -0.25), Unsteadiness("stop", 2, -1.0, 1.5))),
         "disturbed": Disturbances((Disturbance("h", 25.2, (("stress", 25.0),), changed=(FactChange("a", "b", "c"),)),)),
     }
-    assert evidence.keys() == evidence_classes().keys()
-    store.add_step(StepResult(1, PLAN, "ok", evidence))
+    store.add_step(StepResult(1, PLAN, "ok", StepFigures.of(evidence)))
     assert store.results()[0].figures == evidence
 
 
@@ -166,7 +168,7 @@ def test_clocks_and_latencies_below_zero_come_back(store: RunStore) -> None:
 def test_steps_of_repeated_rows_come_back_with_their_histograms(tmp_path: Path, repeat: int) -> None:
     with RunStore.create(tmp_path / "run", {"scenario": {"sweep": {"repeat": repeat}}}) as store:
         stored(store)
-        store.add_step(StepResult(2, PLAN, "failed", {}, "x"))
+        store.add_step(StepResult(2, PLAN, "failed", StepFigures(), "x"))
         measured, failed = store.results()
     expected = merge_histograms(observed())
     assert measured.histograms == ({"latency": expected.latency, "lag": expected.lag} if repeat > 1 else {})
@@ -321,7 +323,7 @@ def test_a_reader_sees_committed_steps_while_the_run_goes_on(store: RunStore) ->
     stored(store)
     with RunStore.open(store.directory) as reader:
         assert len(reader.results()) == 1
-        store.add_step(StepResult(2, PLAN, "failed", {}, "x"))
+        store.add_step(StepResult(2, PLAN, "failed", StepFigures(), "x"))
         assert len(reader.results()) == 2
         with pytest.raises(HydraError, match="cannot write"):
             reader.add_event(SystemFact("x", "y"))
@@ -331,7 +333,7 @@ WRITER = """
 import sys
 sys.path.append(sys.argv[2])
 from pathlib import Path
-from hydra.model import StepResult
+from hydra.measure.step_result import StepResult
 from hydra.store.database import RunStore
 from tests.results.stored_steps import PLAN, observed, stored
 store = RunStore.create(Path(sys.argv[1]), {})

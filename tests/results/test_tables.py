@@ -12,8 +12,9 @@ import pytest
 
 from hydra.errors import HydraError
 from hydra.events.value_formatting import MARK
+from hydra.measure.step_result import StepFigures, StepResult
 from hydra.measure.verdict import BUSY_HOST_PCT
-from hydra.model import Scenario, Settings, SettingValue, StepPlan, StepResult, TableKind
+from hydra.model import Scenario, Settings, SettingValue, StepPlan, TableKind
 from hydra.report import tables
 from hydra.report.marks import NOTED
 from hydra.report.setup_text import COLUMN
@@ -157,7 +158,10 @@ def test_a_good_row_reads_like_the_published_one() -> None:
         ({**NOT_PASSED, "client_loss_pct": 2.457131}, "LOSS: 2.46 %"),
         ({"clients": 30, "msg_batch": 100, "status": "skipped", "reason": "needs 9 GB"}, "SKIPPED: needs 9 GB"),
         ({"clients": 30, "msg_batch": 100, "status": "failed", "reason": "broker died"}, "FAILED: broker died"),
-        ({"rate_held": False, "requested_rate": 30_000.0}, "requested rate of 30,000/s; the mean rate was 5,781/s"),
+        (
+            {"rate_held": False, "rate_sent": False, "requested_rate": 30_000.0},
+            "requested rate of 30,000/s; the mean rate was 5,781/s",
+        ),
         ({"failed_dead": 2, "failed_silent": 1}, "2 died, 1 never answered"),
         ({"undrained": 7}, "7 messages were still waiting in a server"),
         ({"unknown": 7}, "7 messages had not arrived when the drain reached its time limit"),
@@ -173,7 +177,7 @@ def test_a_good_row_reads_like_the_published_one() -> None:
             "backlog: when the window ended, 497,710 messages (28.7 % of the messages due, about 2.87 s of traffic)",
         ),
         (
-            {"rate_held": False, "requested_rate": 6000.0, "repeats": 3},
+            {"rate_held": False, "rate_sent": False, "requested_rate": 6000.0, "repeats": 3},
             "in at least one of 3 repeats a publisher did not reach",
         ),
     ],
@@ -281,7 +285,9 @@ def test_where_no_rate_holds_the_table_says_what_is_lost() -> None:
 
 def test_a_search_without_an_answer_has_no_latency() -> None:
     its = search(series=("loss",))
-    step = StepResult(1, StepPlan(30, Settings(rate=100.0), 1.0), "ok", {"passed": True, "latency_p50_us": 7.0})
+    step = StepResult(
+        1, StepPlan(30, Settings(rate=100.0), 1.0), "ok", StepFigures.of({"passed": True, "latency_p50_us": 7.0})
+    )
     rows: tuple[tuple[Row, float | None], ...] = (
         ({"clients": 30, "max_rate_below_0_5pct_drop_pps": 100.0}, 7.0),
         ({"clients": 30, "loss_answer": "unknown"}, None),

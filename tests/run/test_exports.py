@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.model import StepResult
+from hydra.measure.step_result import StepFigures, StepResult
 from hydra.monitor.metrics_exports import Exports
 from tests.metrics.samples import FIGURES, PLAN, latencies
 
@@ -12,7 +12,7 @@ from tests.metrics.samples import FIGURES, PLAN, latencies
 def measure(exports: Exports, run: str) -> None:
     exports.begin(run, "zmq")
     exports.keeper.step_begins(1, PLAN)
-    exports.keeper.step_ended(StepResult(1, PLAN, "ok", FIGURES), latencies(120))
+    exports.keeper.step_ended(StepResult(1, PLAN, "ok", StepFigures.of(FIGURES)), latencies(120))
     exports.end(well=True)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.model import Settings, StepPlan, StepResult
+from hydra.measure.step_result import StepFigures, StepResult
+from hydra.model import Settings, StepPlan
 from hydra.monitor.live_view import LiveViewState, SparklinePoint, lines, sparkline
 from hydra.monitor.step_progress import ProgressDetails, StepProgress
 
@@ -101,6 +102,6 @@ def test_a_sparkline_begins_at_zero_and_leaves_out_what_is_not_known(values: lis
 )
 def test_a_step_is_drawn_by_what_it_measured(figures: dict[str, float | None], p99_us: float | None) -> None:
     plan = StepPlan(3, Settings(), 1.0)
-    assert SparklinePoint.of(StepResult(1, plan, "ok", {"aggregate_pps": 7.0, **figures})) == SparklinePoint(
-        7.0, None, p99_us
-    )
+    assert SparklinePoint.of(
+        StepResult(1, plan, "ok", StepFigures.of({"aggregate_pps": 7.0, **figures}))
+    ) == SparklinePoint(7.0, None, p99_us)

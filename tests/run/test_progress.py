@@ -20,7 +20,8 @@ import pytest
 
 from hydra.config.scenario import resolve
 from hydra.events.run_events import SystemFact
-from hydra.model import ClusterSpec, Settings, StepPlan, StepResult
+from hydra.measure.step_result import StepResult
+from hydra.model import ClusterSpec, Settings, StepPlan
 from hydra.monitor.keyboard import Keyboard
 from hydra.monitor.progress_view import Observer, ServerStartup, servers_of
 from hydra.monitor.step_progress import StepProgress

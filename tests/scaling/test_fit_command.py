@@ -15,6 +15,7 @@ from hydra.cli.step_resources import read_run
 from hydra.errors import HydraError, UsageError
 from hydra.measure.figures import figures
 from hydra.measure.latency import merge_histograms
+from hydra.measure.step_result import StepResult
 from hydra.model import (
     CoreTimes,
     HostCounters,
@@ -24,7 +25,6 @@ from hydra.model import (
     Rate,
     Scenario,
     StepPlan,
-    StepResult,
     TcpCounts,
 )
 from hydra.store.database import MACHINES_KEY, RunStore

@@ -17,7 +17,8 @@ from typing import Final
 
 import numpy as np
 
-from hydra.model import Figure, Scenario, StepPlan, StepResult
+from hydra.measure.step_result import StepFigures, StepResult
+from hydra.model import Figure, Scenario, StepPlan
 from hydra.sweep import HeldSpec, HeldSweep, Row, SearchSpec
 from hydra.sweep.held_rates import HeldRates
 from hydra.sweep.ladder import Ladder
@@ -163,7 +164,7 @@ class LadderSystem:
             "wall_s": plan.duration_s + OVERHEAD_S,
             "host_others_pct": 100 * getattr(self.world, "others", 0.0),
         }
-        return StepResult(self.epoch, plan, "ok", figures)
+        return StepResult(self.epoch, plan, "ok", StepFigures.of(figures))
 
 
 def table(world: World) -> tuple[Row, list[StepResult]]:

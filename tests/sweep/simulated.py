@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hydra.measure.evidence import LossBursts
-from hydra.model import Scenario, StepPlan, StepResult
+from hydra.measure.step_result import StepFigures, StepResult
+from hydra.model import Scenario, StepPlan
 from hydra.sweep import SearchSpec, SearchSweep
 from hydra.sweep.interface import Row
 from hydra.sweep.rate_search import Search
@@ -209,7 +210,9 @@ class System:
         lost = min(sum(bursts) / seconds, 0.98)
         scale = lost * seconds / sum(bursts) if bursts else 1.0
         sizes = LossBursts(tuple(b * scale for b in bursts))
-        return StepResult(self.steps, plan, "ok", {"bursts_s": sizes, "avg_rx_rate_pps": rate * (1 - lost)})
+        return StepResult(
+            self.steps, plan, "ok", StepFigures.of({"bursts_s": sizes, "avg_rx_rate_pps": rate * (1 - lost)})
+        )
 
 
 def searched(system: System, step_s: float = 1.0, **settings: float) -> Row:

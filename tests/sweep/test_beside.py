@@ -6,14 +6,15 @@ import pytest
 
 from hydra.measure.evidence import LossBursts
 from hydra.measure.loss_pattern import LoneLossySubscriber
-from hydra.model import Figure, Settings, StepPlan, StepResult
+from hydra.measure.step_result import StepFigures, StepResult
+from hydra.model import Figure, Settings, StepPlan
 from hydra.sweep.search_answer import bursts_of, lone_loser, start_lost_ms, telling
 
 TARGET = 0.005
 
 
 def step(rate: float, **figures: Figure) -> StepResult:
-    return StepResult(1, StepPlan(6, Settings(rate=rate), 1.0), "ok", figures)
+    return StepResult(1, StepPlan(6, Settings(rate=rate), 1.0), "ok", StepFigures.of(figures))
 
 
 def lone(client: int, rate: float = 1e4, pct: float = 5.0) -> StepResult:

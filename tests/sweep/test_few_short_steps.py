@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from hydra.measure.evidence import LossBursts
-from hydra.model import Figure, Scenario, StepPlan, StepResult
+from hydra.measure.step_result import StepFigures, StepResult
+from hydra.model import Figure, Scenario, StepPlan
 from hydra.sweep import Row, SearchSpec, SearchSweep
 from hydra.sweep.rate_search import Search
 from hydra.sweep.search_columns import rates
@@ -35,7 +36,7 @@ def row_of(seed: int) -> Row:
     scenario = Scenario("z", "zmq", "pyzmq", "rates", SearchSweep(clients=(3,), duration_s=STEP_S, search=SEARCH))
     sweep, results = Search(scenario, SEARCH), list[StepResult]()
     while (plan := sweep.next(results)) is not None:
-        results.append(StepResult(len(results) + 1, plan, "ok", figures(plan, capacity, stall, chance)))
+        results.append(StepResult(len(results) + 1, plan, "ok", StepFigures.of(figures(plan, capacity, stall, chance))))
     (row,) = sweep.rows(results)
     return row
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 import pytest
 
 from hydra.kafkatest.settings import KafkaSettings
-from hydra.model import SKIPPED_BY, USER, Figure, Scenario, Settings, SettingValue, StepPlan, StepResult, value_of
+from hydra.measure.step_result import StepFigures, StepResult
+from hydra.model import SKIPPED_BY, USER, Figure, Scenario, Settings, SettingValue, StepPlan, value_of
 from hydra.sweep import GridSweep, Sweep, for_scenario, kind_of
 
 SCENARIO = Scenario(
@@ -32,8 +33,8 @@ def play(
 ) -> list[StepResult]:
     results: list[StepResult] = []
     while (plan := sweep.next(results)) is not None:
-        skipped = StepResult(len(results) + 1, plan, "skipped", figures, "needs 9 GB")
-        measured = StepResult(len(results) + 1, plan, "ok", {"total_tx": len(results)})
+        skipped = StepResult(len(results) + 1, plan, "skipped", StepFigures.of(figures), "needs 9 GB")
+        measured = StepResult(len(results) + 1, plan, "ok", StepFigures.of({"total_tx": len(results)}))
         results.append(skipped if skips(plan) else measured)
     return results
 
@@ -121,7 +122,9 @@ def failing(sweep: Sweep, times: Mapping[int, int], results: Sequence[StepResult
     while (plan := sweep.next(played)) is not None:
         epoch, ok = next(epochs), left[batch(plan)] <= 0
         left[batch(plan)] -= 1
-        played.append(StepResult(epoch, plan, "ok" if ok else "failed", {}, "" if ok else f"because {epoch}"))
+        played.append(
+            StepResult(epoch, plan, "ok" if ok else "failed", StepFigures(), "" if ok else f"because {epoch}")
+        )
     return played
 
 

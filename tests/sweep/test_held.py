@@ -6,10 +6,13 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from hydra.measure.column import SystemColumns
-from hydra.model import Figure, Scenario, StepPlan, StepResult
+from hydra.measure.column import SystemColumns, Values
+from hydra.measure.step_result import StepFigures, StepResult
+from hydra.model import Figure, Scenario, StepPlan
 from hydra.sweep import HeldSpec, HeldSweep, Row, SearchSpec, for_scenario, kind_of
 from hydra.sweep.cleanness import why_not_clean
+from hydra.sweep.held_columns import RungRates
+from hydra.sweep.held_warnings import of_held
 from hydra.sweep.interface import LadderProgress
 from hydra.sweep.row_columns import columns_of
 from tests.sweep.held_worlds import ALL, rungs_off
@@ -80,7 +83,7 @@ def play(
     while (plan := sweep.next(results)) is not None:
         took_s = wall_s(plan) if wall_s else plan.duration_s + OVERHEAD_S
         fails = plan.clients == failing and plan.settings.rate != "max"
-        figures = {**system(plan), "wall_s": took_s}
+        figures = StepFigures.of({**system(plan), "wall_s": took_s})
         results.append(StepResult(len(results) + 1, plan, "failed" if fails else "ok", figures))
     return results
 
@@ -288,3 +291,9 @@ def test_the_answer_is_at_most_one_rung_from_the_limit_of_a_world(name: str) -> 
     found = [rungs_off(name, seed, of=200) for seed in range(4)]
     assert sum(rungs is not None and abs(rungs) <= 1 for _, rungs, _ in found) >= 2
     assert all(seconds <= 60 for *_, seconds in found)
+
+
+def test_a_repeated_row_names_the_rates_that_failed_in_any_repeat() -> None:
+    repeats = Values((RungRates((6300.0, 8000.0)), RungRates((5000.0, 8000.0))))
+    (warning,) = of_held({"loss_failed_below_pps": repeats}, "loss")
+    assert warning.sentence.startswith("5,000, 6,300, 8,000/s was not held")

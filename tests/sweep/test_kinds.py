@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from hydra.config.scenario import load_scenario
-from hydra.model import Scenario, Settings, StepPlan, StepResult
+from hydra.measure.step_result import StepFigures, StepResult
+from hydra.model import Scenario, Settings, StepPlan
 from hydra.store.stored_scenario import as_stored, stored_scenario
 from hydra.sweep import (
     GridSweep,
@@ -83,7 +84,7 @@ def test_of_a_new_kind_whole_sweeps_are_repeated_where_it_says_so() -> None:
     results: list[StepResult] = []
     while (plan := run.next(results)) is not None:
         figures = {"clients": plan.clients, "rate_held": plan.clients < 2, "avg_rx_rate_pps": 1.0 + len(results)}
-        results.append(StepResult(len(results), plan, "ok", figures))
+        results.append(StepResult(len(results), plan, "ok", StepFigures.of(figures)))
     assert [result.plan.clients for result in results] == [1, 2, 1, 2]
     assert [(row["clients"], row["avg_rx_rate_pps"], row["repeats"]) for row in run.rows(results)] == [
         (1, 2.0, 2),

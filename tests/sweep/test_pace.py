@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.model import Scenario, Settings, StepResult
+from hydra.measure.step_result import StepResult
+from hydra.model import Scenario, Settings
 from hydra.sweep import GridSweep, for_scenario
 from hydra.sweep.interface import QUICK_DRAIN_S, StepPace
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from hydra.kafkatest.settings import KafkaSettings
-from hydra.model import Scenario, Settings, StepPlan, StepResult, value_of
+from hydra.measure.step_result import StepFigures, StepResult
+from hydra.model import Scenario, Settings, StepPlan, value_of
 from hydra.sweep import PointSweep, Sweep, SweepPoint, for_scenario
 from hydra.sweep.interface import expected_step_s
 
@@ -38,7 +39,7 @@ def play(sweep: Sweep, outcome: dict[str, list[str]] | None = None) -> list[Step
         queued = left.get(plan.point)
         status = queued.pop(0) if queued else "ok"
         figures = {"total_tx": len(results)} if status == "ok" else {}
-        results.append(StepResult(len(results) + 1, plan, status, figures, "" if figures else "why"))  # type: ignore[arg-type]
+        results.append(StepResult(len(results) + 1, plan, status, StepFigures.of(figures), "" if figures else "why"))  # type: ignore[arg-type]
     return results
 
 
@@ -87,7 +88,7 @@ def test_a_resumed_run_asks_for_what_failed_and_for_nothing_else() -> None:
     left = [result for result in results if result.epoch not in again]
     plan = sweep.next(left)
     assert plan is not None
-    assert (plan.point, sweep.next([*left, StepResult(9, plan, "ok", {})])) == ("one", None)
+    assert (plan.point, sweep.next([*left, StepResult(9, plan, "ok", StepFigures())])) == ("one", None)
 
 
 @pytest.mark.parametrize("repeat", [2, 3])

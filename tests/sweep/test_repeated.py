@@ -10,10 +10,12 @@ import pytest
 
 from hydra.kafkatest.settings import KafkaSettings
 from hydra.measure.column import SystemColumns, Values
-from hydra.measure.connection_columns import CONNECTING
+from hydra.measure.connection_columns import Connecting
 from hydra.measure.evidence import Differences, LossBursts, Unsteadiness
 from hydra.measure.step_columns import step_columns
-from hydra.model import Figure, Histogram, Scenario, Settings, StepPlan, StepResult, value_of
+from hydra.measure.step_part import columns_of as part_columns
+from hydra.measure.step_result import StepFigures, StepResult
+from hydra.model import Figure, Histogram, Scenario, Settings, StepPlan, value_of
 from hydra.sweep import GridSweep, RepeatTurn, SearchSpec, SearchSweep, Sweep, for_scenario, scripted_sweep
 from hydra.sweep.interface import check_plan
 from hydra.sweep.repetition import MERGED_IN_REPEATS, mean_and_interval, merge_repeats
@@ -27,7 +29,7 @@ def scenario(repeat: int) -> Scenario:
 
 def result(epoch: int, plan: StepPlan, status: str = "ok", **figures: Figure) -> StepResult:
     assert status in ("ok", "failed", "skipped")
-    return StepResult(epoch, plan, status, figures, "" if status == "ok" else "because")  # type: ignore[arg-type]
+    return StepResult(epoch, plan, status, StepFigures.of(figures), "" if status == "ok" else "because")  # type: ignore[arg-type]
 
 
 Measure = Callable[[StepPlan, int], StepResult]
@@ -221,7 +223,7 @@ def test_a_percentile_on_a_client_that_was_never_let_in_is_above_those_of_other_
     figures: tuple[float | None, ...], middle: float | None, highest: float | None
 ) -> None:
     rows = [of(ready_p99_ms=ms, never_connected=int(ms is None)) for ms in figures]
-    row = merge_repeats(rows, {column.name: column for column in CONNECTING})
+    row = merge_repeats(rows, {column.name: column for column in part_columns(Connecting)})
     assert (row["ready_p99_ms"], row["ready_p99_ms_low"], row["ready_p99_ms_high"]) == (middle, 5.0, highest)
 
 
@@ -235,7 +237,7 @@ def test_percentiles_are_of_the_merged_histograms() -> None:
     def measure(plan: StepPlan, epoch: int) -> StepResult:
         h = of_steps[(epoch - 1) // 2 % 3]
         figures = dict.fromkeys(columns, h.max_us)
-        return StepResult(epoch, plan, "ok", figures, histograms={"latency": h, "lag": h})
+        return StepResult(epoch, plan, "ok", StepFigures.of(figures), histograms={"latency": h, "lag": h})
 
     sweep = for_scenario(scenario(3))
     for row in sweep.rows(play(sweep, measure)):

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from hydra.measure.column import SystemColumns
 from hydra.measure.evidence import LossBursts
-from hydra.model import Figure, Scenario, Settings, StepPlan, StepResult, value_of
+from hydra.measure.step_result import StepFigures, StepResult
+from hydra.measure.verdict import Causes
+from hydra.model import Figure, Scenario, Settings, StepPlan, value_of
 from hydra.sweep import SearchSpec, SearchSweep, for_scenario
 from hydra.sweep.interface import Row, SearchProgress, step_bound_s
 from hydra.sweep.row_columns import columns_of
@@ -59,7 +61,7 @@ def capacity(most: float, lossless: float) -> System:
             "avg_rx_rate_pps": received,
             "aggregate_pps": received * plan.clients,
             "bursts_s": short_by(1 - lossless / rate(plan)),
-            "verdict": "requested rate" if rate(plan) <= lossless else "high-water mark",
+            "verdict": Causes(("requested rate" if rate(plan) <= lossless else "high-water mark",)),
         }
 
     return system
@@ -71,7 +73,7 @@ def play(spec: Scenario, system: System) -> list[StepResult]:
         outcome = system(plan)
         status, _, reason = outcome.partition(":") if isinstance(outcome, str) else ("ok", "", "")
         shown = {} if isinstance(outcome, str) else outcome
-        results.append(StepResult(len(results) + 1, plan, status, shown, reason))  # type: ignore[arg-type]
+        results.append(StepResult(len(results) + 1, plan, status, StepFigures.of(shown), reason))  # type: ignore[arg-type]
         assert len(results) * step_bound_s(spec) <= sweep.bound_s()
     return results
 
@@ -111,7 +113,7 @@ def test_a_plain_capacity_is_found_within_a_few_percent_in_few_steps(lossless: f
     assert low <= lossless <= high <= 1.4 * low
     # The bracket's, and some more.
     assert len(results) == number(row["loss_steps"]) <= 25
-    assert row["loss_verdict"] == "high-water mark"
+    assert str(row["loss_verdict"]) == "high-water mark"
     assert (row["status"], row["failed_steps"], row["step_s"], row["loss_note"]) == ("ok", 0, STEP_S, None)
 
 
@@ -368,7 +370,7 @@ def test_the_parts_of_a_shortfall_are_named(figures: dict[str, Figure], parts: l
     sweep = for_scenario(spec)
     plan = sweep.next([])
     assert plan is not None
-    progress = sweep.progress([StepResult(1, plan, "ok", {"bursts_s": LossBursts((0.1,)), **figures})])
+    progress = sweep.progress([StepResult(1, plan, "ok", StepFigures.of({"bursts_s": LossBursts((0.1,)), **figures}))])
     assert isinstance(progress, SearchProgress)
     assert (progress.target_pct, progress.shortfall_pct) == (0.5, figures["shortfall_pct"])
     assert list(progress.parts) == parts

@@ -31,7 +31,7 @@ from hydra.errors import StepError
 from hydra.local.engine import LocalEngine
 from hydra.measure import measured_step
 from hydra.measure.verdict import verdict
-from hydra.model import Figure, Group, GroupRole, Launch
+from hydra.model import Figure, Group, GroupRole, Launch, cell_of
 from hydra.monitor.progress_view import Observer
 from hydra.run.context import RunContext
 from hydra.run.launcher import system_for
@@ -182,7 +182,9 @@ class Rig:
             result = store.results()[-1]
             if result.status != "ok":
                 raise StepError(result.reason, "look at what the machine does besides")
-            return Measured(dict(result.figures), asdict(decided.call_args.args[0]))
+            return Measured(
+                {name: cell_of(value) for name, value in result.figures.items()}, asdict(decided.call_args.args[0])
+            )
 
 
 _COMMON: Final = {"sweep.duration_s": 1.5, "drain_max_s": 2.0, "warmup_s": 0.0}

@@ -29,7 +29,7 @@ def test_what_was_told_of_a_run_is_told_again(rig: str) -> None:
     assert len(runs) >= AT_LEAST
     for run in runs:
         found = verdict(msgspec.convert(run["evidence"], BottleneckEvidence))
-        assert (found.cause, found.evidence) == (run["verdict"], run["verdict_evidence"]), run["seed"]
+        assert (str(found.causes), found.evidence) == (run["verdict"], run["verdict_evidence"]), run["seed"]
 
 
 def test_at_least_95_percent_are_right_and_one_in_fifty_at_most_is_wrong() -> None:

@@ -20,7 +20,8 @@ from hydra.config.cluster import load_cluster
 from hydra.config.scenario import resolve
 from hydra.errors import EXIT_GOOD
 from hydra.measure.latency import count_below_zero
-from hydra.model import Agent, AgentClock, StepResult
+from hydra.measure.step_result import StepResult
+from hydra.model import Agent, AgentClock
 from hydra.monitor.progress_view import Observer
 from hydra.run.context import RunContext
 from hydra.run.runner import run
