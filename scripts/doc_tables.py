@@ -41,7 +41,7 @@ from hydra.measure.step_columns import step_columns
 from hydra.model import Scenario, Setting, SweepSpec, flag_names, setting_of
 from hydra.report.row_context import RowWarning
 from hydra.report.row_warnings import OF_FIGURES, OF_STATUS
-from hydra.sweep import KINDS, TABLE
+from hydra.sweep import NAMES, kinds
 from hydra.sweep.held_columns import WALL_S, series_columns
 from hydra.sweep.points import SweepPoint
 from hydra.sweep.search_columns import FAILED, LENGTH, published, side_columns
@@ -159,12 +159,16 @@ def settings_table(mark: str) -> str:
 
 def fields_of(noun: type) -> Mapping[str, Field[Any]]:
     """The fields of a table by name."""
-    return TABLE if noun is SweepSpec else {each.name: each for each in fields(noun)}
+    if noun is not SweepSpec:
+        return {each.name: each for each in fields(noun)}
+    known = {each.name: each for kind in kinds() for each in fields(kind) if each.name == kind.key}
+    known |= {each.name: each for each in fields(SweepSpec)}
+    return {name: known[name] for name in NAMES}
 
 
 def meanings(noun: type) -> dict[tuple[str, ...], str]:
     """What the docstring of a table says of its fields: names that share a text, and the text in Markdown."""
-    nouns = (SweepSpec, *KINDS) if noun is SweepSpec else noun.__mro__
+    nouns = (SweepSpec, *kinds()) if noun is SweepSpec else noun.__mro__
     described = [inspect.cleandoc(each.__doc__ or "").partition("Attributes:\n")[2] for each in nouns]
     entries = [entry for text in described for entry in _ENTRY.findall(text)]
     plain = {names: " ".join(text.replace("``", "`").split()).removesuffix(".") for names, text in entries}
@@ -184,7 +188,7 @@ def _setting(noun: type, field: Field[Any], system: str, table: str) -> tuple[st
 
 
 def _hints(noun: type) -> dict[str, Any]:
-    nouns = (*KINDS, SweepSpec) if noun is SweepSpec else (noun,)
+    nouns = (*kinds(), SweepSpec) if noun is SweepSpec else (noun,)
     return {name: hint for each in nouns for name, hint in get_type_hints(each).items()}
 
 
