@@ -36,7 +36,8 @@ from hydra.model import (
     TimeSeriesInterval,
 )
 from hydra.store.database import ENDED_KEY, FINISHED, RunStore
-from hydra.sweep import GridSweep, for_scenario
+from hydra.sweep import for_scenario
+from hydra.sweep.grid import GridSweep
 from hydra.wire.subscriber_table import table_of
 
 SECOND_NS: Final = 1_000_000_000

@@ -17,7 +17,9 @@ from hydra.engine.group_sizing import split
 from hydra.engine.placement import place
 from hydra.errors import EXIT_USAGE, ConfigError
 from hydra.model import Agent, Constraint, Demand, Group, Resources, Scenario, value_of
-from hydra.sweep import GridSweep, SearchSpec, SearchSweep
+from hydra.sweep.grid import GridSweep
+from hydra.sweep.search import SearchSweep
+from hydra.sweep.search_spec import SearchSpec
 
 MINIMAL = """
 system = "zmq"

@@ -13,7 +13,7 @@ from hydra.config.shortages import check_all
 from hydra.errors import ConfigError
 from hydra.model import Agent, ClusterSpec, Resources, Scenario
 from hydra.store.stored_scenario import as_stored, stored_scenario
-from hydra.sweep import PointSweep, SweepPoint
+from hydra.sweep.points import PointSweep, SweepPoint
 
 HEAD = """
 system = "{system}"

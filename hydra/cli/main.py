@@ -15,15 +15,12 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from hydra.cli.agent_commands import agents, artifact, kill, ps
 from hydra.cli.error_exit import FULL, REMEDIES, command_of, drop, error_text, leave
-from hydra.cli.machine_commands import check
-from hydra.cli.measurement_commands import RUNS, run_, slo
-from hydra.cli.result_commands import compare, fit, report, runs, serve
-from hydra.cli.setup_commands import install_completion, schema
+from hydra.cli.measurement_commands import RUNS
 from hydra.errors import EXIT_INTERRUPTED, EXIT_UNREAD, EXIT_USAGE, INTERRUPTED_EARLY, HydraError, UsageError
 from hydra.options.help import MACHINE, MORE, RESULTS, GroupedHelpCommand
 from hydra.options.interrupts import hung_up, ignore_signals, interrupt_on_the_first, present
+from hydra.options.late_commands import CommandPlaces
 from hydra.options.plugin_commands import add_flags, commands
 from hydra.options.scenario_commands import MEASURE, ScenarioCommand
 
@@ -33,6 +30,16 @@ _STANDARD_ERROR: Final = 2
 _COLLECTED_AFTER: Final = 10_000
 """New objects after which Python looks for garbage. What a command imports stays; to look for garbage among it after
 every 700 objects, Python's default, takes 5 % of the CPU of a command that is rejected."""
+_COMMANDS: Final = {
+    "run": "hydra.cli.measurement_commands:run_",
+    "slo": "hydra.cli.measurement_commands:slo",
+    **{name: f"hydra.cli.result_commands:{name}" for name in ("report", "compare", "runs", "serve", "fit")},
+    **{name: f"hydra.cli.agent_commands:{name}" for name in ("agents", "artifact", "kill", "ps")},
+    "check": "hydra.cli.machine_commands:check",
+    "install-completion": "hydra.cli.setup_commands:install_completion",
+    "schema": "hydra.cli.setup_commands:schema",
+}
+"""Hydra's own commands, each imported when it is used or listed."""
 SECTIONS: Final = (MEASURE, RESULTS, MACHINE, MORE)
 """The sections of the list of commands, in the order in which they are printed."""
 
@@ -97,6 +104,7 @@ class HydraCommand(GroupedHelpCommand, click.Group):
 
 @click.group(
     cls=HydraCommand,
+    commands=CommandPlaces(_COMMANDS),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     examples=(
         "hydra zmq-rate --subscribers 30,120 --out runs/first",
@@ -110,15 +118,6 @@ def cli(context: click.Context) -> None:
     """Measure how a publish-subscribe system behaves as the number of its clients grows."""
     # Commands of systems call these functions, because they do not import the code that runs scenarios.
     context.obj = RUNS
-
-
-for _command in (
-    *(run_, slo),
-    *(report, compare, runs, serve, fit),
-    *(agents, artifact, check, kill, ps),
-    *(install_completion, schema),
-):
-    cli.add_command(_command)
 
 
 def main(command: click.Command = cli) -> None:

@@ -18,7 +18,8 @@ def run_resolved(order: Path, out: Path) -> None:
     """Execute the command in the file ORDER and write its results into the directory OUT."""
     from hydra.cli.experiment_execution import ExperimentRun
     from hydra.cli.interleaved_runs import InterleavedRuns
-    from hydra.cli.measurement import Measurement, ScenarioRun, SloStep, carry_out
+    from hydra.cli.measurement import Measurement, ScenarioRun, carry_out
+    from hydra.cli.slo_step import SloStep
     from hydra.run.remote_command import received
 
     kinds: dict[str, type[Measurement]] = {

@@ -64,12 +64,15 @@ def measure_named(
     if not resumed:
         resolved, replaced, note = with_default_client(scenario, resolved, replaced, engine)
     # The imports below are slow: errors that were found so far do not wait for them.
-    from hydra.cli.measurement import ScenarioRun, SloStep, carry_out
+    from hydra.cli.measurement import ScenarioRun, carry_out
     from hydra.run.remote_command import ResolvedCommand
 
-    measured = (SloStep if kind == "slo" else ScenarioRun)(
-        ResolvedCommand(kind, {"": resolved}, replaced, shown(flags))
-    )
+    measure = ScenarioRun
+    if kind == "slo":
+        from hydra.cli.slo_step import SloStep
+
+        measure = SloStep
+    measured = measure(ResolvedCommand(kind, {"": resolved}, replaced, shown(flags)))
     out = target_folder(resolved.scenario.name, flags)
     carry_out(measured, engine, load_cluster(flags["config"]), out, resumed=resumed, note=note)
 

@@ -9,11 +9,11 @@ from typing import Any, Final, NoReturn
 from hydra.cli.scenario_execution import measure_named
 from hydra.errors import UsageError
 from hydra.model import Scenario
-from hydra.sweep import KINDS
+from hydra.sweep import KEYS
 
 ONE_STEP: Final[Mapping[str, object]] = {
     "table": "fixed",
-    **{f"sweep.{kind.key}": None for kind in reversed(KINDS)},
+    **{f"sweep.{key}": None for key in reversed(KEYS)},
     "sweep.repeat": 1,
 }
 """Replaced keys that reduce any scenario to one step."""

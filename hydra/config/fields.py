@@ -31,9 +31,10 @@ def shared_table(path: str) -> type | None:
     """The dataclass of a table that scenarios of every system can have, by its dotted name; None: there is none."""
     if not path.startswith("sweep."):
         return _SHARED.get(path) or _ROLES.get(path)
-    from hydra.sweep import KINDS  # whose flags are of no kind does not wait for them
+    from hydra.sweep import TABLES, kind_named  # whose flags are of no kind does not wait for them
 
-    return next((kind.own for kind in KINDS if path == f"sweep.{kind.key}"), None)
+    key = path.removeprefix("sweep.")
+    return kind_named(key).own if key in TABLES else None
 
 
 def own_tables(spec: SystemSpec) -> dict[str, type]:

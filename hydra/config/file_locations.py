@@ -74,7 +74,8 @@ def scenario_path(name_or_path: str | Path) -> Path:
 
 def is_shipped(source: Path) -> bool:
     """Whether a scenario's file came with Hydra or with a system, so its values are defaults."""
-    return source.resolve().parent in {folder.resolve() for folder in _folders()}
+    own = source.resolve().parent
+    return any(own == folder.resolve() for folder in _folders())
 
 
 def _is_path(text: str) -> bool:

@@ -5,35 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, fields, is_dataclass, replace
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from hydra.config.fields import field_of, own_tables, shared_table
 from hydra.errors import Key, RefusedError
-from hydra.model import (
-    ADDRESS,
-    LoadSpec,
-    NativeSpec,
-    Need,
-    Scenario,
-    ServerSpec,
-    Settings,
-    SettingValue,
-    flag_names,
-    setting_of,
-)
-from hydra.sweep import kind_of
-from hydra.sweep.held_spec import HeldSpec
-from hydra.sweep.search_spec import SearchSpec
+from hydra.model import ADDRESS, Need, Scenario, SettingValue, flag_names, setting_of
+from hydra.sweep import TABLES, kind_of
 from hydra.system import SystemSpec
 
-_SHARED: Mapping[str, type] = {
-    "settings": Settings,
-    "native": NativeSpec,
-    "load": LoadSpec,
-    "server": ServerSpec,
-    "sweep.held": HeldSpec,
-    "sweep.search": SearchSpec,
-}
+_SHARED: Final = ("settings", "native", "load", "server", *(f"sweep.{key}" for key in TABLES))
 """The tables of every system whose fields are settings."""
 
 
@@ -168,9 +148,11 @@ def _given(spec: SystemSpec, given: Mapping[str, Any]) -> Iterator[tuple[Key, Se
     """Every setting that was given, and what it needs."""
     own = own_tables(spec)
     for table in dict.fromkeys((*_SHARED, *own)):
-        written = reduce(_within, table.split("."), given)
+        written: object = reduce(_within, table.split("."), given)
+        if not isinstance(written, Mapping):
+            continue
         for of in _fields(table, own):
-            if isinstance(written, Mapping) and of.name in written:
+            if of.name in written:
                 yield (*table.split("."), of.name), needs_of(spec, table, of)
     sweep = given.get("sweep")
     if not isinstance(sweep, Mapping):
@@ -189,7 +171,7 @@ def _within(table: object, name: str) -> Any:
 
 
 def _fields(table: str, own: Mapping[str, type]) -> list[Field[Any]]:
-    nouns = filter(None, (_SHARED.get(table), own.get(table)))
+    nouns = filter(None, (shared_table(table), own.get(table)))
     return [of for noun in nouns for of in fields(noun) if of.name != "system"]
 
 

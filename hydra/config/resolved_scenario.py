@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
+from typing import Final
 
 from hydra.config import plugins
 from hydra.config.needs import UnusedSetting
 from hydra.errors import ConfigError
 from hydra.measure.column import BATCH, Column, SystemColumns
 from hydra.measure.step_columns import step_columns
-from hydra.model import GroupRole, Scenario, setting_of
+from hydra.model import Constraint, GroupRole, Scenario, ServerSpec, setting_of
 from hydra.sweep import Sweep, for_scenario
 from hydra.sweep.row_columns import columns_of
 from hydra.system import SystemSpec
+
+_SPREAD: Final = Constraint("hostname", "GROUP_BY")
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,22 @@ class ResolvedScenario:
     def servers(self) -> int:
         """The number of servers that Hydra starts for the scenario."""
         return self.system.servers_of(self.scenario)
+
+    def server_groups(self, *, is_local: bool) -> ServerSpec | None:
+        """The servers that the scenario needs as process groups; None if there are none.
+
+        Args:
+            is_local: whether groups run on this host. Then a single server is local, which is faster. All agents are
+                one host and may declare the same ports, so servers take any free ones. A limit of servers for each host
+                (``MAX_PER``) cannot be kept, so servers are spread evenly over the agents.
+        """
+        spec = self.scenario.server
+        if not self.servers or (is_local and self.servers == 1):
+            return None
+        if not is_local:
+            return spec
+        spread = tuple(_SPREAD if (c.field, c.operator) == ("hostname", "MAX_PER") else c for c in spec.constraints)
+        return replace(spec, constraints=spread, demand=replace(spec.demand, ports=0))
 
     @property
     def files(self) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import reprlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -50,7 +50,7 @@ from hydra.model import (
     SloSpec,
     setting_of,
 )
-from hydra.sweep import KINDS, TABLE, SweepKind, kind_of, kind_of_table
+from hydra.sweep import KEYS, NAMES, TABLES, SweepKind, kind_named, kind_of, kind_of_table, kinds
 from hydra.system import SystemSpec
 
 NATIVE: Final = "native"
@@ -152,9 +152,10 @@ def _scenario(spec: SystemSpec, data: Toml) -> Scenario:
     _free_text(spec, data)
     with_texts(data)
     _sweep(spec, data)
-    listed = data.get("events")
+    listed, sweep_table = data.get("events"), data.get("sweep")
+    events = len(listed) if isinstance(listed, list) else 0
     try:
-        refuse_unknown((), data, _tables(spec, len(listed) if isinstance(listed, list) else 0))
+        refuse_unknown((), data, _tables(spec, events, sweep_table if isinstance(sweep_table, dict) else ()))
     except UnknownKeyError as e:
         raise _of_another(spec, e) or e from e
     scenario = _built(spec, data)
@@ -189,24 +190,23 @@ def _built(spec: SystemSpec, data: Toml) -> Scenario:
 def _built_sweep(table: object) -> SweepKind:
     """The sweep that a table describes."""
     values = table if isinstance(table, dict) else {}
-    tables = [kind.key for kind in KINDS if kind.own]
-    written = [name for name, value in values.items() if value or (name in tables and isinstance(value, dict))]
+    written = [name for name, value in values.items() if value or (name in TABLES and isinstance(value, dict))]
     try:
         kind = kind_of_table(written)
     except FieldError as e:
         raise refused_fields(e, ("sweep",)) from e
     # A key of another kind may stand there without a value.
-    others = {name for name in TABLE if name not in (*field_names(kind), *written)}
+    others = {name for name in NAMES if name not in (*field_names(kind), *written)}
     left = {name: value for name, value in values.items() if name not in others}
     return build(kind, left if isinstance(table, dict) else table, ("sweep",))
 
 
-def _tables(spec: SystemSpec, events: int = 0) -> Tables:
+def _tables(spec: SystemSpec, events: int = 0, written: Collection[str] = ()) -> Tables:
     tables: dict[Key, tuple[str, ...]] = {
         (): tuple(name for name in (*field_names(Scenario), *spec.tables) if name != "tables"),
         ("settings",): field_names(Settings, spec.settings),
-        ("sweep",): tuple(TABLE),
-        **{("sweep", kind.key): field_names(kind.own) for kind in KINDS if kind.own},
+        ("sweep",): NAMES,
+        **{("sweep", key): field_names(table) for key in TABLES if key in written and (table := kind_named(key).own)},
         ("load",): field_names(LoadSpec),
         ("slo",): field_names(SloSpec),
         **{("events", index): field_names(EventSpec) for index in range(events)},
@@ -262,7 +262,7 @@ def _sweep(spec: SystemSpec, data: Toml) -> None:
     sweep = data.get("sweep")
     if not isinstance(sweep, dict):
         return
-    read = {kind.key: kind.read(sweep[kind.key]) for kind in KINDS if kind.key in sweep}
+    read = {key: kind_named(key).read(sweep[key]) for key in KEYS if key in sweep}
     rows = [table for table in (read.get("vary"), *(p["settings"] for p in read.get("points", ()))) if table]
     for table in rows if all(isinstance(table, dict) for table in rows) else ():
         table |= with_numbers(with_numbers(table, Settings), spec.settings)
@@ -350,7 +350,7 @@ def _consistent(spec: SystemSpec, scenario: Scenario) -> None:
     sweep = kind_of(scenario)
     if scenario.table in sweep.tables:
         return
-    possible = [kind for kind in KINDS if scenario.table in kind.tables]
+    possible = [kind for kind in kinds() if scenario.table in kind.tables]
     if all(kind.decided for kind in possible):
         remedy = f"add {' or '.join(f'[sweep.{kind.key}]' for kind in possible)}"
         raise RefusedError(("table",), f"{scenario.table} is the table of a search", remedy)

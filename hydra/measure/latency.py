@@ -23,6 +23,10 @@ _CURVE_STEPS: Final = 10
 """Points of a percentile curve in each decade."""
 
 
+MERGED_IN_REPEATS: Final = ("latency", "lag", "ack")
+"""The stored histograms of a step from which the percentile columns of repeated rows are computed."""
+
+
 @dataclass(frozen=True, slots=True)
 class MergedHistograms:
     """The histograms of a step merged over clients, from which the percentile columns are computed.

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from rich.text import Text
 
 from hydra.events.value_formatting import countdown, duration_us, number
-from hydra.measure.step_result import StepResult
-from hydra.monitor.step_progress import ProgressDetails, StepProgress
+from hydra.monitor.step_progress import LiveViewState, ProgressDetails
 
 END_KEY: Final = "e"
 SKIP_KEY: Final = "s"
@@ -29,56 +27,6 @@ yet."""
 _DRAINING: Final = "draining: subscribers receive the messages that are still on their way"
 _READING: Final = "reading the stored messages"
 _PREPARING: Final = "preparing: clients are launched and made ready"
-
-
-@dataclass(frozen=True, slots=True)
-class SparklinePoint:
-    """The figures of a completed step in the sparklines; None: it has no such figure.
-
-    Attributes:
-        delivered_pps: messages/s that all subscribers together received.
-        loss_pct: the share of the messages that were lost, in %.
-        p99_us: 99th percentile of the latency in µs, since messages were due if that is known, otherwise since sent.
-    """
-
-    delivered_pps: float | None = None
-    loss_pct: float | None = None
-    p99_us: float | None = None
-
-    @classmethod
-    def of(cls, result: StepResult) -> SparklinePoint:
-        """The figures of a result."""
-        figures = result.figures
-        return cls(figures.rates.aggregate_pps, figures.totals.client_loss_pct, figures.p99_us)
-
-
-@dataclass(frozen=True, slots=True)
-class LiveViewState:
-    """The state of a run at one moment.
-
-    Attributes:
-        title: the name of the step, as in ``step 3 of 6: 30 clients, 1,000/s``; "" before the first.
-        points: the completed steps, in their order.
-        left_s: about how many seconds the whole sweep still takes; None: not known.
-        moment: the progress of the step's window, drain or reading; None while the step is prepared.
-        watched: further details of that progress.
-        preparing: the servers that are starting; "": only clients are starting.
-        clients: the numbers of clients that have connected and that the step needs; None: the run awaits none.
-        keys: whether the user can press keys.
-        ends: whether the user wants the run to end after this step.
-        passes_over: whether the user wants to skip this row.
-    """
-
-    title: str
-    points: Sequence[SparklinePoint] = ()
-    left_s: float | None = None
-    moment: StepProgress | None = None
-    watched: ProgressDetails = field(default_factory=ProgressDetails)
-    preparing: str = ""
-    clients: tuple[int, int] | None = None
-    keys: bool = False
-    ends: bool = False
-    passes_over: bool = False
 
 
 def lines(shown: LiveViewState, width: int, height: int) -> list[Text]:

@@ -10,12 +10,12 @@ import click
 
 from hydra.events.value_formatting import duration
 from hydra.events.warnings import MetricsRefused
-from hydra.monitor.metric_families import MetricFamily, families
 from hydra.monitor.run_snapshot import SnapshotUpdater
 from hydra.options.flag_types import missing
 from hydra.store.redaction import Redactor
 
 if TYPE_CHECKING:
+    from hydra.monitor.metric_families import MetricFamily
     from hydra.monitor.otlp import OtlpPusher
     from hydra.monitor.prometheus import PrometheusEndpoint
 
@@ -50,6 +50,8 @@ class Exports:
 
     def families(self) -> list[MetricFamily]:
         """The present metrics; other threads call this."""
+        from hydra.monitor.metric_families import families
+
         return families([keeper.snapshot for keeper in self._keepers.values()])
 
     def begin(self, run: str, system: str) -> None:

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final, TextIO, cast
+from typing import TYPE_CHECKING, Final, TextIO, cast
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -26,12 +26,13 @@ from hydra.events.value_formatting import describe
 from hydra.events.warnings import HydraWarning, StepNotMeasured
 from hydra.measure.step_result import StepResult
 from hydra.model import StepPlan
-from hydra.monitor.keyboard import Keyboard
-from hydra.monitor.live_view import END_KEY, SKIP_KEY, LiveViewState, SparklinePoint, lines
-from hydra.monitor.step_progress import ProgressDetails, StepProgress
+from hydra.monitor.step_progress import LiveViewState, ProgressDetails, SparklinePoint, StepProgress
 from hydra.sweep.cleanness import why_not_clean
 from hydra.sweep.interface import LadderProgress, SearchProgress
 from hydra.system import Waiting
+
+if TYPE_CHECKING:
+    from hydra.monitor.keyboard import Keyboard
 
 _COLUMNS: Final = 80
 """The width of a terminal that states none."""
@@ -99,7 +100,7 @@ class Observer:
         self._quiet = quiet
         self._redact = redact
         self._label = label
-        self._keys = keys or Keyboard()
+        self._keys: Keyboard | None = None
         self._clock_s = clock_s
         self._steps = 0
         self._of: int | None = None
@@ -111,6 +112,9 @@ class Observer:
         self._snapshot = LiveViewState("")
         self._live: Live | None = None
         if self._console.is_terminal and not self._console.is_dumb_terminal and not quiet and not plain:
+            from hydra.monitor.keyboard import Keyboard
+
+            self._keys = keys or Keyboard()
             self._live = Live(
                 console=self._console, get_renderable=self._view, refresh_per_second=_VIEWS_A_SECOND, transient=True
             )
@@ -159,7 +163,7 @@ class Observer:
         self._look_again_s = 0.0
         title = self._redact(f"{self._label}{self._description(plan)}")
         self._snapshot = replace(self._snapshot, title=title, moment=None, watched=ProgressDetails(), clients=None)
-        if self._live is not None and not self._asks:
+        if self._live is not None and self._keys is not None and not self._asks:
             self._asks = True
             self._snapshot = replace(self._snapshot, keys=self._keys.open())
             self._live.start()
@@ -212,13 +216,16 @@ class Observer:
             if self._live is not None and self._live.is_started:
                 self._live.stop()
         finally:
-            self._keys.close()
+            if self._keys is not None:
+                self._keys.close()
             if self._live is not None:
                 # An interrupted stop may have left the cursor hidden.
                 self._console.show_cursor()
 
     def _view(self) -> Group:
         """The present live view; its thread calls this."""
+        from hydra.monitor.live_view import lines
+
         self._look_for_keys()
         left_s = None if self._left_until_s is None else max(self._left_until_s - self._clock_s(), 1.0)
         shown = replace(self._snapshot, left_s=left_s, ends=self.ends, passes_over=self.passes_over)
@@ -226,6 +233,10 @@ class Observer:
         return Group(*lines(shown, self._console.width, self._console.height - 1))
 
     def _look_for_keys(self) -> None:
+        if self._keys is None:
+            return
+        from hydra.monitor.live_view import END_KEY, SKIP_KEY
+
         pressed = self._keys.pressed().lower()
         self.ends = self.ends or END_KEY in pressed
         self.passes_over = self.passes_over or SKIP_KEY in pressed

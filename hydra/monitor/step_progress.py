@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
 from typing import Final, Literal, NamedTuple
 
 from pyroaring import BitMap
 
+from hydra.measure.step_result import StepResult
 from hydra.model import HostSample, StepPlan
 from hydra.wire.messages import Progress
 
@@ -185,3 +186,53 @@ def _totals(progress: Mapping[int, Progress], clients: range, start_ns: int) -> 
             messages += last.messages
             rates_pps += last.messages / (last.time_ns - start_ns) * 1e9
     return ReportedTotals(count, messages, rates_pps)
+
+
+@dataclass(frozen=True, slots=True)
+class SparklinePoint:
+    """The figures of a completed step in the sparklines; None: it has no such figure.
+
+    Attributes:
+        delivered_pps: messages/s that all subscribers together received.
+        loss_pct: the share of the messages that were lost, in %.
+        p99_us: 99th percentile of the latency in µs, since messages were due if that is known, otherwise since sent.
+    """
+
+    delivered_pps: float | None = None
+    loss_pct: float | None = None
+    p99_us: float | None = None
+
+    @classmethod
+    def of(cls, result: StepResult) -> SparklinePoint:
+        """The figures of a result."""
+        figures = result.figures
+        return cls(figures.rates.aggregate_pps, figures.totals.client_loss_pct, figures.p99_us)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveViewState:
+    """The state of a run at one moment.
+
+    Attributes:
+        title: the name of the step, as in ``step 3 of 6: 30 clients, 1,000/s``; "" before the first.
+        points: the completed steps, in their order.
+        left_s: about how many seconds the whole sweep still takes; None: not known.
+        moment: the progress of the step's window, drain or reading; None while the step is prepared.
+        watched: further details of that progress.
+        preparing: the servers that are starting; "": only clients are starting.
+        clients: the numbers of clients that have connected and that the step needs; None: the run awaits none.
+        keys: whether the user can press keys.
+        ends: whether the user wants the run to end after this step.
+        passes_over: whether the user wants to skip this row.
+    """
+
+    title: str
+    points: Sequence[SparklinePoint] = ()
+    left_s: float | None = None
+    moment: StepProgress | None = None
+    watched: ProgressDetails = field(default_factory=ProgressDetails)
+    preparing: str = ""
+    clients: tuple[int, int] | None = None
+    keys: bool = False
+    ends: bool = False
+    passes_over: bool = False

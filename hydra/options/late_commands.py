@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from copy import copy
+from importlib import import_module
 from typing import Any, Final, TypeVar
 
 import click
@@ -49,6 +50,36 @@ class Command(GroupedHelpCommand):
             if not flag:
                 raise
             raise e.naming(flag, flags_by_name(params)) from e
+
+
+class CommandPlaces(MutableMapping[str, click.Command]):
+    """Commands by name, each imported when it is looked up.
+
+    Args:
+        places: ``module:attribute`` of each command by its name.
+    """
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        self._places: dict[str, str | click.Command] = {**places}
+
+    def __getitem__(self, name: str) -> click.Command:
+        found = self._places[name]
+        if isinstance(found, str):
+            module, _, attribute = found.partition(":")
+            found = self._places[name] = getattr(import_module(module), attribute)
+        return found
+
+    def __setitem__(self, name: str, command: click.Command) -> None:
+        self._places[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._places[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
 
 
 class CommandGroup(GroupedHelpCommand, click.Group):

@@ -27,7 +27,7 @@ def commands(own: Mapping[str, click.Command]) -> dict[str, Callable[[], click.C
     Raises:
         ConfigError: a package adds a name that exists already, or its commands cannot be imported.
     """
-    found: dict[str, Callable[[], click.Command]] = {name: partial(_itself, each) for name, each in own.items()}
+    found: dict[str, Callable[[], click.Command]] = {name: partial(own.__getitem__, name) for name in own}
     listed = plugins.commands()
     for name in listed:
         if name in found:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 import msgspec
 from pyroaring import BitMap
 
 from hydra.client.server_interface import accepts
-from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.resource_needs import group_files
 from hydra.control.controller import Controller
 from hydra.engine.interface import ENDED_STATES, with_real_agent
@@ -21,7 +19,7 @@ from hydra.errors import ServerError
 from hydra.events.group_events import Launched
 from hydra.events.run_events import ServerExit, ServerKilled, ServersRestarted, ServersUp
 from hydra.events.value_formatting import counted
-from hydra.model import Constraint, Group, GroupEvent, Launch, ServerSpec
+from hydra.model import Group, GroupEvent, Launch, ServerSpec
 from hydra.monitor.progress_view import ServerStartup
 from hydra.run.context import RunContext
 from hydra.system import Program, ServerCluster
@@ -34,26 +32,7 @@ FIRST_ID: Final = 2**31
 STARTS: Final = 4
 """The most starts of the servers of a run."""
 _STOP_WITHIN_S: Final = 10.0
-_SPREAD: Final = Constraint("hostname", "GROUP_BY")
 _REMEDY: Final = "see the stderr of the servers' groups and server.log in their sandboxes"
-
-
-def required(resolved: ResolvedScenario, *, is_local: bool) -> ServerSpec | None:
-    """The servers that a scenario needs as process groups; None if there are none.
-
-    Args:
-        resolved: the scenario.
-        is_local: whether groups run on this host. Then a single server is local, which is faster. All agents are one
-            host and may declare the same ports, so servers take any free ones. A limit of servers for each host
-            (``MAX_PER``) cannot be kept, so servers are spread evenly over the agents.
-    """
-    count, spec = resolved.servers, resolved.scenario.server
-    if not count or (is_local and count == 1):
-        return None
-    if not is_local:
-        return spec
-    constraints = tuple(_SPREAD if (c.field, c.operator) == ("hostname", "MAX_PER") else c for c in spec.constraints)
-    return replace(spec, constraints=constraints, demand=replace(spec.demand, ports=0))
 
 
 class DeployedServers:

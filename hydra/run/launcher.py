@@ -15,9 +15,7 @@ from typing import Final
 import click
 
 from hydra.client.linux_process import raise_open_files, running_on
-from hydra.client.payload import beginning
 from hydra.config.machine_limits import MachineLimits, read_limits
-from hydra.config.read_ahead import ahead_limit, kept_limit
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.resource_needs import expected_start_s
 from hydra.config.shortages import check_row
@@ -42,7 +40,6 @@ from hydra.options import interrupts
 from hydra.options.engine_choice import SelectedEngine
 from hydra.report.tables import name_of
 from hydra.run.context import RunContext
-from hydra.run.deployed_servers import required
 from hydra.run.machine_watch import MachineWatch
 from hydra.run.pinned_roles import is_apart, pinned_scenario
 from hydra.run.placement_preview import check_placement, unfit_rows, without_unknown
@@ -63,7 +60,7 @@ _KEPT_OR_FAILED: Final = (("ok", "skipped"), ("failed",))
 
 def system_for(resolved: ResolvedScenario, *, is_local: bool = True) -> System:
     """The system under test of a scenario, with its groups on this host or on other hosts."""
-    return resolved.system.make(resolved.scenario, required(resolved, is_local=is_local) is not None, is_local)
+    return resolved.system.make(resolved.scenario, resolved.server_groups(is_local=is_local) is not None, is_local)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +286,11 @@ def _within_memory(resolved: ResolvedScenario, request: RunRequest) -> tuple[Res
 
     A resumed run keeps the limit of its first rows.
     """
+    if resolved.system.read_ahead(resolved.scenario) is None:
+        return resolved, None
+
+    from hydra.config.read_ahead import ahead_limit, kept_limit
+
     if request.resume:
         with RunStore.open(request.out) as store:
             overrides = store.meta("overrides", {})
@@ -328,8 +330,13 @@ def _check_payload_files(scenario: Scenario) -> None:
     Raises:
         RefusedKeyError: there is such a file.
     """
+    if "lines" not in scenario.values_of("payload"):
+        return
+
+    from hydra.client.payload import beginning
+
     key = "settings.payload_file"
-    for name in scenario.values_of("payload_file") if "lines" in scenario.values_of("payload") else ():
+    for name in scenario.values_of("payload_file"):
         try:
             beginning(str(name), 1)
         except OSError as e:

@@ -15,7 +15,6 @@ from hydra.engine.resources import fits, need_of
 from hydra.errors import PlacementError
 from hydra.events.run_events import ConstraintsLeftOut
 from hydra.model import Agent, ClusterSpec, RoleSpec
-from hydra.run.deployed_servers import required
 
 Size = tuple[int, int]
 """The numbers of publishers and of subscribers."""
@@ -70,7 +69,7 @@ def roles_on(agent: Agent, resolved: ResolvedScenario) -> list[str]:
     """The roles of a scenario that could run on the agent now, by their constraints and the need of one client."""
     scenario = resolved.scenario
     specs: dict[str, RoleSpec] = {"publisher": scenario.publisher, "subscriber": scenario.subscriber}
-    if servers := required(resolved, is_local=False):
+    if servers := resolved.server_groups(is_local=False):
         specs["server"] = servers
     return [
         role
@@ -212,7 +211,7 @@ def _stages(
 ) -> Iterator[RoleDemand]:
     """The demands of a run that grows from size to size, in the order of its launches."""
     scenario = resolved.scenario
-    if servers := required(resolved, is_local=is_local):
+    if servers := resolved.server_groups(is_local=is_local):
         yield RoleDemand("server", servers.count, servers, 1)
     most = cluster.most_in_group(scenario.native.clients_per_process)
     for publishers, subscribers in sizes:

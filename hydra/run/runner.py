@@ -30,7 +30,6 @@ from hydra.options import interrupts
 from hydra.report.run_setup import stored_setup
 from hydra.report.tables import RunTables
 from hydra.run.context import RunContext
-from hydra.run.deployed_servers import DeployedServers, required
 from hydra.run.deployment import Deployment
 from hydra.run.step_sequence import StepSequence
 from hydra.store.database import ENDED_KEY, ERROR_KEY, FINISHED, INTERRUPTED, SERVERS_KEY, RunStore
@@ -207,10 +206,12 @@ def _up(run: RunContext) -> Iterator[StepSequence]:
         stack.push(partial(_brace, run))
         # The terminal is restored before the tear-down, which a user may interrupt.
         stack.callback(run.observer.close)
-        program, joined, spec = system.server(), system.cluster(), required(run.resolved, is_local=engine.is_local)
+        program, joined, spec = system.server(), system.cluster(), run.resolved.server_groups(is_local=engine.is_local)
         starting = ServerStartup(run.observer, servers_of(run.resolved), controller.wait_until)
         servers = None
         if program is not None and joined is not None and spec is not None:
+            from hydra.run.deployed_servers import DeployedServers  # most systems have no such servers
+
             servers = DeployedServers(run, program, joined, spec, starting)
         with starting.shown():
             system.open(name, run.store.directory, starting.wait, servers)

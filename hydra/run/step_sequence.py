@@ -18,7 +18,7 @@ from hydra.control.roster import Roster
 from hydra.errors import DoesNotFitError, PlacementError, ReadinessError, RowSkippedError, StepError
 from hydra.events.run_events import FramesRejected, StepStored, SystemFact, SystemRestarted
 from hydra.measure.figures import figures
-from hydra.measure.latency import MergedHistograms, merge_histograms
+from hydra.measure.latency import MERGED_IN_REPEATS, MergedHistograms, merge_histograms
 from hydra.measure.observation import Observation
 from hydra.measure.steadiness import received_of, settled
 from hydra.measure.step_result import StepFigures, StepResult
@@ -26,13 +26,11 @@ from hydra.model import EVENT_KINDS, RESTART, USER, Cohort, Histogram, Role, Ste
 from hydra.monitor.progress_view import ServerStartup
 from hydra.monitor.run_snapshot import ClientCounts, WindowProgress
 from hydra.monitor.step_progress import ReportedTotals, StepProgress
-from hydra.run import time_series_recorder
 from hydra.run.context import RunContext
 from hydra.run.deployment import Deployment
 from hydra.run.pinned_roles import roles_of, unkept_pin
 from hydra.run.step import StepRunner
 from hydra.store.database import CLIENTS_KEY, MACHINES_KEY, RunStore
-from hydra.sweep.repetition import MERGED_IN_REPEATS
 from hydra.sweep.step_workload import loaded
 from hydra.wire.arrays import total
 
@@ -188,6 +186,8 @@ class StepSequence:
 
     def _take_time_series(self, plan: StepPlan) -> Observation:
         """Measures a step, and stores its time series during the step."""
+        from hydra.run import time_series_recorder  # most steps have none
+
         publishers, subscribers = self._deployment.publishers, self._deployment.subscribers
         copies = time_series_recorder.copies(self._run.setup(plan, subscribers), subscribers, len(publishers))
         keeper = time_series_recorder.TimeSeriesRecorder(self._run, plan, len(publishers), copies)

@@ -29,7 +29,7 @@ from hydra.events.stored_event import StoredEvent
 from hydra.measure import latency
 from hydra.measure.column import SystemColumns
 from hydra.measure.event_recovery import added
-from hydra.measure.latency import MergedHistograms, merge_histograms
+from hydra.measure.latency import MERGED_IN_REPEATS, MergedHistograms, merge_histograms
 from hydra.measure.observation import Observation
 from hydra.measure.step_columns import hidden_columns, step_columns
 from hydra.measure.step_result import StepFigures, StepResult
@@ -52,7 +52,6 @@ from hydra.store.run_folders import DATABASE as DATABASE
 from hydra.store.run_folders import database, refuse_run_in
 from hydra.store.schema import FORMAT, SCHEMA
 from hydra.store.stored_scenario import plan_decoder
-from hydra.sweep.repetition import MERGED_IN_REPEATS
 
 Parameters = ParamSpec("Parameters")
 Answer = TypeVar("Answer")

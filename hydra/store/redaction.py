@@ -14,6 +14,7 @@ from typing import Final
 from urllib.parse import quote, quote_plus
 
 from hydra.config import plugins
+from hydra.config.fields import field_of, shared_table
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.toml import parse_set
 from hydra.errors import ConfigError, HydraError
@@ -149,7 +150,9 @@ def typed() -> list[str]:
 
 
 def is_secret(key: str) -> bool:
-    """Whether the value of a (dotted) key is secret in any system."""
+    """Whether the value of a (dotted) key is secret in any system; a key that all systems share is none."""
+    if field_of(key, shared_table(key.rpartition(".")[0])) is not None:
+        return False
     return any(spec.is_secret(key) for spec in plugins.systems().values())
 
 

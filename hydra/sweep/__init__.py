@@ -2,28 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import MISSING, Field, fields
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import MISSING, fields
+from importlib import import_module
 from typing import Any, Final
 
 from hydra.measure.column import Column, SystemColumns
 from hydra.model import FieldError, Scenario, SweepSpec
-from hydra.sweep.grid import GridSweep
-from hydra.sweep.held import HeldSweep
-from hydra.sweep.held_spec import HeldSpec
 from hydra.sweep.interface import RepeatTurn, Row, Sweep
 from hydra.sweep.kind import SweepKind, kind_of
-from hydra.sweep.points import PointSweep, SweepPoint
-from hydra.sweep.search import SearchSweep
-from hydra.sweep.search_spec import SearchSpec
 
-KINDS: Final[tuple[type[SweepKind], ...]] = (PointSweep, GridSweep, HeldSweep, SearchSweep)
-"""All kinds. A scenario's sweep is of the first kind whose key the table ``[sweep]`` has, and a grid if it has none."""
+_KINDS: Final = {
+    "points": "hydra.sweep.points:PointSweep",
+    "vary": "hydra.sweep.grid:GridSweep",
+    "held": "hydra.sweep.held:HeldSweep",
+    "search": "hydra.sweep.search:SearchSweep",
+}
+"""Each kind by its key, imported when a scenario has the key. A scenario's sweep is of the first kind whose key the
+table ``[sweep]`` has, and a grid if it has none."""
+_UNSET: Final[Mapping[str, object]] = {"points": (), "vary": {}, "held": None, "search": None}
+"""The value of each key in scenarios of other kinds; None: the key is a table."""
+KEYS: Final = tuple(_KINDS)
+"""The keys of all kinds, in their order."""
+TABLES: Final = tuple(key for key, unset in _UNSET.items() if unset is None)
+"""The keys that are tables."""
+_SHARED: Final = {of.name: None if of.default is MISSING else of.default for of in fields(SweepSpec)}
+NAMES: Final = tuple(dict.fromkeys(("duration_s", "clients", *KEYS, *_SHARED)))
+"""The names in the table ``[sweep]`` of a scenario's file, with those of all kinds."""
+
+
+def kind_named(key: str) -> type[SweepKind]:
+    """The kind with this key, one of ``KEYS``."""
+    module, _, name = _KINDS[key].partition(":")
+    kind: type[SweepKind] = getattr(import_module(module), name)
+    return kind
+
+
+def kinds() -> Iterator[type[SweepKind]]:
+    """All kinds."""
+    return map(kind_named, KEYS)
 
 
 def kind_with(written: Collection[str]) -> type[SweepKind]:
     """The kind of a table ``[sweep]`` in which these keys are written."""
-    return next((kind for kind in KINDS if kind.key in written), GridSweep)
+    return kind_named(next((key for key in KEYS if key in written), "vary"))
 
 
 def kind_of_table(written: Collection[str]) -> type[SweepKind]:
@@ -32,30 +54,17 @@ def kind_of_table(written: Collection[str]) -> type[SweepKind]:
     Raises:
         FieldError: keys exclude each other.
     """
-    kind, keys = kind_with(written), [each.key for each in KINDS]
-    others = [name for name in ("clients", *keys) if name in written and name not in kind.uses]
+    kind = kind_with(written)
+    others = [name for name in ("clients", *KEYS) if name in written and name not in kind.uses]
     if others:
-        raise FieldError(kind.against(others, keys), kind.key, *others)
+        raise FieldError(kind.against(others, KEYS), kind.key, *others)
     return kind
-
-
-_SHARED: Final = {each.name: each for each in fields(SweepSpec)}
-_OWN: Final = {each.name: each for kind in KINDS for each in fields(kind) if each.name == kind.key}
-TABLE: Final[Mapping[str, Field[Any]]] = {
-    **{name: _SHARED[name] for name in ("duration_s", "clients")},
-    **{kind.key: _OWN[kind.key] for kind in KINDS},
-    **_SHARED,
-}
-"""The fields of the table ``[sweep]`` of a scenario's file, with those of all kinds."""
 
 
 def as_table(values: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a sweep, by name, with the keys of all kinds: the stored form."""
-    unset: dict[str, Any] = {
-        name: {} if of.default_factory is dict else None if of.default is MISSING else of.default
-        for name, of in TABLE.items()
-    }
-    return {**unset, **values}
+    unset = {**_SHARED, **_UNSET}
+    return {**{name: unset[name] for name in NAMES}, **values}
 
 
 def for_scenario(scenario: Scenario, columns: Mapping[str, Column] | None = None) -> Sweep:

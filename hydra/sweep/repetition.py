@@ -20,6 +20,7 @@ from hydra.measure import steadiness
 from hydra.measure.column import COUNT, HIGH, INTERVAL, LOW, REASON, REPEATS, STATUS, Column, Values
 from hydra.measure.connection_columns import is_above_all
 from hydra.measure.evidence import Differences
+from hydra.measure.latency import MERGED_IN_REPEATS
 from hydra.measure.loss_columns import LOSS_CI_HIGH, LOSS_CI_LOW, LOSS_EVIDENCE
 from hydra.measure.loss_interval import around, pooled
 from hydra.measure.passing_columns import STEADY, UNSTEADY
@@ -35,9 +36,6 @@ from hydra.wire.histogram import merge
 
 _WORST_FIRST: Final = ("partial", "failed", "skipped", "ok")
 _OF_STEPS: Final = {column.name: column for column in step_columns()}
-
-MERGED_IN_REPEATS: Final = ("latency", "lag", "ack")
-"""The stored histograms of a step from which percentile columns are computed."""
 
 Histograms = Mapping[str, Histogram]
 """A step's merged histograms by their stored name."""

@@ -27,8 +27,10 @@ from hydra.model import Cohort, Histogram, Rate, Scenario, StepPlan
 from hydra.model.batch_columns import BATCH_COLUMNS
 from hydra.report import tables
 from hydra.store.system_columns import added_by, columns_of
-from hydra.sweep import Row, SearchSpec, SearchSweep
+from hydra.sweep import Row
+from hydra.sweep.search import SearchSweep
 from hydra.sweep.search_columns import search_columns
+from hydra.sweep.search_spec import SearchSpec
 from tests.jupyter.runs import BATCH, FIXED, KINDS, RATE, observe
 
 GOLDEN = Path(__file__).with_name("golden")

@@ -14,7 +14,10 @@ from hydra.analysis.comparison import DIFFERS, NO_DIFFERENCE, NO_SPREAD, NO_VERD
 from hydra.errors import UsageError
 from hydra.model import Scenario, Settings
 from hydra.report.comparison_report import what_would_show
-from hydra.sweep import GridSweep, SearchSpec, SearchSweep, kind_of
+from hydra.sweep import kind_of
+from hydra.sweep.grid import GridSweep
+from hydra.sweep.search import SearchSweep
+from hydra.sweep.search_spec import SearchSpec
 from tests.compare.simulated import COLUMNS, side
 
 RX, LOSS, P99 = "avg_rx_rate_pps", "client_loss_pct", "latency_p99_us"

@@ -16,11 +16,12 @@ from hydra.model import SKIPPED_BY, USER, StepPlan
 from hydra.report.row_warnings import warnings_of
 from hydra.report.warnings import WarnedRow, merge_equal_warnings
 from hydra.run.runner import code_of
-from hydra.sweep import Row, SearchSpec, for_scenario
+from hydra.sweep import Row, for_scenario
 from hydra.sweep.repetition import merge_repeats
 from hydra.sweep.search_answer import Inconclusive, SearchAnswer, SideFindings
 from hydra.sweep.search_columns import search_columns
 from hydra.sweep.search_figures import columns_of
+from hydra.sweep.search_spec import SearchSpec
 from hydra.sweep.search_warnings import SearchWarning, text_of_search
 
 FIXED = load_scenario("zmqfixed", {"sweep.clients": [2, 4, 6, 8]})

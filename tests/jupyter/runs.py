@@ -19,7 +19,9 @@ from hydra.measure.observation import Observation
 from hydra.measure.step_result import StepFigures, StepResult
 from hydra.model import Histogram, Scenario, Settings, StepPlan, TimeSeriesFacts, TimeSeriesInterval
 from hydra.store.database import RunStore
-from hydra.sweep import GridSweep, SearchSpec, SearchSweep
+from hydra.sweep.grid import GridSweep
+from hydra.sweep.search import SearchSweep
+from hydra.sweep.search_spec import SearchSpec
 from hydra.wire.subscriber_table import table_of
 from tests.measure.reports import SECOND, START, published, received
 

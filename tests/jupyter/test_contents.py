@@ -24,7 +24,7 @@ from hydra.jupyter.markup import warnings_of
 from hydra.measure.step_result import StepFigures, StepResult
 from hydra.model import StepPlan
 from hydra.store.database import RunStore
-from hydra.sweep import SearchSpec
+from hydra.sweep.search_spec import SearchSpec
 from tests.jupyter.conftest import Loaded
 from tests.jupyter.runs import BATCH, FEW, FIXED, FOR_LOSS, KINDS, SEARCH, found_one, make, observe
 from tests.measure.reports import SECOND, START

@@ -23,7 +23,7 @@ from hydra.report import experiment_folder
 from hydra.report.comparison_input import are_publishers
 from hydra.store import interleaved_record
 from hydra.store.interleaved_record import InterleavedRecord
-from hydra.sweep import SearchSpec
+from hydra.sweep.search_spec import SearchSpec
 from tests.jupyter.runs import BATCH, FIXED, REPEATED, SEARCH, SEARCHES, make
 from tests.results.damages import DAMAGES
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hydra.jupyter import blocks
 from hydra.measure.column import PER_SECOND, Column
 from hydra.monitor import live_view
-from hydra.monitor.live_view import LiveViewState
-from hydra.monitor.step_progress import StepProgress
+from hydra.monitor.step_progress import LiveViewState, StepProgress
 from hydra.report import tables
 from hydra.report.send_warnings import RateMissed
 from hydra.sweep.search_warnings import AnswerAboveHighest, AnswerBelowLowest

@@ -28,7 +28,8 @@ from hydra.report.row_warnings import warnings_of
 from hydra.report.send_warnings import RateMissed
 from hydra.report.slow_client_warnings import SlowClientsWithoutEffect
 from hydra.report.warnings import WarnedRow, merge_equal_warnings
-from hydra.sweep import Row, SearchSweep
+from hydra.sweep import Row
+from hydra.sweep.search import SearchSweep
 from hydra.sweep.search_columns import rates
 from hydra.sweep.search_warnings import StillRising
 

@@ -19,7 +19,10 @@ from hydra.report import tables
 from hydra.report.marks import NOTED
 from hydra.report.setup_text import COLUMN
 from hydra.store.system_columns import published_columns
-from hydra.sweep import GridSweep, Row, SearchSpec, SearchSweep, kind_of
+from hydra.sweep import Row, kind_of
+from hydra.sweep.grid import GridSweep
+from hydra.sweep.search import SearchSweep
+from hydra.sweep.search_spec import SearchSpec
 
 REFERENCE = Path(__file__).parents[2] / "conf" / "reference"
 GOOD: Row = {

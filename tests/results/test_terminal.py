@@ -9,7 +9,8 @@ from hydra.config.scenario import load_scenario
 from hydra.events.value_formatting import MARK
 from hydra.model import Scenario, Settings
 from hydra.report.tables import RunTables, table_columns
-from hydra.sweep import GridSweep, Row
+from hydra.sweep import Row
+from hydra.sweep.grid import GridSweep
 
 LARGE = 123_456
 TOTAL = 123_456_789

@@ -12,7 +12,8 @@ from hydra.model import NativeSpec, Rate, Scenario, Settings, SettingValue, Tabl
 from hydra.report import tables
 from hydra.report.row_warnings import warnings_of
 from hydra.report.send_warnings import BatchNotFilled
-from hydra.sweep import GridSweep, Row
+from hydra.sweep import Row
+from hydra.sweep.grid import GridSweep
 from tests.measure.observations import observed
 
 GOOD: Row = {

@@ -6,8 +6,8 @@ import pytest
 
 from hydra.measure.step_result import StepFigures, StepResult
 from hydra.model import Settings, StepPlan
-from hydra.monitor.live_view import LiveViewState, SparklinePoint, lines, sparkline
-from hydra.monitor.step_progress import ProgressDetails, StepProgress
+from hydra.monitor.live_view import lines, sparkline
+from hydra.monitor.step_progress import LiveViewState, ProgressDetails, SparklinePoint, StepProgress
 
 POINTS = [SparklinePoint(1000.0, 0.0, 200.0), SparklinePoint(), SparklinePoint(4000.0, 2.5, 1600.0)]
 WATCHED = ProgressDetails(0.0234, ((17, 512.3), (3, 890.0)), 30, {"one": 20.4, "two": 63.0})

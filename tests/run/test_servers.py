@@ -24,7 +24,7 @@ from hydra.events.run_events import ServerExit
 from hydra.model import Group, GroupEvent, Launch, ServerSpec
 from hydra.monitor.progress_view import Observer, ServerStartup
 from hydra.run import deployed_servers as module
-from hydra.run.deployed_servers import FIRST_ID, STARTS, DeployedServers, required
+from hydra.run.deployed_servers import FIRST_ID, STARTS, DeployedServers
 from hydra.run.placement_preview import roles_on
 from hydra.system import Program
 from hydra.wire.messages import Halt, Join, Ready, encode
@@ -48,7 +48,7 @@ KAFKA = [name for name in scenarios() if "kafka" in name]
 def test_servers_are_groups_on_agents_and_where_there_are_several(
     name: str, overrides: dict[str, object], here: tuple[int, int] | None, present: tuple[int, int] | None
 ) -> None:
-    specs = [required(resolve(name, overrides), is_local=is_local) for is_local in (True, False)]
+    specs = [resolve(name, overrides).server_groups(is_local=is_local) for is_local in (True, False)]
     assert [spec and (spec.count, spec.demand.ports) for spec in specs] == [here, present]
 
 

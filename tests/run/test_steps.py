@@ -10,7 +10,7 @@ from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.errors import DoesNotFitError
 from hydra.model import Scenario, Settings, StepPlan
 from hydra.run import step_sequence
-from hydra.sweep import GridSweep
+from hydra.sweep.grid import GridSweep
 from tests.run.contexts import context
 
 

@@ -28,7 +28,7 @@ from hydra.model import (
     TcpCounts,
 )
 from hydra.store.database import MACHINES_KEY, RunStore
-from hydra.sweep import SearchSpec
+from hydra.sweep.search_spec import SearchSpec
 from tests.jupyter import runs
 from tests.measure.reports import SECOND, START
 

@@ -19,9 +19,12 @@ import numpy as np
 
 from hydra.measure.step_result import StepFigures, StepResult
 from hydra.model import Figure, Scenario, StepPlan
-from hydra.sweep import HeldSpec, HeldSweep, Row, SearchSpec
+from hydra.sweep import Row
+from hydra.sweep.held import HeldSweep
 from hydra.sweep.held_rates import HeldRates
+from hydra.sweep.held_spec import HeldSpec
 from hydra.sweep.ladder import Ladder
+from hydra.sweep.search_spec import SearchSpec
 from tests.sweep.simulated import TARGET, Bursts, World
 from tests.sweep.worlds import WORLDS, BufferedStalls, Exhausted, Regimes, WarmsUp, above, some
 

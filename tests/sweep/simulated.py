@@ -20,9 +20,10 @@ import numpy.typing as npt
 from hydra.measure.evidence import LossBursts
 from hydra.measure.step_result import StepFigures, StepResult
 from hydra.model import Scenario, StepPlan
-from hydra.sweep import SearchSpec, SearchSweep
 from hydra.sweep.interface import Row
 from hydra.sweep.rate_search import Search
+from hydra.sweep.search import SearchSweep
+from hydra.sweep.search_spec import SearchSpec
 
 TARGET: Final = 0.005
 RUN_SPREAD: Final = 0.04

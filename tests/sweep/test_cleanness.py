@@ -6,8 +6,9 @@ import pytest
 
 from hydra.measure.column import Values
 from hydra.model import Scenario, Settings, SloSpec
-from hydra.sweep import GridSweep, Row
+from hydra.sweep import Row
 from hydra.sweep.cleanness import flaws, in_short, judged, why_not_clean
+from hydra.sweep.grid import GridSweep
 from tests.sweep.clean_row import CLEAN
 
 AT_MAX: Row = {"requested_rate": "max", "rate_held": None}

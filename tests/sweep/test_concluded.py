@@ -9,11 +9,12 @@ import pytest
 from hydra.events.event import Event
 from hydra.measure.loss_pattern import LoneLossySubscriber
 from hydra.run.runner import code_of
-from hydra.sweep import Row, SearchSpec
+from hydra.sweep import Row
 from hydra.sweep.repetition import merge_repeats
 from hydra.sweep.search_answer import CredibleInterval, Inconclusive, LossyRange, SearchAnswer, SideFindings
 from hydra.sweep.search_columns import search_columns, side_columns
 from hydra.sweep.search_figures import columns_of
+from hydra.sweep.search_spec import SearchSpec
 from hydra.sweep.search_warnings import (
     AboveUndisturbed,
     AnswerAboveHighest,

@@ -13,9 +13,11 @@ import pytest
 from hydra.measure.evidence import LossBursts
 from hydra.measure.step_result import StepFigures, StepResult
 from hydra.model import Figure, Scenario, StepPlan
-from hydra.sweep import Row, SearchSpec, SearchSweep
+from hydra.sweep import Row
 from hydra.sweep.rate_search import Search
+from hydra.sweep.search import SearchSweep
 from hydra.sweep.search_columns import rates
+from hydra.sweep.search_spec import SearchSpec
 
 pytestmark = pytest.mark.tier("test")
 

@@ -12,7 +12,8 @@ import pytest
 from hydra.kafkatest.settings import KafkaSettings
 from hydra.measure.step_result import StepFigures, StepResult
 from hydra.model import SKIPPED_BY, USER, Figure, Scenario, Settings, SettingValue, StepPlan, value_of
-from hydra.sweep import GridSweep, Sweep, for_scenario, kind_of
+from hydra.sweep import Sweep, for_scenario, kind_of
+from hydra.sweep.grid import GridSweep
 
 SCENARIO = Scenario(
     name="k",

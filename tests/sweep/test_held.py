@@ -9,12 +9,15 @@ import pytest
 from hydra.measure.column import SystemColumns, Values
 from hydra.measure.step_result import StepFigures, StepResult
 from hydra.model import Figure, Scenario, StepPlan
-from hydra.sweep import HeldSpec, HeldSweep, Row, SearchSpec, for_scenario, kind_of
+from hydra.sweep import Row, for_scenario, kind_of
 from hydra.sweep.cleanness import why_not_clean
+from hydra.sweep.held import HeldSweep
 from hydra.sweep.held_columns import RungRates
+from hydra.sweep.held_spec import HeldSpec
 from hydra.sweep.held_warnings import of_held
 from hydra.sweep.interface import LadderProgress
 from hydra.sweep.row_columns import columns_of
+from hydra.sweep.search_spec import SearchSpec
 from tests.sweep.held_worlds import ALL, rungs_off
 
 RATE = "max_rate_below_0_5pct_drop_pps"

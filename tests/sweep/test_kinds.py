@@ -13,19 +13,13 @@ from hydra.config.scenario import load_scenario
 from hydra.measure.step_result import StepFigures, StepResult
 from hydra.model import Scenario, Settings, StepPlan
 from hydra.store.stored_scenario import as_stored, stored_scenario
-from hydra.sweep import (
-    GridSweep,
-    HeldSpec,
-    HeldSweep,
-    PointSweep,
-    SearchSpec,
-    SearchSweep,
-    Sweep,
-    SweepKind,
-    SweepPoint,
-    for_scenario,
-)
-from hydra.sweep.grid import Grid
+from hydra.sweep import Sweep, SweepKind, for_scenario
+from hydra.sweep.grid import Grid, GridSweep
+from hydra.sweep.held import HeldSweep
+from hydra.sweep.held_spec import HeldSpec
+from hydra.sweep.points import PointSweep, SweepPoint
+from hydra.sweep.search import SearchSweep
+from hydra.sweep.search_spec import SearchSpec
 
 KEYS = ["duration_s", "clients", "points", "vary", "held", "search", "repeat", "seconds"]
 """Of ``[sweep]`` in a file, and of what a run stores of it: programs read these."""

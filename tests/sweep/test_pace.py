@@ -6,7 +6,8 @@ import pytest
 
 from hydra.measure.step_result import StepResult
 from hydra.model import Scenario, Settings
-from hydra.sweep import GridSweep, for_scenario
+from hydra.sweep import for_scenario
+from hydra.sweep.grid import GridSweep
 from hydra.sweep.interface import QUICK_DRAIN_S, StepPace
 
 STEP_S = 2.0 + QUICK_DRAIN_S

@@ -9,8 +9,9 @@ import pytest
 from hydra.kafkatest.settings import KafkaSettings
 from hydra.measure.step_result import StepFigures, StepResult
 from hydra.model import Scenario, Settings, StepPlan, value_of
-from hydra.sweep import PointSweep, Sweep, SweepPoint, for_scenario
+from hydra.sweep import Sweep, for_scenario
 from hydra.sweep.interface import expected_step_s
+from hydra.sweep.points import PointSweep, SweepPoint
 
 POINTS = (
     SweepPoint("large", clients=20, settings={"acks": "1"}),

@@ -12,14 +12,18 @@ from hydra.kafkatest.settings import KafkaSettings
 from hydra.measure.column import SystemColumns, Values
 from hydra.measure.connection_columns import Connecting
 from hydra.measure.evidence import Differences, LossBursts, Unsteadiness
+from hydra.measure.latency import MERGED_IN_REPEATS
 from hydra.measure.step_columns import step_columns
 from hydra.measure.step_part import columns_of as part_columns
 from hydra.measure.step_result import StepFigures, StepResult
 from hydra.model import Figure, Histogram, Scenario, Settings, StepPlan, value_of
-from hydra.sweep import GridSweep, RepeatTurn, SearchSpec, SearchSweep, Sweep, for_scenario, scripted_sweep
+from hydra.sweep import RepeatTurn, Sweep, for_scenario, scripted_sweep
+from hydra.sweep.grid import GridSweep
 from hydra.sweep.interface import check_plan
-from hydra.sweep.repetition import MERGED_IN_REPEATS, mean_and_interval, merge_repeats
+from hydra.sweep.repetition import mean_and_interval, merge_repeats
 from hydra.sweep.row_columns import columns_of
+from hydra.sweep.search import SearchSweep
+from hydra.sweep.search_spec import SearchSpec
 
 
 def scenario(repeat: int) -> Scenario:

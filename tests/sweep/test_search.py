@@ -17,9 +17,11 @@ from hydra.measure.evidence import LossBursts
 from hydra.measure.step_result import StepFigures, StepResult
 from hydra.measure.verdict import Causes
 from hydra.model import Figure, Scenario, Settings, StepPlan, value_of
-from hydra.sweep import SearchSpec, SearchSweep, for_scenario
+from hydra.sweep import for_scenario
 from hydra.sweep.interface import Row, SearchProgress, step_bound_s
 from hydra.sweep.row_columns import columns_of
+from hydra.sweep.search import SearchSweep
+from hydra.sweep.search_spec import SearchSpec
 from hydra.sweep.search_warnings import of_figure
 from hydra.sweep.step_retry import FAILURES_IN_A_ROW, MOST_FAILURES
 from hydra.zmqtest.settings import ZmqSettings
