@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from hydra.cli.error_exit import drop, failed_if
+from hydra.cli.next_command import unanswered_line
 from hydra.errors import EXIT_FAILED, HydraError
 from hydra.model import ClusterSpec
 from hydra.options.engine_choice import SelectedEngine
@@ -173,8 +174,9 @@ class ScenarioRun(Measurement):
         return Printout(tables.json, error.exit_code)
 
     def _printout(self, text: str, code: int, rows: Sequence[Row]) -> Printout:
+        last = unanswered_line(self._scenario, rows, typed())
         if not self._judges:
-            return Printout(text, code)
+            return Printout(text, code, last=last)
         from hydra.report.fail_conditions import conditions_met, not_clean_lines
 
-        return Printout(text, code, conditions_met(self._conditions, rows), not_clean_lines(rows))
+        return Printout(text, code, conditions_met(self._conditions, rows), not_clean_lines(rows), last)

@@ -455,19 +455,26 @@ class LadderStepMeasured(Event):
 
     Attributes:
         position: as of :class:`StepMeasured`.
+        step_s: how long the step sent, in seconds.
         not_clean: why the step is not clean; "" if it is.
+        parts: the shares (%) of the messages that a clean step lost or had late, and the name of each.
         low, high: the rates (messages/s) of the highest rung that is held so far and the lowest one that is not.
     """
 
     kind = "ladder_step"
     category = StepMeasured.category
     position: str
+    step_s: float
     not_clean: str
+    parts: Sequence[tuple[float, str]]
     low: float | None
     high: float | None
 
     @property
     def text(self) -> str:
-        outcome = f"not clean, {self.not_clean}" if self.not_clean else "clean"
+        parts = ", ".join(f"{number(pct)} % {part}" for pct, part in self.parts)
+        clean = f"clean ({parts})" if parts else "clean"
+        outcome = f"not clean, {self.not_clean}" if self.not_clean else clean
         known = between(self.low, self.high, "/s")
-        return f"{self.position}: {outcome}{f'; the answer is {known} so far' if known else ''}"
+        so_far = f"; the answer is {known} so far" if known else ""
+        return f"{self.position} for {number(self.step_s)} s: {outcome}{so_far}"

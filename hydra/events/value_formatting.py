@@ -18,6 +18,14 @@ _MOST_DIGITS: Final = 6
 """The maximum number of digits after the decimal point."""
 _ALWAYS_SHOWN: Final = ("rate", "messages")
 """Settings that every description of a step has."""
+_SERIES: Final = {
+    "max_rate": "full speed",
+    "nodrop": "full speed without drops",
+    "loss": "held rate",
+    "slow": "with slow subscribers",
+    "reconnecting": "with reconnecting subscribers",
+}
+"""The series of a search or a ladder in words."""
 _RANGES: Final = 8
 """The maximum number of ranges of ids that a text names."""
 
@@ -94,6 +102,11 @@ def duration_us(value: float) -> str:
     return f"{number(value)} µs"
 
 
+def series_text(series: str) -> str:
+    """A series in words: ``full speed``; the name of its columns if it has no other."""
+    return _SERIES.get(series, series.replace("_", " "))
+
+
 def describe(plan: StepPlan, varied: Iterable[str] = ()) -> str:
     """A short description of a step.
 
@@ -102,12 +115,12 @@ def describe(plan: StepPlan, varied: Iterable[str] = ()) -> str:
         varied: settings that vary between the steps of the sweep; the description names them.
     """
     settings = plan.settings
-    rate = "max" if settings.rate == "max" else f"{number(settings.rate)}/s"
-    series = "" if plan.series == "grid" else f"{plan.series}: "
+    full = series_text(plan.series) if plan.series in ("max_rate", "nodrop") else "max"
+    rate = full if settings.rate == "max" else f"{number(settings.rate)}/s"
     words = [
         counted(plan.publishers, "publisher") if plan.point else "",
         counted(plan.clients, "subscriber") if plan.clients or not plan.point else "",
-        f"{series}{rate}",
+        rate,
         f"{counted(settings.messages, 'message')} each" if settings.messages is not None else "",
         *(f"{name} {number(plan.value(name))}" for name in varied if name not in _ALWAYS_SHOWN),
         "" if plan.cohort.kind == "none" else f"{100 * plan.cohort.fraction:.0f} % {plan.cohort.kind}",

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from copy import copy
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
 from click.core import ParameterSource
 
-from hydra.errors import RefusedKeyError, UsageError
+from hydra.errors import ConfigError, RefusedKeyError, UsageError
 from hydra.options.flag_types import PERCENT
 from hydra.options.help import GroupedHelpCommand, flags
 
@@ -194,6 +195,8 @@ class ScenarioKeyOption(DerivedOption):
             from hydra.config.fields import default_of
 
             default = _written(default_of(scenario, self.key), self.type)
+            if self.key == "client" and default != "native" and _prefers_native(scenario, self.type):
+                default = f"native if present, else {default}"
             facts += [f"default: {default}"] if default else []
         return (record[0], f"{record[1]}  [{'; '.join(facts)}]") if facts else record
 
@@ -313,6 +316,18 @@ def flag_behind(params: Sequence[click.Parameter], given: Mapping[str, Any], err
         if error.key == key or error.key.startswith(f"{key}."):
             return flag
     return next((flag for flag, key in flags if key in error.causes), "")
+
+
+def _prefers_native(scenario: str | Path, kind: click.ParamType[Any]) -> bool:
+    """Whether a command has native clients without a flag, if their program is there: those of shipped scenarios do."""
+    if not isinstance(kind, click.Choice) or "native" not in kind.choices:
+        return False
+    from hydra.config.file_locations import is_shipped, scenario_path
+
+    try:
+        return is_shipped(scenario_path(scenario))
+    except ConfigError:  # an experiment
+        return False
 
 
 def _written(value: object, kind: click.ParamType[Any]) -> str:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from hydra.events.value_formatting import counted
+from hydra.events.value_formatting import counted, series_text
 from hydra.events.warnings import HydraWarning
 from hydra.measure.disturbance import Disturbance
 from hydra.measure.host_columns import GENERATOR_LIMITED
@@ -14,10 +14,13 @@ from hydra.measure.verdict import BUSY_HOST_PCT, OTHERS_PCT
 from hydra.report.remedies import FEWER, QUIET
 from hydra.report.row_context import RowContext, RowWarning
 from hydra.store.system_columns import is_native
+from hydra.sweep.held_warnings import limited_by_clients
 from hydra.sweep.host_trouble import others_of
+from hydra.sweep.search_columns import answers
 
 _MAIN_CAUSE: Final = 1 / 2
 """The least share of the used CPU at which other processes are the main cause of a busy host."""
+_MORE_HOSTS: Final = "use more hosts"
 _LARGE: Final = 1 / 4
 """The least share of the used CPU at which the first remedy of a busy host is to end other processes."""
 
@@ -29,11 +32,13 @@ class HostBusy(RowWarning):
         mean_pct: the part of the CPU that was used.
         others_pct: the part that other processes used; None: unknown or small.
         named: whether another warning of the row names these processes and their CPU.
+        searched: whether the row is of a search, whose number of clients is the question.
     """
 
     mean_pct: float
     others_pct: float | None = None
     named: bool = False
+    searched: bool = False
 
     @property
     def text(self) -> str:
@@ -43,20 +48,21 @@ class HostBusy(RowWarning):
 
     @property
     def remedy(self) -> str:
-        share = (self.others_pct or 0.0) / self.mean_pct
+        share, fewer = (self.others_pct or 0.0) / self.mean_pct, _MORE_HOSTS if self.searched else FEWER
         if share < _LARGE:
-            return FEWER
+            return fewer
         if self.named:
-            return f"if it stays busy without the other processes, {FEWER}"
-        return QUIET if share >= _MAIN_CAUSE else f"{QUIET}; if it stays busy, {FEWER}"
+            return f"if it stays busy without the other processes, {fewer}"
+        return QUIET if share >= _MAIN_CAUSE else f"{QUIET}; if it stays busy, {fewer}"
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         hosts = about.figures.hosts
         others, mean = others_of(hosts), hosts.host_cpu_mean_pct or 0.0
+        if mean < BUSY_HOST_PCT or limited_by_clients(about.row):
+            return
         named = any(each.others_pct for each in about.disturbances)
-        if mean >= BUSY_HOST_PCT:
-            yield cls(mean, others if others >= OTHERS_PCT else None, named)
+        yield cls(mean, others if others >= OTHERS_PCT else None, named, bool(answers(about.row)))
 
 
 class HostShared(RowWarning):
@@ -153,13 +159,12 @@ class GeneratorLimited(RowWarning):
 
     @property
     def remedy(self) -> str:
-        if self.native:
-            return "use fewer clients per host, or more hosts"
-        return "use native clients, fewer clients per host, or more hosts"
+        hosts = _MORE_HOSTS if self.searches else "use fewer clients per host, or more hosts"
+        return hosts if self.native else f"use native clients, {hosts.removeprefix('use ')}"
 
     @property
     def text(self) -> str:
-        which = f"{', '.join(self.searches)}: " if self.searches else ""
+        which = f"{', '.join(map(series_text, self.searches))}: " if self.searches else ""
         return f"{which}generator-limited: the clients limited the measured rate, not the system"
 
     @classmethod
@@ -167,4 +172,7 @@ class GeneratorLimited(RowWarning):
         ends = f"_{GENERATOR_LIMITED}"
         limited = [f"_{column}" for column, value in about.row.items() if value is True]
         searches = [each.removesuffix(ends).removeprefix("_") for each in limited if each.endswith(ends)]
+        if known := limited_by_clients(about.row):
+            busy = (about.figures.hosts.host_cpu_mean_pct or 0.0) >= BUSY_HOST_PCT
+            searches = [] if busy else [each for each in searches if each not in known]
         return [cls(list(filter(None, searches)), is_native(about.scenario))] if searches else []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import zip_longest
 from typing import Any, Final, NamedTuple
 
 from hydra.events.event import Level
@@ -14,6 +15,8 @@ from hydra.sweep import Row
 
 _ROWS_NAMED: Final = 4
 """The maximum number of rows that a warning names."""
+_WORDS_SHARED: Final = 4
+"""The least number of words that stand once before what differs."""
 
 
 def warnings(
@@ -62,34 +65,67 @@ class MergedWarning(NamedTuple):
 def merge_equal_warnings(about: Sequence[WarnedRow]) -> list[MergedWarning]:
     """Every warning once, the most severe first, with its rows.
 
-    Warnings of one kind with the same remedy are joined, and the remedy follows them once.
+    Warnings of one kind with the same remedies are joined under the names of all their rows. What their texts share at
+    the beginning stands once, and the remedies follow once.
 
     Args:
         about: all rows of a table.
     """
-    kinds: dict[tuple[str, str], dict[str, list[str]]] = {}
-    levels: dict[tuple[str, str], Level] = {}
-    marked: set[tuple[str, str]] = set()
+    texts: dict[tuple[str, str], _Stated] = {}
     for name, warnings, clean in about:
         for warning in warnings:
-            kind = warning.kind, warning.remedy
-            levels[kind] = warning.level
-            if not clean and warning.level != Level.NOTE:
-                marked.add(kind)
-            kinds.setdefault(kind, {}).setdefault(warning.text, []).append(name)
+            stated = texts.setdefault((warning.kind, warning.text), _Stated(warning.level))
+            stated.rows.append(name)
+            stated.remedies |= dict.fromkeys(filter(None, [warning.remedy]))
+            stated.marked |= not clean and warning.level != Level.NOTE
+    kinds: dict[tuple[str, str], dict[str, _Stated]] = {}
+    for (kind, text), stated in texts.items():
+        kinds.setdefault((kind, "; ".join(stated.remedies)), {})[text] = stated
     order = list(Level)
     found = []
-    for kind in sorted(kinds, key=lambda each: order.index(levels[each])):
-        (names, text), *others = ((_names(its, len(about)), text) for text, its in kinds[kind].items())
-        joined = "; ".join([text, *(another if its == names else f"{its}: {another}" for its, another in others)])
-        text = f"{joined}; {kind[1]}" if kind[1] else joined
-        found.append(MergedWarning(names, text, MARK if kind in marked else ""))
+    for (_, remedy), its in sorted(kinds.items(), key=lambda each: min(order.index(s.level) for s in each[1].values())):
+        rows = list(dict.fromkeys(row for stated in its.values() for row in stated.rows))
+        text = "; ".join(filter(None, [_joined(its, len(about)), remedy]))
+        found.append(MergedWarning(_names(rows, len(about)), text, MARK if any(s.marked for s in its.values()) else ""))
     return found
+
+
+@dataclass
+class _Stated:
+    """A text of a kind of warning: its severity, its rows, its remedies, and whether one of the rows is not clean."""
+
+    level: Level
+    rows: list[str] = field(default_factory=list)
+    remedies: dict[str, None] = field(default_factory=dict)
+    marked: bool = False
+
+
+def _joined(texts: Mapping[str, _Stated], of: int) -> str:
+    """The texts of a kind, each after the names of its rows if these differ, without the beginning of the first one."""
+    names = [_names(stated.rows, of) for stated in texts.values()]
+    if len(set(names)) == 1:
+        return "; ".join(texts)
+    words = [text.split(" ") for text in texts]
+    shared = next(n for n, each in enumerate(zip_longest(*words)) if len(set(each)) > 1)
+    start = " ".join(words[0][:shared])
+    shared = shared if shared >= _WORDS_SHARED else 0
+    parts = [f"{name}: {' '.join(own[shared:])}" for name, own in zip(names, words, strict=True)]
+    start += "" if start.endswith(":") else " …"
+    return f"{start} {'; '.join(parts)}" if shared else "; ".join(parts)
 
 
 def _names(rows: Sequence[str], of: int) -> str:
     if len(rows) == of > _ROWS_NAMED:
         return f"all {of} rows"
     if len(rows) <= _ROWS_NAMED:
+        return _listed(rows)
+    return f"{_listed(rows[: _ROWS_NAMED - 1])}; {counted(len(rows) - _ROWS_NAMED + 1, 'more row')}"
+
+
+def _listed(rows: Sequence[str]) -> str:
+    """Names in a line; those that are numbers of the same have its word once: ``10, 30, 100 subscribers``."""
+    parts = [row.split(" ", 1) for row in rows]
+    units = {each[-1] for each in parts}
+    if len(rows) == 1 or len(units) > 1 or not all(len(each) == 2 and each[0][0].isdigit() for each in parts):
         return "; ".join(rows)
-    return f"{'; '.join(rows[: _ROWS_NAMED - 1])}; {counted(len(rows) - _ROWS_NAMED + 1, 'more row')}"
+    return f"{', '.join(number for number, _ in parts)} {units.pop()}"

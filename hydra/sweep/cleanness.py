@@ -6,6 +6,7 @@ Everything that shows a row (the line of a step, tables, headlines, lists of run
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from hydra.events.value_formatting import counted, number
 from hydra.measure.acceptance import STALLED_S
@@ -20,6 +21,9 @@ from hydra.sweep.interface import Row
 from hydra.sweep.search_columns import WHY, answers, is_good
 
 Figures = Mapping[str, Figure]
+
+_OF_LADDERS: Final = ("none_held", "unconfirmed")
+"""The answers of ladders without a rate."""
 
 
 def flaws(row: Figures) -> tuple[str, ...]:
@@ -183,4 +187,5 @@ def _searches(row: Figures) -> Iterator[str]:
             "unknown": "no answer",
             "unconfirmed": "not confirmed",
         }.get(str(answer), "no answer in some repeats")
-        yield f"{search}: {what}{f' ({why})' if why and answer == 'unknown' else ''}"
+        named = "" if search == "loss" and answer in _OF_LADDERS else f"{search}: "
+        yield f"{named}{what}{f' ({why})' if why and answer == 'unknown' else ''}"

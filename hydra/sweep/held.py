@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from hydra.events.warnings import HydraWarning
 
 _NEVER_HELD: Final = "none held"
+_NOTHING_ABOVE: Final = {"held": "nothing above tried", "at_least": "not found in time"}
+"""What the table shows in the place of a rate that was not held, by the answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,12 +146,13 @@ class HeldSweep(SearchSweep):
         """See :class:`hydra.sweep.kind.SweepKind`."""
         return (
             f"Held: the highest rate of the ladder at which a step of {text_of(self.duration_s)} s was clean (loss "
-            f"target {100 * self.target:g} %). Not held: the next rate, which was not clean (twice, if there was time)."
+            f"target {100 * self.target:g} %). Not held: the lowest rate above it that was not "
+            "clean: in two steps, or in one (once)."
         )
 
     def effort(self, row: Row) -> str:
         """See :class:`hydra.sweep.kind.SweepKind`."""
-        steps = sum(number(row.get(f"{prefix}_steps")) or 0.0 for prefix in self._ladders.values())
+        steps = sum(number(row.get(f"{name}_steps")) or 0.0 for name in search_columns.rates(self._shown))
         if not steps or row.get(WALL) is None:
             return ""
         repeats = f", on average of {counted(row[REPEATS], 'repeat')}" if REPEATS in row else ""
@@ -253,11 +256,12 @@ class HeldSweep(SearchSweep):
 
 
 def not_held_text(row: Row, prefix: str, unit: str = "") -> str:
-    """The rate that was not held, with the reason: ``10,000/s (lost 1.1 %)``; "" if there is none."""
+    """The rate that was not held, with the reason: ``10,000/s (lost 1.1 %)``; or why there is none."""
     rate = row.get(prefix + held_columns.NOT_HELD)
     if rate is None:
-        return "nothing above tried" if row.get(prefix + ANSWER) == "held" else ""
-    return f"{text_of(rate)}{unit} ({held_columns.cause_text(row, prefix)})"
+        return _NOTHING_ABOVE.get(str(row.get(prefix + ANSWER)), "")
+    once = ", once" if row.get(prefix + held_columns.FAILURES) == 1 else ""
+    return f"{text_of(rate)}{unit} ({held_columns.cause_text(row, prefix)}{once})"
 
 
 def _held_text(row: Row, prefix: str, column: str) -> str:
@@ -267,8 +271,6 @@ def _held_text(row: Row, prefix: str, column: str) -> str:
     if answer == "at_least":
         return f"at least {text_of(row.get(column))}"
     if answer == "unconfirmed":
-        if row.get(prefix + held_columns.HELD_S) is not None:
-            return f"{text_of(row.get(prefix + LOW_PPS))} or more, not confirmed"
         low, high = (number(row.get(prefix + end)) for end in (LOW_PPS, HIGH_PPS))
         return f"{between(low, high, '') or 'unknown'}, not confirmed"
     return ""

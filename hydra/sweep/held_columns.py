@@ -22,6 +22,9 @@ P99: Final = "_p99_us"
 NOT_HELD: Final = "_not_held_pps"
 CAUSE: Final = "_not_held_cause"
 AMOUNT: Final = "_not_held_amount"
+FAILURES: Final = "_not_held_steps"
+CLEAN_STEPS: Final = "_held_steps"
+WHOLE_STEPS: Final = "_held_of_steps"
 FAILED_BELOW: Final = "_failed_below_pps"
 """Suffixes: each is appended to the name of a series and gives the name of a column beside the rate that was held."""
 WALL_S: Final = Column(WALL, "s", "time that the steps of the row took, connecting and drains included")
@@ -96,11 +99,13 @@ def series_columns(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
     own = (
         text_column(
             f"{prefix}{ANSWER}",
-            "`held`; `at_least`: the clients or their hosts were the limit of the step above it; `unconfirmed`: the "
-            "time was over before a rate was held for its duration and a higher one was not; or `none_held`: not even "
-            "the lowest rate was held",
+            "`held`; `at_least`: the clients or their hosts were the limit of the step above it, or the time was over "
+            "before a rate was found that is not held; `unconfirmed`: the time was over before a rate was held for its "
+            "duration; or `none_held`: not even the lowest rate was held",
         ),
         Column(f"{prefix}{HELD_S}", "s", "how long the rate was held", repeats="common"),
+        Column(f"{prefix}{CLEAN_STEPS}", "", "the steps of this length at the rate that were clean"),
+        Column(f"{prefix}{WHOLE_STEPS}", "", "all steps of this length at the rate"),
         Column(f"{prefix}{TOTAL}", PER_SECOND, "the rate that was held × publishers"),
         Column(f"{prefix}{LOST}", "%", "loss while the rate was held", digits="six"),
         *(
@@ -112,6 +117,7 @@ def series_columns(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
         not_held_column(prefix),
         text_column(f"{prefix}{CAUSE}", f"why that rate was not held: {', '.join(f'`{each}`' for each in UNITS)}"),
         Column(f"{prefix}{AMOUNT}", "", amount),
+        Column(f"{prefix}{FAILURES}", "", "the steps at that rate that were not clean"),
         text_column(
             f"{prefix}{FAILED_BELOW}",
             "rates (messages/s) that were not held in two steps although a step at a higher rate was clean",

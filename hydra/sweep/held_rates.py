@@ -14,13 +14,12 @@ from hydra.measure.step_result import StepFigures, StepResult
 from hydra.model import Cohort, Figure, Scenario, Settings, StepPlan, with_values
 from hydra.sweep import held_columns as columns
 from hydra.sweep import search_columns
-from hydra.sweep.cleanness import why_not_clean
 from hydra.sweep.held_spec import HeldSpec
 from hydra.sweep.held_warnings import of_held
 from hydra.sweep.host_trouble import add_host_facts
 from hydra.sweep.interface import QUICK_DRAIN_S, LadderProgress, Row, step_bound_s
 from hydra.sweep.ladder import Ladder
-from hydra.sweep.ladder_climb import HeldKind, LadderClimb, ends_of, limit_s, wall_s
+from hydra.sweep.ladder_climb import HeldKind, LadderClimb, ends_of, limit_s, progress_of, wall_s
 from hydra.sweep.scripted_sweep import PlayedScript, Script, ScriptedSweep
 from hydra.sweep.search_columns import ANSWER, HIGH_PPS, LOW_PPS, WHY
 from hydra.sweep.search_spec import SearchSeries, SearchSpec
@@ -87,7 +86,7 @@ class HeldRates(ScriptedSweep[HeldSeries]):
         """See :class:`hydra.sweep.interface.Sweep`."""
         last = results[-1]
         climbs = [each.climb for each in self._of_last(results).found if each.climb.series == last.plan.series]
-        return LadderProgress(why_not_clean(last.figures), *climbs[-1].limits) if climbs else None
+        return progress_of(last, climbs[-1].limits) if climbs else None
 
     def bound_s(self) -> float:
         """See :class:`hydra.sweep.interface.Sweep`: no step begins that would exceed the limit but for its drain."""
@@ -207,12 +206,15 @@ class HeldRates(ScriptedSweep[HeldSeries]):
         latency = figures.latency or Latency()
         row[f"{name}{ANSWER}"] = kind.value
         row[f"{name}{columns.HELD_S}"] = held.plan.duration_s if held else None
+        clean, whole = climb.holds if held else (None, None)
+        row |= {f"{name}{columns.CLEAN_STEPS}": clean, f"{name}{columns.WHOLE_STEPS}": whole}
         row[f"{name}{columns.TOTAL}"] = low * self._scenario.publishers if held and low is not None else None
         row[f"{name}{columns.LOST}"] = figures.totals.client_loss_pct
         row[f"{name}{columns.P50}"], row[f"{name}{columns.P99}"] = latency.latency_p50_us, latency.latency_p99_us
         row[f"{name}{columns.NOT_HELD}"] = high if kind is not HeldKind.UNCONFIRMED else None
         cause: tuple[Figure, Figure] = columns.cause_of(failing.figures) if failing else (None, None)
         row[f"{name}{columns.CAUSE}"], row[f"{name}{columns.AMOUNT}"] = cause
+        row[f"{name}{columns.FAILURES}"] = climb.failures or None
         row[f"{name}{columns.FAILED_BELOW}"] = (
             columns.RungRates(tuple(below)) if (below := climb.failed_below) else None
         )

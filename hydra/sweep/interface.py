@@ -55,12 +55,16 @@ class LadderProgress(NamedTuple):
     """What the last step on a ladder of rates has shown, and all steps of its series so far.
 
     Attributes:
+        step_s: how long the step sent, in seconds.
         why: why the step is not clean; "" if it is.
+        parts: the shares (%) of the messages that a clean step lost or had late, above 0, and the name of each.
         low, high: the rates (messages/s) of the highest rung that is held and the lowest one that is not, by the steps
             so far; None: there is none.
     """
 
+    step_s: float
     why: str
+    parts: Sequence[tuple[float, str]]
     low: float | None
     high: float | None
 

@@ -18,10 +18,10 @@ from typing import Final, NamedTuple
 from hydra.measure.step_result import StepResult
 from hydra.measure.verdict import OTHERS_PCT
 from hydra.model import Cohort, Settings, StepPlan
-from hydra.sweep.cleanness import flaws
+from hydra.sweep.cleanness import flaws, why_not_clean
 from hydra.sweep.held_spec import HeldSpec
 from hydra.sweep.host_trouble import others_of
-from hydra.sweep.interface import QUICK_DRAIN_S
+from hydra.sweep.interface import QUICK_DRAIN_S, LadderProgress
 from hydra.sweep.ladder import Ladder
 from hydra.sweep.scripted_sweep import Script
 from hydra.sweep.search_spec import SearchSeries, SearchSpec
@@ -46,9 +46,9 @@ class HeldKind(Enum):
     HELD = "held"
     """A rung was held, and a higher one was not, or there is none."""
     AT_LEAST = "at_least"
-    """A rung was held; the clients or their hosts were the limit of the step above it."""
+    """A rung was held; the clients or their hosts were the limit of the step above it, or the time was over."""
     UNCONFIRMED = "unconfirmed"
-    """The time was over before a rung was held for a whole duration, and one above it was not."""
+    """The time was over before a rung was held for a whole duration."""
     NONE = "none_held"
     """Not even the lowest rung was held."""
 
@@ -109,8 +109,10 @@ class LadderClimb:
         """What is known."""
         if self.low is None:
             return HeldKind.NONE if self._fails(self.lowest) else HeldKind.UNCONFIRMED
-        if self.confirming is None or (self.high is None and self.low < self.highest):
+        if self.confirming is None:
             return HeldKind.UNCONFIRMED
+        if self.high is None:
+            return HeldKind.AT_LEAST if self.low < self.highest else HeldKind.HELD
         limited = self.failing is not None and self.failing.figures.limit.generator_limited
         return HeldKind.AT_LEAST if limited else HeldKind.HELD
 
@@ -124,6 +126,17 @@ class LadderClimb:
         """The last step at the rung that was not held; None: no rung was."""
         tries = self.tries.get(self.high, []) if self.high is not None else []
         return next((each.step for each in reversed(tries) if not each.clean), None)
+
+    @property
+    def failures(self) -> int:
+        """The number of steps at that rung that were not clean."""
+        return 0 if self.high is None else sum(not each.clean for each in self.tries.get(self.high, []))
+
+    @property
+    def holds(self) -> tuple[int, int]:
+        """Of the steps of a whole duration at the held rung, how many were clean, and how many there were."""
+        whole = [each.clean for each in self.tries.get(self.low, []) if each.whole] if self.low is not None else []
+        return sum(whole), len(whole)
 
     @property
     def limits(self) -> tuple[float | None, float | None]:
@@ -368,6 +381,14 @@ def ends_of(search: SearchSpec, ladder: Ladder) -> tuple[int, int]:
     """The first and the last rung that a series may try."""
     highest = ladder.at_most(search.start_rate * 2.0**search.max_doublings)
     return min(ladder.at_least(search.floor_rate), highest), highest
+
+
+def progress_of(step: StepResult, limits: tuple[float | None, float | None]) -> LadderProgress:
+    """What a step has shown; ``limits`` are the rates (messages/s) of the two rungs so far."""
+    why, figures = why_not_clean(step.figures), step.figures
+    shares = ((figures.totals.client_loss_pct, "lost"), (figures.loss.late_pct, "late"))
+    parts = [] if why else [(share, name) for share, name in shares if share]
+    return LadderProgress(step.plan.duration_s, why, parts, *limits)
 
 
 def wall_s(result: StepResult) -> float:

@@ -14,12 +14,11 @@ from hydra.measure.host_columns import GENERATOR_LIMITED
 from hydra.measure.step_result import StepResult
 from hydra.model import Cohort, Scenario, Settings, StepPlan, number, with_values
 from hydra.sweep import search_answer, search_warnings
-from hydra.sweep.cleanness import why_not_clean
 from hydra.sweep.findings import LAST_S
 from hydra.sweep.host_trouble import add_host_facts, deciding
 from hydra.sweep.interface import QUICK_DRAIN_S, LadderProgress, Row, SearchProgress, step_bound_s
 from hydra.sweep.ladder import Ladder
-from hydra.sweep.ladder_climb import USUAL_SHORT_S, LadderClimb, ends_of
+from hydra.sweep.ladder_climb import USUAL_SHORT_S, LadderClimb, ends_of, progress_of
 from hydra.sweep.repetition import mean_and_interval
 from hydra.sweep.scripted_sweep import PlayedScript, Script, ScriptedSweep
 from hydra.sweep.search_answer import Inconclusive, SideFindings
@@ -116,7 +115,7 @@ class Search(ScriptedSweep[_Searched]):
         if not of_step:
             return None
         if of_step[-1].brackets:
-            return LadderProgress(why_not_clean(last.figures), *of_step[-1].limits)
+            return progress_of(last, of_step[-1].limits)
         short_pct = last.figures.passing.shortfall_pct
         return SearchProgress(100 * self._search.target, short_pct, _parts(last), *of_step[-1].limits)
 

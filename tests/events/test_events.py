@@ -138,10 +138,14 @@ def launch(role: str, host: str) -> Launch:
             "step 1: shortfall not known (target 0.5 %); the answer is above 900/s so far",
         ),
         (
-            run_events.LadderStepMeasured("step 2", "1.1 % lost", 8000.0, 10_000.0),
-            "step 2: not clean, 1.1 % lost; the answer is between 8,000 and 10,000/s so far",
+            run_events.LadderStepMeasured("step 2", 10.0, "1.1 % lost", [], 8000.0, 10_000.0),
+            "step 2 for 10 s: not clean, 1.1 % lost; the answer is between 8,000 and 10,000/s so far",
         ),
-        (run_events.LadderStepMeasured("step 1", "", None, None), "step 1: clean"),
+        (run_events.LadderStepMeasured("step 1", 2.0, "", [], None, None), "step 1 for 2 s: clean"),
+        (
+            run_events.LadderStepMeasured("step 3", 2.0, "", [(0.38, "lost"), (0.85, "late")], 8000.0, None),
+            "step 3 for 2 s: clean (0.38 % lost, 0.85 % late); the answer is above 8,000/s so far",
+        ),
         (warnings.StepNotMeasured("step 2: 3 subscribers", "failed", "why"), "step 2: 3 subscribers: FAILED: why"),
         (
             warnings.StepNotMeasured("step 2: 3 subscribers", "failed", "why", again=True),
@@ -254,23 +258,26 @@ SLOW = (
         ),
         (UnsteadyRow([]), "not steady in at least one of its repeats"),
         (SendsRefused(7), "7 messages were rejected by a server or the library"),
-        (GeneratorLimited(["max", "loss"]), "max, loss: generator-limited: the clients limited the measured rate, not the system"),  # noqa: E501
+        (GeneratorLimited(["max_rate", "loss"]), "full speed, held rate: generator-limited: the clients limited the measured rate, not the system"),  # noqa: E501
         (HostBusy(99.6), "a host had no CPU left: 100 % of the time of all cores was used"),
         (HostBusy(99.6, 77.0, named=True), "a host had no CPU left: 100 % of the time of all cores was used"),
         (HostShared(12.3), "other processes used about 12 % of a host's CPU"),
         (searches.SearchText("slow", "still rising"), "slow: still rising"),
         (
             held.HeldAtLeast("loss", 25_000.0, "publisher reached 23,100/s", True),
-            "loss: the clients or their hosts were the limit, not the system: 25,000/s was not held (publisher reached 23,100/s)",  # noqa: E501
+            "the clients or their hosts were the limit, not the system: 25,000/s was not held (publisher reached 23,100/s)",  # noqa: E501
         ),
-        (held.NotConfirmed("loss", (8e3, 1e4), None), "loss: between 8,000 and 10,000/s, not confirmed: the time was over"),  # noqa: E501
         (
-            held.NotConfirmed("loss", (8e3, None), 10.0),
-            "loss: 8,000/s was held for 10 s, and no rate above it was found that is not: the time was over",
+            held.HeldAtLeast("loss", 25_000.0, "late 16.4 %", False, 99.6, 28.0),
+            "what the system alone can do is unknown, because clients, any server there and other processes shared the "
+            "full CPU of a host: 25,000/s was not held (late 16.4 %), 100 % of the CPU used, of which others 28 %",
         ),
+        (held.NotConfirmed("slow", (8e3, 1e4)), "with slow subscribers: between 8,000 and 10,000/s, not confirmed: the time was over"),  # noqa: E501
+        (held.NextRateUnknown("loss"), "no higher rate was found that is not held: the time was over"),
+        (held.HeldInPart("loss", 1, 2, 10.0), "held in 1 of 2 steps of 10 s"),
         (
             held.FailedBelowHeld("loss", (6300.0, 8000.0)),
-            "loss: 6,300, 8,000/s was not held in two steps, although a step at a higher rate was clean",
+            "6,300, 8,000/s was not held in two steps, although a step at a higher rate was clean",
         ),
         (searches.NoRateHolds("loss", 2.0, (1.8, 2.25)), "loss: no rate holds: 2 % [1.8 – 2.25] of the messages are lost at every rate tried"),  # noqa: E501
         (searches.NoRateHolds("loss", 2.0, (None, None)), "loss: no rate holds: 2 % of the messages are lost at every rate tried"),  # noqa: E501
@@ -346,7 +353,7 @@ def test_a_warning_says_what_would_change_it(warning: HydraWarning, remedy: str)
     assert warning.remedy == remedy
 
 
-BASES = {HydraWarning, RowWarning, searches.SearchWarning}
+BASES = {HydraWarning, RowWarning, searches.SearchWarning, held.HeldWarning}
 OF_ROWS = {*OF_STATUS, *OF_FIGURES}
 
 
@@ -369,11 +376,11 @@ OF_DATABASES = """
 OF_PROGRAMS = """
     above_highest above_undisturbed addresses_silent advertised_silent
     batch_not_filled below_lowest by_form cannot_tell changing connections_lost
-    contradicted failed_below_held fate_of_gone fate_unknown fewer_figures generator_limited held_at_least
+    contradicted failed_below_held fate_of_gone fate_unknown fewer_figures generator_limited held_at_least held_in_part
     highest_unknown host_busy host_shared
     interrupted lagged late_messages left_behind left_earlier loses_alone loses_at_start loss loss_between
-    lossy_between lost_by_silence metrics_refused never_back no_rate_holds none_held not_confirmed not_judged
-    not_let_in not_steady
+    lossy_between lost_by_silence metrics_refused never_back next_rate_unknown no_rate_holds none_held not_confirmed
+    not_judged not_let_in not_steady
     nothing_received publisher_stalled publisher_throttled rate_missed row_disturbed row_failed row_partial row_skipped
     run_ended_badly run_incomplete search_interrupted search_note second_try sends_refused sends_unanswered
     settings_skipped slow_not_felt

@@ -108,8 +108,11 @@ def parse(command: click.Command, name: str, words: list[str], parent: click.Con
     ("words", "shown"),
     [
         (["zmqrate", "--help"], ["Search for a rate:", "[default: 0.5]", "[default: 10,30,100]", "Examples:"]),
-        (["zmqfixed", "--help"], ["System under test:", "[default: 10,30,100]", "[default: pyzmq]"]),
-        (["kafka-fixed", "--help"], ["[default: 1000]", "[default: kafka-python]"]),
+        (
+            ["zmqfixed", "--help"],
+            ["System under test:", "[default: 10,30,100]", "[default: native if present, else pyzmq]"],
+        ),
+        (["kafka-fixed", "--help"], ["[default: 1000]", "[default: native if present, else kafka-python]"]),
         (["kafka", "broker", "--help"], ["Commands:", "hydra kafka broker up"]),
         (["--help"], ["Measure:", "Look at results:", "hydra zmq-rate --help"]),
     ],

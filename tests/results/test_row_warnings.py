@@ -14,7 +14,7 @@ from hydra.measure.disturbance import Disturbance, Disturbances
 from hydra.measure.evidence import UnlistedMessages
 from hydra.measure.verdict import Causes
 from hydra.report.connection_warnings import SubscribersWithoutReport
-from hydra.report.host_warnings import HostBusy, HostShared
+from hydra.report.host_warnings import HostBusy, HostShared, RowDisturbed
 from hydra.report.incompleteness_warnings import RowPartial, RowSkipped
 from hydra.report.loss_warnings import (
     BacklogAtEnd,
@@ -34,6 +34,7 @@ from hydra.sweep.search_columns import rates
 from hydra.sweep.search_warnings import StillRising
 
 FIXED = load_scenario("zmqfixed", {})
+HELD = load_scenario("nats-rate", {})
 ROW: Row = {"clients": 4, "cohort_clients": None, "status": "ok", "total_tx": 1000, "rx_clients": 4}
 ROW |= {"rate_held": True, "passed": True}
 
@@ -251,7 +252,7 @@ def test_each_warning_stands_once_gravest_first_with_what_would_change_it() -> N
         WarnedRow("3 subscribers", [lost[1], busy]),
     ]
     assert merge_equal_warnings(about) == [
-        ("1 subscriber", f"{lost[0].text}; 3 subscribers: {lost[1].text}; {remedy}", MARK),
+        ("1 subscriber; 3 subscribers", f"1 subscriber: {lost[0].text}; 3 subscribers: {lost[1].text}; {remedy}", MARK),
         ("1 subscriber; 2 subscribers; 3 subscribers", f"{busy.text}; {busy.remedy}", ""),
     ]
     rising = [StillRising("max_rate"), StillRising("nodrop")]
@@ -312,3 +313,44 @@ def test_a_loss_within_bounds_blames_who_could_not_list_messages(
     assert [each in warning.remedy for each in ("shorter steps", "use a lower rate")] == [
         any(each in r for r in remedies) for each in ("shorter steps", "use a lower rate")
     ]
+
+
+def test_what_several_rows_share_stands_once() -> None:
+    named = [Disturbances((Disturbance("h", pct, (("python", pct),)),)) for pct in (17.0, 28.0)]
+    about = [
+        WarnedRow(f"{clients} subscribers", [RowDisturbed(each.hosts), HostBusy(100.0, others, named=True)], clean=True)
+        for clients, each, others in zip((10, 30), named, (None, 28.0), strict=True)
+    ]
+    disturbed, busy = merge_equal_warnings(about)
+    assert disturbed.rows == busy.rows == "10, 30 subscribers"
+    assert disturbed.text == (
+        "disturbed: on h, processes outside the run used … 10 subscribers: 17 % of the CPU (python 17 %); "
+        "30 subscribers: 28 % of the CPU (python 28 %); end the other processes on that host, or measure when they do "
+        "not run"
+    )
+    assert busy.text.count("a host had no CPU left") == 1
+
+
+def test_a_limit_of_a_full_host_is_one_warning() -> None:
+    row: Row = {
+        "clients": 100,
+        "status": "ok",
+        "loss_answer": "at_least",
+        "max_rate_below_0_5pct_drop_pps": 8000.0,
+        "loss_not_held_pps": 10_000.0,
+        "loss_not_held_cause": "late",
+        "loss_not_held_amount": 8.63,
+        "loss_generator_limited": True,
+        "max_rate_generator_limited": True,
+        "host_cpu_mean_pct": 100.0,
+        "host_others_pct": 28.0,
+    }
+    held, *shared = warnings_of(row, HELD)
+    assert held.kind == "held_at_least"
+    assert held.text.startswith("what the system alone can do is unknown, because ")
+    assert held.remedy == "run the clients on hosts of their own"
+    assert shared == []
+    only_clients = warnings_of({**row, "host_cpu_mean_pct": 50.0, "host_others_pct": 0.0}, HELD)
+    assert [warning.kind for warning in only_clients] == ["held_at_least", "generator_limited"]
+    assert only_clients[1].text.startswith("full speed: ")
+    assert "fewer clients" not in only_clients[1].remedy

@@ -202,7 +202,10 @@ def test_where_the_publisher_ends_the_answer_is_at_least() -> None:
     assert kind.in_place(row, "loss_not_held_pps") == "25,000 (publisher reached 23,100/s)"
     assert why_not_clean(row) == ""
     (warning,) = kind.warnings(row)
-    assert (warning.kind, warning.remedy) == ("held_at_least", "use more publishers, or native clients")
+    assert (warning.kind, warning.remedy) == (
+        "held_at_least",
+        "use more publishers, or native clients if these are not",
+    )
     (figure, _) = kind.headline([row], lambda row: "30 subscribers")
     assert (figure.label, figure.value) == ("held at least", "20,000/s")
     assert figure.detail == "to 30 subscribers for 10 s; not held: 25,000/s (publisher reached 23,100/s)"
@@ -221,10 +224,10 @@ def test_none_is_held_if_the_lowest_rung_is_not() -> None:
     row, results = row_of(spec, carries(100.0))
     assert (row["loss_answer"], row[RATE], row["loss_not_held_pps"]) == ("none_held", None, 500.0)
     assert [rate_of(result.plan) for result in results].count(500.0) == 2
-    assert why_not_clean(row) == "loss: no rate was held"
+    assert why_not_clean(row) == "no rate was held"
     (warning,) = kind_of(spec).warnings(row)
     assert warning.kind == "none_held"
-    assert str(warning).startswith("loss: no rate was held: at 500/s, the lowest one, lost 80 %; ")
+    assert str(warning).startswith("no rate was held: at 500/s, the lowest one, lost 80 %; ")
 
 
 def test_time_that_ends_first_leaves_an_answer_that_is_not_confirmed() -> None:
@@ -232,8 +235,39 @@ def test_time_that_ends_first_leaves_an_answer_that_is_not_confirmed() -> None:
     row, results = row_of(spec, carries(20_000.0))
     assert sum(float(str(result.figures["wall_s"])) for result in results) <= 18.0
     assert (row["loss_answer"], row[RATE]) == ("unconfirmed", None)
-    assert why_not_clean(row) == "loss: not confirmed"
+    assert why_not_clean(row) == "not confirmed"
     assert [warning.kind for warning in kind_of(spec).warnings(row)] == ["not_confirmed"]
+
+
+def test_a_rate_that_was_held_without_a_higher_one_that_was_not_is_an_answer() -> None:
+    spec = scenario(search=SearchSpec(start_rate=16_000.0, series=("loss",)), saturation=False, within_s=20.0)
+    row, _ = row_of(spec, carries(1e9))
+    assert row["loss_answer"] == "at_least"
+    assert (row["loss_not_held_pps"], row["loss_p99_us"], row["loss_held_s"]) == (None, 900.0, 10.0)
+    assert why_not_clean(row) == ""
+    kind = kind_of(spec)
+    assert kind.in_place(row, RATE).startswith("at least ")
+    assert kind.in_place(row, "loss_not_held_pps") == "not found in time"
+    assert [warning.kind for warning in kind.warnings(row)] == ["next_rate_unknown"]
+
+
+def test_a_rate_that_one_step_did_not_hold_is_marked_and_steps_of_a_held_rate_are_counted() -> None:
+    row: Row = {
+        "loss_answer": "held",
+        RATE: 8000.0,
+        "loss_held_s": 10.0,
+        "loss_held_steps": 1,
+        "loss_held_of_steps": 2,
+        "loss_not_held_pps": 10_000.0,
+        "loss_not_held_cause": "late",
+        "loss_not_held_amount": 8.63,
+        "loss_not_held_steps": 1,
+    }
+    kind = kind_of(scenario())
+    assert kind.in_place(row, "loss_not_held_pps") == "10,000 (late 8.63 %, once)"
+    assert kind.in_place({**row, "loss_not_held_steps": 2}, "loss_not_held_pps") == "10,000 (late 8.63 %)"
+    assert [warning.kind for warning in kind.warnings(row)] == ["held_in_part"]
+    assert kind.warnings({**row, "loss_held_of_steps": 1}) == []
 
 
 def test_slow_steps_leave_out_what_would_exceed_the_limit() -> None:
