@@ -27,9 +27,8 @@ from bench.simulation import simulated
 from bench.stored_runs import grid_run
 from hydra.client.server_interface import ServerProgram, accepts, endpoint_of, free_ports
 from hydra.config.cluster import load_cluster
-from hydra.config.machine_limits import read_limits
 from hydra.config.scenario import resolve
-from hydra.config.shortages import check_all
+from hydra.config.shortages import check_all, read_limits
 from hydra.kafkatest.broker import KafkaCluster
 from hydra.kafkatest.program import KafkaProgram
 from hydra.mqtttest.program import MosquittoJoin, MosquittoProgram

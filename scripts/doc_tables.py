@@ -36,8 +36,8 @@ from hydra.events.event import Event
 from hydra.events.value_formatting import counted
 from hydra.events.warnings import HydraWarning
 from hydra.measure.column import BATCH, Column
-from hydra.measure.published_columns import PUBLISHED
-from hydra.measure.step_columns import step_columns
+from hydra.measure.step_result import step_columns
+from hydra.measure.traffic_columns import PUBLISHED
 from hydra.model import Scenario, Setting, SweepSpec, flag_names, setting_of
 from hydra.report.row_context import RowWarning
 from hydra.report.row_warnings import OF_FIGURES, OF_STATUS

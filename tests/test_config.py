@@ -11,8 +11,8 @@ import pytest
 from hydra.config import file_locations, plugins
 from hydra.config.cluster import load_cluster
 from hydra.config.file_locations import conf_dir, scenarios
+from hydra.config.layers import parse_set
 from hydra.config.scenario import load_scenario, resolve
-from hydra.config.toml import parse_set
 from hydra.engine.group_sizing import split
 from hydra.engine.placement import place
 from hydra.errors import EXIT_USAGE, ConfigError

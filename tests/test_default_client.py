@@ -10,9 +10,8 @@ from types import MappingProxyType
 import pytest
 from click.testing import CliRunner
 
-from hydra.cli.chosen_clients import with_default_client
+from hydra.cli.chosen_clients import ClientFacts, DefaultClient, default_client, with_default_client
 from hydra.cli.main import cli
-from hydra.config.default_client import ClientFacts, DefaultClient, default_client
 from hydra.config.scenario import resolve
 from hydra.model import Scenario
 from hydra.native.build import has_sources

@@ -46,9 +46,9 @@ PURE = [
     *of("hydra.kubernetes.in_cluster", "job_state job_objects"),
     *of("hydra.experiments", "columns expression measured_rows operations partition_formula parts tables"),
     *of("hydra.mesos", "translate offers state settings"),
-    *of("hydra.ssh", "facts failures hosts settings state"),
+    *of("hydra.ssh", "facts failures hosts state"),
     *of("hydra.monitor", "run_snapshot metric_families"),
-    *of("hydra.control", "list_limits clock_offset watch_assignment kernel_text_requests epoch_replies"),
+    *of("hydra.control", "clock_offset watch_assignment epoch_replies"),
     *of("hydra.client", "subscriber_state time_series pacing ledger sequence_set message_topics ack_ledger"),
     *of("hydra.client", "relayed_replies relay_state"),
 ]
@@ -230,7 +230,7 @@ def test_every_package_in_the_tables_is_spelt_as_it_is_in_the_house() -> None:
         ("hydra.store.database", "import zmq.utils", "only hydra.control, hydra.zmqtest, hydra.client.relay"),
         ("hydra.zmqtest.pyzmq", "from kafka import KafkaProducer", "only hydra.kafkatest may import kafka"),
         ("hydra.local.engine", "import pymesos", "only hydra.mesos.driver may import pymesos"),
-        ("hydra.jupyter.report", "import hydra.config.toml", "hydra.jupyter uses only"),
+        ("hydra.jupyter.report", "import hydra.config.layers", "hydra.jupyter uses only"),
         ("hydra.helpers", "", "has no place in LAYERS"),
     ],
 )

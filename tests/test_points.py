@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hydra.config.machine_limits import read_limits
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import load_scenario
-from hydra.config.shortages import check_all
+from hydra.config.shortages import check_all, read_limits
 from hydra.errors import ConfigError
 from hydra.model import Agent, ClusterSpec, Resources, Scenario
 from hydra.store.stored_scenario import as_stored, stored_scenario

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +24,14 @@ MORE_THAN_NAMES = {
     *("hydra.model", "hydra.system", "hydra.measure", "hydra.config.scenario"),
 }
 """What it takes to know more of a command than its name and its help: most of it by many dataclasses."""
+
+OF_OTHERS = {
+    *("slo", "comparison", "held", "search", "points", "repetition", "experiment", "experiment_file", "remote_command"),
+    *("deployed_servers", "keyboard", "live_view", "metric_families", "result_commands"),
+}
+"""Modules of other commands, kinds of sweeps, servers, and views that were not asked for."""
+MOST_OF_A_RUN = 200
+"""Modules of Hydra, packages included."""
 
 PROGRAM = """
 import sys
@@ -84,3 +93,11 @@ def test_an_interrupt_during_imports_is_told_in_one_line() -> None:
     line = f"hydra: {INTERRUPTED_EARLY}\n".encode()
     done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, check=False, timeout=LONG_S)
     assert (done.returncode, done.stdout, done.stderr) == (EXIT_INTERRUPTED, b"", line)
+
+
+def test_a_run_imports_neither_other_systems_nor_what_other_commands_do(tmp_path: Path) -> None:
+    line = f"zmq-fixed --subscribers 10 --rate 1000 --duration 0.2 --out {tmp_path / 'run'}"
+    modules = {name for name in imported(line.split(), 0) if name.split(".")[0] == "hydra"}
+    assert {name for name in modules if name.endswith("test")} == {"hydra.zmqtest"}
+    assert not OF_OTHERS & {name.rpartition(".")[2] for name in modules}
+    assert len(modules) <= MOST_OF_A_RUN

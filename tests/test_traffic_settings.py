@@ -7,7 +7,7 @@ import pytest
 from hydra.config.scenario import resolve
 from hydra.errors import RefusedKeyError
 from hydra.model import Settings
-from hydra.model.size_ranges import size_ranges, sizes_text
+from hydra.model.settings import size_ranges, sizes_text
 
 SIZES: list[list[float]] = [[24, 256, 70], [256, 4096, 25.5], [4096, 65_536, 5]]
 TEXT = "24-256:70,256-4096:25.5,4096-65536:5"

@@ -9,8 +9,7 @@ from hydra.analysis.compared_runs import ComparedRun
 from hydra.errors import UsageError
 from hydra.measure.column import AGGREGATE_MAX, MB_S, PER_SECOND, TEXT, YES_NO, Column, columns_meant
 from hydra.measure.latency_columns import ACK, DUE, SENT
-from hydra.measure.published_columns import AVG_RX, AVG_TX, LOSS
-from hydra.measure.traffic_columns import AGGREGATE
+from hydra.measure.traffic_columns import AGGREGATE, AVG_RX, AVG_TX, LOSS
 
 _OTHERS: Final = (
     *(AVG_TX, AVG_RX, AGGREGATE, AGGREGATE_MAX, LOSS, "late_pct"),

@@ -11,7 +11,7 @@ from hydra.errors import UsageError
 from hydra.events.value_formatting import counted
 from hydra.measure.column import POINT, Column
 from hydra.measure.passing_columns import PAYLOAD
-from hydra.measure.published_columns import CLIENTS
+from hydra.measure.traffic_columns import CLIENTS
 from hydra.model import PUBLISHERS, Figure, RunSetup
 
 Row = Mapping[str, Figure]

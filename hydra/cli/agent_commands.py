@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from hydra.cli.scenario_argument import USUAL, scenario_argument
+from hydra.cli.measurement_commands import USUAL, scenario_argument
 from hydra.config.plugins import systems
 from hydra.options.flag_types import WORD
 from hydra.options.help import MACHINE, OUTPUT, SYSTEM, grouped

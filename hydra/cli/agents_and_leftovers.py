@@ -16,8 +16,8 @@ from hydra.errors import UsageError
 from hydra.options.engine_choice import SelectedEngine, choose
 
 if TYPE_CHECKING:
-    from hydra.config.machine_limits import MachineResources
     from hydra.config.resolved_scenario import ResolvedScenario
+    from hydra.config.shortages import MachineResources
     from hydra.model import Agent, Scenario
 
 
@@ -48,7 +48,7 @@ def list_agents(
     declared, engine = load_cluster(config).agents, choose(master, config, flags)
     file = str(read_cluster(config)[0]) if engine.spec.is_local else None
     # The imports below are slow: errors that were found so far do not wait for them.
-    from hydra.config.machine_limits import machine_resources
+    from hydra.config.shortages import machine_resources
     from hydra.report.table import fitted, tabled, terminal_width
     from hydra.run.placement_preview import without_unknown
 

@@ -57,7 +57,7 @@ def check_scenario(
     from hydra.config.shortages import checked_line
     from hydra.report.table import fitted, terminal_width
     from hydra.run.launcher import system_for
-    from hydra.run.pinned_roles import pinned_scenario
+    from hydra.run.own_machine import pinned_scenario
     from hydra.run.placement_preview import without_unknown
 
     resolved, left_out = without_unknown(resolved, agents)
@@ -138,9 +138,8 @@ class _Found:
 def _here(resolved: ResolvedScenario, cluster: ClusterSpec) -> _Found:
     """Checks every row against the limits of this machine."""
     from hydra.client.linux_process import raise_open_files
-    from hydra.config.machine_limits import read_limits
     from hydra.config.read_ahead import ahead_limit, kept_limit
-    from hydra.config.shortages import check_all, needs_line
+    from hydra.config.shortages import check_all, needs_line, read_limits
     from hydra.report.table import tabled
 
     raise_open_files()

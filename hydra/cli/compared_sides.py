@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 from hydra.cli.chosen_clients import CLIENT
 from hydra.config.fields import words_of
-from hydra.config.toml import parse_set
+from hydra.config.layers import parse_set
 from hydra.errors import UsageError
 from hydra.options.help import OF_RUNS, group_of
 from hydra.options.late_commands import ScenarioKeyOption

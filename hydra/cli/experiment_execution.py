@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from hydra.cli.measurement import Measurement, Printout, carry_out
 from hydra.config.cluster import load_cluster
 from hydra.config.file_locations import experiments
+from hydra.config.resolved_scenario import ResolvedCommand
 from hydra.config.scenario import refuse_unused
 from hydra.errors import RunDirectoryError, UsageError
 from hydra.events.value_formatting import counted, duration
@@ -24,11 +25,10 @@ from hydra.report.experiment_folder import ExperimentRecord
 from hydra.report.fail_conditions import columns, conditions_met, not_clean_lines, parse
 from hydra.report.table import fitted, terminal_width
 from hydra.run.launcher import RunRequest
-from hydra.run.remote_command import ResolvedCommand
 from hydra.run.run_metadata import command_record, differences, refuse_hidden
 from hydra.store.redaction import Redactor
 from hydra.store.run_folders import fresh_folder, is_experiment, locked, resumed_folder
-from hydra.system import ExperimentOptions, ExperimentPart
+from hydra.system.experiment import ExperimentOptions, ExperimentPart
 
 
 def run_experiment(system: str, name: str, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> NoReturn:

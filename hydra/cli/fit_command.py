@@ -24,7 +24,7 @@ from hydra.analysis.scaling_models import (
 from hydra.cli.step_resources import RunUsage, read_run
 from hydra.errors import UsageError
 from hydra.events.value_formatting import UNKNOWN, counted, number
-from hydra.report.setup_text import setup_line, setup_object
+from hydra.report.run_setup import setup_line, setup_object
 from hydra.report.table import fitted, tabled, terminal_width
 from hydra.store.run_folders import refuse_unwritable, write_whole
 

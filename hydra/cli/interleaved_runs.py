@@ -23,7 +23,7 @@ from hydra.cli.chosen_clients import CLIENT, with_default_client
 from hydra.cli.compared_sides import COMPARE, ComparedSide
 from hydra.cli.measurement import Measurement, Printout, carry_out
 from hydra.config.cluster import load_cluster
-from hydra.config.resolved_scenario import ResolvedScenario
+from hydra.config.resolved_scenario import ResolvedCommand, ResolvedScenario
 from hydra.config.scenario import refuse_unused, resolve
 from hydra.errors import (
     EXIT_GOOD,
@@ -44,7 +44,6 @@ from hydra.report.fail_conditions import columns, not_clean_lines, parse
 from hydra.report.table import fitted, terminal_width
 from hydra.run import launcher
 from hydra.run.launcher import RunRequest
-from hydra.run.remote_command import ResolvedCommand
 from hydra.run.run_metadata import command_record, continued, given_again, hidden_keys, leaves, refuse_hidden
 from hydra.run.runner import code_of
 from hydra.store import interleaved_record

@@ -8,10 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from hydra.config.machine_judgement import Judgement, judged, judged_others
-from hydra.measure.disturbance import named
-from hydra.measure.machine_facts import facts_of
-from hydra.measure.machine_texts import RECORD_FILES, Texts, group_files, record_of
-from hydra.measure.other_processes import PROCESS_FILES, descendants, processes_of, used_by_others
+from hydra.measure.disturbance import PROCESS_FILES, descendants, named, processes_of, used_by_others
+from hydra.measure.machine_facts import RECORD_FILES, Texts, facts_of, group_files, record_of
 from hydra.model import MachineRecord
 from hydra.options.engine_choice import SelectedEngine
 from hydra.run.own_machine import MachineReading, OwnMachine

@@ -8,7 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from hydra.cli.scenario_argument import USUAL, scenario_argument
+from hydra.cli.measurement_commands import USUAL, scenario_argument
 from hydra.options.help import MACHINE, WORKLOAD, flags, grouped
 from hydra.options.late_commands import overrides
 from hydra.options.scenario_commands import ScenarioCommand, values_of

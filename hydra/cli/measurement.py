@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from hydra.cli.error_exit import drop, failed_if
-from hydra.cli.next_command import unanswered_line
+from hydra.config.resolved_scenario import ResolvedCommand
 from hydra.errors import EXIT_FAILED, HydraError
 from hydra.model import ClusterSpec
 from hydra.options.engine_choice import SelectedEngine
 from hydra.report.tables import RunTables
 from hydra.run import launcher
 from hydra.run.launcher import RunRequest
-from hydra.run.remote_command import ResolvedCommand, run_elsewhere
 from hydra.run.runner import RunEnd
 from hydra.store.database import RunStore
 from hydra.store.redaction import typed
 from hydra.store.run_folders import check_folder
 from hydra.sweep import Row
+from hydra.sweep.search_columns import answers
 
 if TYPE_CHECKING:
     from hydra.report.fail_conditions import Condition
@@ -92,7 +92,10 @@ def carry_out(
     command, flags = measurement.command, measurement.command.flags
     if not resumed:
         measurement.check_new(out)
-    run_elsewhere(command, engine, cluster, out, resumed=resumed)
+    if engine.spec.relocate is not None:
+        from hydra.run.remote_command import run_elsewhere
+
+        run_elsewhere(command, engine, cluster, out, resumed=resumed)
     # A program that reads JSON gets lines, too, and no live view.
     plain = bool(flags["plain"] or flags["as_json"])
     request = RunRequest(
@@ -174,7 +177,11 @@ class ScenarioRun(Measurement):
         return Printout(tables.json, error.exit_code)
 
     def _printout(self, text: str, code: int, rows: Sequence[Row]) -> Printout:
-        last = unanswered_line(self._scenario, rows, typed())
+        last = ""
+        if any(answers(row) for row in rows):
+            from hydra.cli.next_command import unanswered_line
+
+            last = unanswered_line(self._scenario, rows, typed())
         if not self._judges:
             return Printout(text, code, last=last)
         from hydra.report.fail_conditions import conditions_met, not_clean_lines

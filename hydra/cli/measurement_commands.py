@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from hydra.cli.scenario_argument import scenario_argument
 from hydra.options.help import flags
 from hydra.options.late_commands import overrides
 from hydra.options.plugin_commands import refuse_comparing
 from hydra.options.scenario_commands import MEASURE, RunCommands, ScenarioCommand, values_of
 from hydra.options.setting_flags import implementation_flag, preset_flag
 from hydra.options.shared_flags import comparing_flags, run_flags, slo_flags
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+USUAL: Final = "zmqrate"
+"""The default scenario of commands that take one."""
+
+
+def scenario_argument(**attributes: Any) -> Callable[[_F], _F]:
+    """The argument that names a scenario; a shell completes the names of Hydra's scenarios and experiments."""
+
+    def complete(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        from hydra.config.file_locations import experiments, scenarios
+
+        names = [name for name in (*scenarios(), *experiments()) if name.startswith(incomplete)]
+        # If no name matches, the word is completed as a file.
+        return [CompletionItem(name) for name in names] or [CompletionItem(incomplete, type="file")]
+
+    return click.argument("scenario", shell_complete=complete, **attributes)
 
 
 def _scenario(scenario: str | Path, replaced: Mapping[str, object], values: Mapping[str, Any]) -> None:

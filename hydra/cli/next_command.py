@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from hydra.measure.column import STATUS
-from hydra.measure.published_columns import CLIENTS
+from hydra.measure.traffic_columns import CLIENTS
 from hydra.model import Scenario
 from hydra.sweep import Row
 from hydra.sweep.search_columns import answers

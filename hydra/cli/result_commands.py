@@ -174,9 +174,9 @@ def runs(folder: Path, as_json: bool) -> None:
     import json
     from dataclasses import replace
 
-    from hydra.report.marks import OF_RUNS, marks_line
+    from hydra.report.figure_texts import OF_RUNS, marks_line
     from hydra.report.run_catalog import SETUP, catalog, elsewhere, mark_of
-    from hydra.report.setup_text import setup_line, setup_object
+    from hydra.report.run_setup import setup_line, setup_object
     from hydra.report.table import fitted, tabled, terminal_width
 
     entries = catalog(folder)

@@ -65,7 +65,7 @@ def measure_named(
         resolved, replaced, note = with_default_client(scenario, resolved, replaced, engine)
     # The imports below are slow: errors that were found so far do not wait for them.
     from hydra.cli.measurement import ScenarioRun, carry_out
-    from hydra.run.remote_command import ResolvedCommand
+    from hydra.config.resolved_scenario import ResolvedCommand
 
     measure = ScenarioRun
     if kind == "slo":

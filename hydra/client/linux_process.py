@@ -1,19 +1,22 @@
-"""Functions of Linux for the processes of a group and the command that starts them; CPU and memory of a process."""
+"""What Linux gives and refuses a process: signals, descriptors, CPU time, regular files, and the limits of its host."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import os
 import resource
 import signal
+import stat
 import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from hydra.model import ProcessUsage, parse_cpus
-from hydra.wire.protocol_constants import CPUS_VARIABLE
+from hydra.model.machine import IN_USE, LOCAL_LIMITS
+from hydra.wire import CPUS_VARIABLE
 
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_TIMERSLACK: Final = 29
@@ -127,3 +130,38 @@ class UsageMeter:
             cpu_system_s=now.ru_stime - self._begin.ru_stime,
             max_rss_bytes=now.ru_maxrss * 1024,
         )
+
+
+def local_limit(error: BaseException) -> str:
+    """The name of the limit of this host that caused an error; "" if another end or the network caused it.
+
+    Some libraries pass on only the kernel's text for its error.
+    """
+    name = errno.errorcode.get(getattr(error, "errno", None) or 0, "")
+    return name if name in LOCAL_LIMITS else local_limit_in(str(error))
+
+
+def local_limit_in(text: str) -> str:
+    """The limit whose name, or whose text as the C library has it, is part of a client's text; "": there is none.
+
+    C++ clients: ``native/src/common/local_limits.cc``.
+    """
+    # The text of a server's bind that failed is no text of a limit.
+    words = {name: os.strerror(getattr(errno, name)) for name in LOCAL_LIMITS if name != IN_USE}
+    return next((name for name in LOCAL_LIMITS if name in text or words.get(name, name) in text), "")
+
+
+def opened(path: str | Path) -> BinaryIO:
+    """Opens a regular file to read.
+
+    Nothing else will do: Hydra reads a file again for each of its uses, which finds a pipe empty, and opening a pipe
+    would wait for its other end.
+
+    Raises:
+        OSError: the file cannot be opened, or it is a pipe or a device.
+    """
+    file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")  # noqa: PTH123, SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+    return file

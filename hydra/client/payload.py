@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from hydra.client.regular_file import opened
+from hydra.client.linux_process import opened
 from hydra.model import HEADER_BYTES, SharedSettings
 from hydra.wire.data_message import contents, sizes
 from hydra.wire.traffic import MessageSizes

@@ -30,8 +30,7 @@ from hydra.client.subscriber import TransportSubscriber
 from hydra.client.transport import Driver, Kind, PublisherTransport, SubscriberTransport, prepare_system
 from hydra.control import curve_security
 from hydra.control.control_client import ClientIdentity, ControlClient, ProcessLocation
-from hydra.wire.messages import Error, Quit, Welcome
-from hydra.wire.protocol_constants import (
+from hydra.wire import (
     CPUS_VARIABLE,
     EXIT_DISMISSED,
     EXIT_RELAY_DIED,
@@ -39,6 +38,7 @@ from hydra.wire.protocol_constants import (
     EXIT_USAGE,
     WELCOME_WITHIN_S,
 )
+from hydra.wire.messages import Error, Quit, Welcome
 
 _N = TypeVar("_N", int, float)
 

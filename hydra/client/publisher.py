@@ -17,16 +17,15 @@ from hydra.client.progress_watch import ProgressWatch
 from hydra.client.time_series import ReportTimer, SentTimeSeries
 from hydra.client.transport import AwaitingTransport, Delivery, PublisherTransport, Tending
 from hydra.control.control_client import ControlClient, poll_ms
-from hydra.control.list_limits import join_beyond
 from hydra.model import HEADER_BYTES, PublisherReport
-from hydra.model.acceptance import ACCEPTANCE, AcceptanceReport, reported
+from hydra.model.system_reports import ACCEPTANCE, AcceptanceReport, reported
+from hydra.wire import FLUSH_AT_MOST_S
 from hydra.wire.clock import StepClock
 from hydra.wire.data_message import SEQUENCE_LIMIT, pack, pack_batch
 from hydra.wire.histogram import LatencyRecorder
 from hydra.wire.load_schedule import LoadSchedule
 from hydra.wire.messages import PROBE_EPOCH, Configure, Connect, Progress, SecondCounts, Start, Stop, TimeSeries
-from hydra.wire.protocol_constants import FLUSH_AT_MOST_S
-from hydra.wire.report_validation import MAX_UNACKNOWLEDGED_RANGES
+from hydra.wire.report_validation import MAX_UNACKNOWLEDGED_RANGES, join_beyond
 from hydra.wire.time_series import parts
 from hydra.wire.traffic import size_choice
 

@@ -25,6 +25,7 @@ from hydra.client.linux_process import raise_open_files, sockets_folder
 from hydra.client.relay_state import RelayState
 from hydra.control.control_client import ClientIdentity, ControlClient
 from hydra.control.curve_security import Credentials
+from hydra.wire import EXIT_DISMISSED, EXIT_STRANDED, EXIT_USAGE
 from hydra.wire.messages import (
     MAX_MESSAGE_BYTES,
     ChildExit,
@@ -35,7 +36,6 @@ from hydra.wire.messages import (
     Watch,
     decode_from_client,
 )
-from hydra.wire.protocol_constants import EXIT_DISMISSED, EXIT_STRANDED, EXIT_USAGE
 
 KILL: Final = struct.Struct("=II")
 """A client that has to be killed: its id, and the highest incarnation to kill."""

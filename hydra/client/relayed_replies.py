@@ -9,9 +9,8 @@ from typing import Final, Generic, TypeVar
 import msgspec
 
 from hydra.model import GroupRole, SubscriberReport
-from hydra.wire import report_batch
+from hydra.wire import RESEND_EVERY_S, report_batch
 from hydra.wire.messages import Batch, Configure, EpochCommand, Finish, Start, Stop
-from hydra.wire.protocol_constants import RESEND_EVERY_S
 
 Kind = type[EpochCommand]
 

@@ -28,8 +28,7 @@ from hydra.client.supervised_process import SupervisedProcess, tail
 from hydra.control import curve_security
 from hydra.control.control_client import ClientIdentity, ControlClient, ProcessLocation
 from hydra.errors import EXIT_FAILED, HydraError, ServerError
-from hydra.wire.messages import Error, Halt, Join, Look, Ping, Quit, Ready, Watch
-from hydra.wire.protocol_constants import (
+from hydra.wire import (
     CPUS_VARIABLE,
     EXIT_DISMISSED,
     EXIT_STRANDED,
@@ -37,6 +36,7 @@ from hydra.wire.protocol_constants import (
     RESEND_EVERY_S,
     WELCOME_WITHIN_S,
 )
+from hydra.wire.messages import Error, Halt, Join, Look, Ping, Quit, Ready, Watch
 
 LOG: Final = "server.log"
 FOLDER: Final = "server"

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from hydra.client.local_limits import local_limit
+from hydra.client.linux_process import local_limit
 from hydra.errors import MissingDependencyError
 
 SYSTEM_PROGRAMS: Final = "/usr/local/sbin:/usr/sbin:/sbin"

@@ -14,7 +14,7 @@ from hydra.client.transport import BackgroundTransport, ConnectingTransport, Sub
 from hydra.control.control_client import ControlClient
 from hydra.errors import HydraError
 from hydra.model import SubscriberReport
-from hydra.model.connections import CONNECTION
+from hydra.model.system_reports import CONNECTION
 from hydra.wire.messages import Configure, Connect, HostClock, Progress, Ready, TimeSeries
 from hydra.wire.time_series import parts
 

@@ -9,8 +9,8 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from hydra.client.local_limits import local_limit
-from hydra.model.connections import MOST_DISCONNECTIONS, ConnectionReport, Disconnection
+from hydra.client.linux_process import local_limit
+from hydra.model.system_reports import MOST_DISCONNECTIONS, ConnectionReport, Disconnection
 from hydra.wire.clock import StepClock
 from hydra.wire.messages import Connect
 

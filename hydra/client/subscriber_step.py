@@ -15,11 +15,11 @@ from hydra.client.read_limit import ReadLimit
 from hydra.client.subscriber_state import MOST_MESSAGES, BufferedBatches, Impairments, LagBins, ReceiveBuffer
 from hydra.client.time_series import TURNS, ReceivedTimeSeries, ReportTimer
 from hydra.client.transport import BatchReader, SubscriberTransport
-from hydra.control.list_limits import add_absence
 from hydra.model import DrainEnd, HotTopicCounts, SharedSettings, SubscriberReport
 from hydra.wire.clock import StepClock
 from hydra.wire.histogram import LatencyRecorder
 from hydra.wire.messages import Configure, Finish, SecondCounts, Start
+from hydra.wire.report_validation import add_absence
 
 BATCH_LIMIT: Final = 2000
 """Most messages that are read before the control channel is read again."""

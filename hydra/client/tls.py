@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from hydra.client.local_limits import local_limit
-from hydra.model.local_limits import LOCAL_LIMITS
+from hydra.client.linux_process import local_limit
+from hydra.model.machine import LOCAL_LIMITS
 
 if TYPE_CHECKING:
     # They take long, and every command reads settings with the classes of this module.

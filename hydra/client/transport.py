@@ -23,8 +23,7 @@ from hydra.client.ack_ledger import AckLedger
 from hydra.client.subscriber_connection import ConnectPhases
 from hydra.control.control_client import ControlClient
 from hydra.model import Histogram, Role, SequenceRange
-from hydra.model.acceptance import FirstReason
-from hydra.model.connections import Disconnection
+from hydra.model.system_reports import Disconnection, FirstReason
 from hydra.wire.messages import Configure, SystemObject
 
 DEAF_AT_MOST_S: Final = 0.1

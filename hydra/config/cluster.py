@@ -10,8 +10,8 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from hydra.config.file_locations import conf_dir
+from hydra.config.layers import Toml, read_toml
 from hydra.config.plugins import engines
-from hydra.config.toml import Toml, read_toml
 from hydra.config.validation import build, field_names, known_keys, refusals_in, table_of
 from hydra.engine.resources import parse_attributes, parse_resources
 from hydra.errors import Key, RefusedError, RefusedKeyError

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from hydra.config.toml import read_toml
+from hydra.config.layers import read_toml
 from hydra.config.validation import build, refusals_in
 from hydra.errors import RefusedError
 from hydra.measure.column import Digits

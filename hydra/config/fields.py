@@ -136,7 +136,7 @@ def words_of(scenario: str | Path, key: str) -> tuple[object, ...]:
 def _known(scenario: str | Path) -> tuple[dict[str, Any], SystemSpec]:
     """The content of a scenario's file, and its system."""
     from hydra.config.file_locations import scenario_path
-    from hydra.config.toml import read_toml
+    from hydra.config.layers import read_toml
 
     data = read_toml(scenario_path(scenario), lambda: "")
     return data, system_of(data)

@@ -6,10 +6,13 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from shlex import quote
+from typing import TYPE_CHECKING
 
 from hydra.config import plugins
-from hydra.config.experiment_file import ExperimentFile, experiments_in
 from hydra.errors import ConfigError
+
+if TYPE_CHECKING:
+    from hydra.config.experiment_file import ExperimentFile
 
 
 def conf_dir() -> Path:
@@ -26,6 +29,8 @@ def scenarios() -> list[str]:
 
 def experiments(system: str = "") -> dict[str, ExperimentFile]:
     """The published experiments of all systems, or of one system, by name; raises what ``read_experiment`` raises."""
+    from hydra.config.experiment_file import experiments_in
+
     known = plugins.systems()
     specs = [known[system]] if system else known.values()
     folders = [conf_dir() / "experiments", *(spec.experiments for spec in specs if spec.experiments is not None)]

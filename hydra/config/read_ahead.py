@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from hydra.config.machine_limits import MachineLimits
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.resource_needs import ahead_bytes
-from hydra.config.shortages import needs_of_size
+from hydra.config.shortages import MachineLimits, needs_of_size
 from hydra.events.run_events import ReadAheadLimited
 from hydra.model import ClusterSpec
 

@@ -1,21 +1,25 @@
-"""A scenario together with its system's specification, made once from file and flags, or from a stored run."""
+"""Scenarios with their systems' specifications, made once from file and flags, or from a stored run; and commands."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
-from typing import Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from hydra.config import plugins
 from hydra.config.needs import UnusedSetting
 from hydra.errors import ConfigError
 from hydra.measure.column import BATCH, Column, SystemColumns
-from hydra.measure.step_columns import step_columns
+from hydra.measure.step_result import step_columns
 from hydra.model import Constraint, GroupRole, Scenario, ServerSpec, setting_of
 from hydra.sweep import Sweep, for_scenario
 from hydra.sweep.row_columns import columns_of
 from hydra.system import SystemSpec
+
+if TYPE_CHECKING:
+    from hydra.system.experiment import ExperimentOptions
 
 _SPREAD: Final = Constraint("hostname", "GROUP_BY")
 
@@ -135,3 +139,50 @@ def added_by(spec: SystemSpec) -> SystemColumns:
             "rename them in its specification",
         )
     return SystemColumns(spec.batch, tuple(spec.columns))
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedCommand:
+    """A resolved command, which does not depend on the host that carries it out.
+
+    Attributes:
+        kind: the kind of measurement (``cli/resolved_command.py``).
+        scenarios: the scenarios by name: one, or each side of a comparison; the first part of an experiment.
+        replaced: the values that the command replaces in each scenario, by dotted key.
+        flags: the flags for the display of results, by name (``options.shown``).
+        experiment: the name of the experiment; "": none.
+        sides: of a comparison, the scenario, the own keys and the command of each run, by its name.
+        order: the options of the experiment; None: there is no experiment.
+    """
+
+    kind: str
+    scenarios: Mapping[str, ResolvedScenario]
+    replaced: Mapping[str, object]
+    flags: Mapping[str, Any]
+    experiment: str = ""
+    order: ExperimentOptions | None = None
+    sides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def first(self) -> ResolvedScenario:
+        """The first scenario."""
+        return next(iter(self.scenarios.values()))
+
+    def files(self) -> dict[str, str]:
+        """The files of this host that the measurement reads, by dotted key.
+
+        Without an experiment, the scenario already contains its recorded load. The later parts of an experiment read
+        the files of their loads when they begin.
+        """
+        found = {key: path for each in self.scenarios.values() for key, path in each.files.items()}
+        kept = found if self.order else {key: path for key, path in found.items() if not key.startswith("load.")}
+        return {key: path for key, path in kept.items() if Path(path).is_file()}
+
+    def with_files(self, copies: Mapping[str, str]) -> ResolvedCommand:
+        """The command with other paths of its files; ``copies`` gives each new path by the present one."""
+        replaced = self.replaced
+        if self.order:
+            named = {key: copies[path] for key, path in self.files().items()}
+            replaced = {**{key: value for key, value in replaced.items() if key not in named}, **named}
+        scenarios = {name: each.with_files(copies) for name, each in self.scenarios.items()}
+        return replace(self, scenarios=scenarios, replaced=replaced)

@@ -13,11 +13,9 @@ from typing import Any, Final
 from hydra.config import plugins
 from hydra.config.fields import field_of, system_of
 from hydra.config.file_locations import is_shipped, scenario_path, scenarios
-from hydra.config.layers import Layers
+from hydra.config.layers import Layers, Toml, read_toml
 from hydra.config.needs import refusal, unused
 from hydra.config.resolved_scenario import ResolvedScenario
-from hydra.config.toml import Toml, read_toml
-from hydra.config.traffic import refused_traffic, with_texts, without_replaced_size
 from hydra.config.validation import (
     Tables,
     UnknownKeyError,
@@ -28,9 +26,16 @@ from hydra.config.validation import (
     refuse_missing,
     refuse_unknown,
     refused_fields,
+    with_numbers,
 )
-from hydra.config.workload import check_connections, check_workload, with_recorded
-from hydra.config.written_amounts import with_numbers
+from hydra.config.workload import (
+    check_connections,
+    check_workload,
+    refused_traffic,
+    with_recorded,
+    with_texts,
+    without_replaced_size,
+)
 from hydra.engine.placement import parse_constraint
 from hydra.errors import Key, RefusedError, RefusedKeyError
 from hydra.model import (

@@ -18,6 +18,7 @@ import zmq
 
 from hydra.control.curve_security import Credentials
 from hydra.model import GroupRole
+from hydra.wire import RESEND_EVERY_S
 from hydra.wire.clock import boot_id, network_namespace, time_namespace
 from hydra.wire.messages import (
     MAX_MESSAGE_BYTES,
@@ -35,7 +36,6 @@ from hydra.wire.messages import (
     encode,
     name_of,
 )
-from hydra.wire.protocol_constants import RESEND_EVERY_S
 
 
 def poll_ms(timeout_s: float) -> int:

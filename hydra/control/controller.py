@@ -16,9 +16,9 @@ from hydra.control.curve_security import ZapHandler
 from hydra.control.id_bitmaps import bitmap, encode_ids
 from hydra.control.roster import PeerWelcome, Roster
 from hydra.errors import StepError
+from hydra.wire import RESEND_EVERY_S
 from hydra.wire.clock import boot_id, network_namespace, time_namespace
 from hydra.wire.messages import MAX_MESSAGE_BYTES, VERSION, Evict, FromController, Ping, Quit, Welcome, encode
-from hydra.wire.protocol_constants import RESEND_EVERY_S
 from hydra.wire.report_batch import MAX_BATCH_BYTES
 
 _PING_EVERY_NS: Final = 10_000_000_000

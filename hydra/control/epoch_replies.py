@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import count
 from mmap import mmap
 from typing import Final
 
+import msgspec
 from pyroaring import BitMap
 
 from hydra.control.id_bitmaps import runs
 from hydra.model import PublisherReport
-from hydra.wire.messages import Progress
-from hydra.wire.protocol_constants import RESEND_EVERY_S
+from hydra.wire import RESEND_EVERY_S
+from hydra.wire.messages import MAX_MESSAGE_BYTES, Progress
+from hydra.wire.report_validation import MAX_UNACKNOWLEDGED_RANGES, join_beyond
 from hydra.wire.subscriber_table import SubscriberTable, concatenate, decode
 from hydra.wire.time_series import TimeSeriesSum
 
 _PAGES_FROM: Final = 65_536
+
+MAX_FINISH_RANGES_BYTES: Final = MAX_MESSAGE_BYTES // 2
+"""The most bytes of the unacknowledged ranges in one ``finish``; the other half is for ids and end offsets."""
 
 
 class ReceivedReports:
@@ -189,3 +194,20 @@ class CommandRetry:
         chosen = waiting[:most]
         self._waiting = waiting[most:] + chosen
         return BitMap().union(*chosen)
+
+
+def fit_unacknowledged(reports: Mapping[int, PublisherReport]) -> dict[int, PublisherReport]:
+    """The publishers' reports, with their unacknowledged ranges limited so that all of them fit into one ``finish``.
+
+    Clients ignore a longer message. Reports with joined ranges are marked.
+    """
+    most = MAX_UNACKNOWLEDGED_RANGES
+    while True:
+        bounded = {p: join_beyond(r.unacknowledged, most) for p, r in reports.items()}
+        if most == 1 or sum(len(msgspec.json.encode(r)) for r, _ in bounded.values()) <= MAX_FINISH_RANGES_BYTES:
+            break
+        most //= 2
+    return {
+        p: replace(reports[p], unacknowledged=ranges, unacknowledged_joined=joined or reports[p].unacknowledged_joined)
+        for p, (ranges, joined) in bounded.items()
+    }

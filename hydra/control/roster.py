@@ -19,8 +19,7 @@ from hydra.control.clock_offset import ClockLine, ClockPings, HostKey
 from hydra.control.connection import ProcessExit, RelayConnection
 from hydra.control.epoch_replies import EpochReplies
 from hydra.control.id_bitmaps import bitmap
-from hydra.control.kernel_text_requests import KernelTextRequests
-from hydra.control.watch_assignment import HostWatch, source_of
+from hydra.control.watch_assignment import HostWatch, KernelTextRequests, source_of
 from hydra.model import PublisherReport
 from hydra.wire.messages import (
     MAX_MESSAGE_BYTES,

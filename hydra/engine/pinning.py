@@ -9,7 +9,7 @@ from typing import Final
 
 from hydra.errors import UsageError
 from hydra.model import APART, GroupRole, MachineRecord, format_cpus, parse_cpus
-from hydra.wire.protocol_constants import CPUS_VARIABLE
+from hydra.wire import CPUS_VARIABLE
 
 _ROLES: Final[Sequence[GroupRole]] = ("publisher", "server", "subscriber")
 _THREADS: Final = 2

@@ -9,7 +9,7 @@ from typing import Final, get_args
 from hydra.events.event import Event, Level
 from hydra.events.value_formatting import counted
 from hydra.model import Launch, Role
-from hydra.wire.protocol_constants import EXIT_STRANDED
+from hydra.wire import EXIT_STRANDED
 
 _ROWS_NAMED: Final = 6
 """The maximum number of rows that a text names."""

@@ -9,7 +9,7 @@ from typing import Final
 from hydra.errors import UsageError
 from hydra.experiments.experiment import Experiment
 from hydra.measure.column import TEXT, Column
-from hydra.system import ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
+from hydra.system.experiment import ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
 
 CLIENT: Final = "client"
 """The key of a scenario that names the implementation of its clients."""

@@ -15,7 +15,7 @@ from hydra.experiments.measured_rows import measured
 from hydra.experiments.parts import next_part, parts_of
 from hydra.experiments.scope import function_of
 from hydra.experiments.tables import tables_of
-from hydra.system import ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
+from hydra.system.experiment import ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
 
 Parts = Callable[[ExperimentOptions], Sequence[ExperimentPart]]
 """A function that returns all parts of an experiment, if they are known before anything is measured."""

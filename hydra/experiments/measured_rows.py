@@ -11,9 +11,8 @@ from hydra.events.value_formatting import MARK
 from hydra.measure.column import POINT, REASON, STATUS, TEXT, Column
 from hydra.measure.latency_columns import DUE, SENT
 from hydra.model import PUBLISHERS, Figure, number
-from hydra.report.latency_bound import at_most
-from hydra.system import PartResult
-from hydra.system.experiment import MARKING, TROUBLE, WHY
+from hydra.report.figure_texts import at_most
+from hydra.system.experiment import MARKING, TROUBLE, WHY, PartResult
 
 Row = Mapping[str, Figure]
 T = TypeVar("T")

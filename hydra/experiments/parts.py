@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from hydra.config.experiment_file import WARM_UP, ExperimentFile, PartEntry, scenario_name
 from hydra.experiments.expression import Scope, combinations, parsed, text_of, value_of
 from hydra.experiments.scope import scope_of
-from hydra.system import ExperimentOptions, ExperimentPart, PartResult
+from hydra.system.experiment import ExperimentOptions, ExperimentPart, PartResult
 
 _STEP_S = 60.0
 """The duration of a point that sets none."""

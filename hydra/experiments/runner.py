@@ -15,8 +15,8 @@ from hydra.config.scenario import resolved_from
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, DoesNotFitError, HydraError, PlacementError
 from hydra.experiments.experiment import Experiment
 from hydra.measure.column import POINT
-from hydra.measure.published_columns import CLIENTS
 from hydra.measure.step_result import StepResult
+from hydra.measure.traffic_columns import CLIENTS
 from hydra.model import Figure, Scenario
 from hydra.report.experiment_folder import ExperimentRecord, PartRecord, write_record, write_tables
 from hydra.run import launcher
@@ -27,7 +27,7 @@ from hydra.store.client_rows import client_figures
 from hydra.store.database import ENDED_KEY, FINISHED, INTERRUPTED, RunStore
 from hydra.store.run_folders import DATABASE
 from hydra.sweep import Row
-from hydra.system import ExperimentOptions, ExperimentPart, PartResult
+from hydra.system.experiment import ExperimentOptions, ExperimentPart, PartResult
 
 _Key = TypeVar("_Key", int, str)
 

@@ -13,7 +13,7 @@ from hydra.experiments.expression import value_of
 from hydra.experiments.measured_rows import measured
 from hydra.experiments.operations import OPERATIONS
 from hydra.model import HEADER_BYTES
-from hydra.system import ExperimentOptions, PartResult
+from hydra.system.experiment import ExperimentOptions, PartResult
 
 MIB: Final = 2**20
 ALWAYS: Final = (

@@ -29,7 +29,7 @@ from hydra.experiments.published_figures import (
 from hydra.experiments.scope import scope_of
 from hydra.measure.column import Column
 from hydra.model import Figure, number
-from hydra.system import ExperimentOptions, ExperimentTable, PartResult
+from hydra.system.experiment import ExperimentOptions, ExperimentTable, PartResult
 
 Row = Mapping[str, Figure]
 

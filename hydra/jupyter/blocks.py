@@ -16,7 +16,7 @@ from hydra.events.value_formatting import UNKNOWN, number
 from hydra.measure.column import Column
 from hydra.model import Figure, RunSetup
 from hydra.report.interval_display import whole_rate
-from hydra.report.setup_text import setup_line
+from hydra.report.run_setup import setup_line
 from hydra.report.table import Table, TableCell, TableRow
 
 if TYPE_CHECKING:

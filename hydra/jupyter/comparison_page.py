@@ -16,7 +16,7 @@ from hydra.events.value_formatting import counted
 from hydra.jupyter.blocks import Heading, Html, Page, block, figure, html, measured, scrolling, style, titled
 from hydra.jupyter.drawing import Marked, apply_style, finish, line, panels
 from hydra.measure.column import MICROSECONDS, POINT
-from hydra.measure.published_columns import CLIENTS
+from hydra.measure.traffic_columns import CLIENTS
 from hydra.model import merged, number
 from hydra.report.comparison_report import (
     apart,
@@ -31,7 +31,7 @@ from hydra.report.comparison_report import (
     what_else,
     what_would_show,
 )
-from hydra.report.marks import marks_line
+from hydra.report.figure_texts import marks_line
 
 _MOST_PANELS: Final = 3
 _MOST_ROWS: Final = 6

@@ -12,9 +12,9 @@ from plotly.subplots import make_subplots
 
 from hydra.events.value_formatting import counted, duration_us
 from hydra.measure.column import HIGH, INTERVAL, LOW, MICROSECONDS
-from hydra.measure.published_columns import CLIENTS
+from hydra.measure.traffic_columns import CLIENTS
 from hydra.model import Figure, number
-from hydra.report.latency_bound import at_most, bounded_text, error_text, margin
+from hydra.report.figure_texts import at_most, bounded_text, error_text, margin
 from hydra.sweep import Row
 
 _TEMPLATE: Final = "plotly_white"

@@ -31,7 +31,7 @@ from hydra.measure.column import Column
 from hydra.model import Figure, RunSetup, number
 from hydra.report import experiment_folder
 from hydra.report.experiment_folder import ExperimentRecord, ExperimentTable, shown_columns
-from hydra.report.marks import marks_line
+from hydra.report.figure_texts import marks_line
 from hydra.store.database import FINISHED
 from hydra.store.run_folders import DATABASE
 

@@ -17,11 +17,9 @@ from hydra.measure.lag import Lags
 from hydra.measure.latency import curve
 from hydra.measure.latency_columns import DUE, SENT, latency_columns
 from hydra.measure.loss_pattern import sending_s
-from hydra.measure.published_columns import AVG_RX, AVG_TX, CLIENTS
-from hydra.measure.step_columns import step_columns
-from hydra.measure.step_result import StepResult
-from hydra.measure.traffic_columns import AGGREGATE
-from hydra.store.system_columns import added_by, columns_of
+from hydra.measure.step_result import StepResult, step_columns
+from hydra.measure.traffic_columns import AGGREGATE, AVG_RX, AVG_TX, CLIENTS
+from hydra.store.stored_scenario import added_by, columns_of
 from hydra.sweep import Row, kind_of
 
 STEP: Final = {column.name: column for column in step_columns()}

@@ -18,12 +18,11 @@ from hydra.measure.column import HIGH, INTERVAL, LOW
 from hydra.measure.loss_interval import ConfidenceInterval
 from hydra.measure.loss_pattern import sending_s
 from hydra.measure.passing_columns import SHORTFALL
-from hydra.measure.published_columns import CLIENTS, LOSS
 from hydra.measure.step_result import StepResult
-from hydra.measure.traffic_columns import REQUESTED
+from hydra.measure.traffic_columns import CLIENTS, LOSS, REQUESTED
 from hydra.model import number
 from hydra.report.interval_display import least_losses, loss_limits
-from hydra.store.system_columns import columns_of
+from hydra.store.stored_scenario import columns_of
 from hydra.sweep.kind import FoundRate, kind_of, rate_of
 
 _NOT_LOST: Final = ("late_pct", "undrained_pct", "unknown_pct")

@@ -17,18 +17,17 @@ from hydra.jupyter.blocks import Html, block, facts_table, figure, html, measure
 from hydra.jupyter.run_data import RunData
 from hydra.jupyter.step_details import details
 from hydra.measure.column import POINT, Column
-from hydra.measure.published_columns import CLIENTS
+from hydra.measure.traffic_columns import CLIENTS
 from hydra.model import Settings, names_of, value_of
+from hydra.report.figure_texts import NOTED, bounded_text, error_text, marks_line
 from hydra.report.interval_display import efforts, legend, whole_rate
-from hydra.report.latency_bound import bounded_text, error_text
-from hydra.report.marks import NOTED, marks_line
 from hydra.report.published_tables import CellComparison, RowComparison, compare, differences, published_scenario
-from hydra.report.setup_text import client_texts
+from hydra.report.run_setup import client_texts
 from hydra.report.table import Table, TableRow, without_empty_columns
 from hydra.report.tables import FigureFormat, count_lines, name_of, pacing_line, table_columns
 from hydra.report.tables import table as its_table
 from hydra.store.database import FINISHED
-from hydra.store.system_columns import columns_of, in_order
+from hydra.store.stored_scenario import columns_of, in_order
 from hydra.sweep import Row, kind_of
 from hydra.sweep.cleanness import flaws
 from hydra.sweep.host_trouble import host_trouble

@@ -12,8 +12,8 @@ from plotly.colors import qualitative, sample_colorscale
 from hydra.events.value_formatting import counted
 from hydra.jupyter.drawing import Marked
 from hydra.jupyter.run_data import RunData
-from hydra.measure.published_columns import CLIENTS
 from hydra.measure.step_result import StepResult
+from hydra.measure.traffic_columns import CLIENTS
 from hydra.model import Figure, Settings, names_of, number, value_of
 from hydra.report.tables import headings, name_of
 from hydra.sweep.kind import kind_of, rate_of

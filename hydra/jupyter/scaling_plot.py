@@ -9,8 +9,7 @@ from plotly.colors import qualitative
 
 from hydra.analysis.scaling_models import ThroughputLaw
 from hydra.jupyter.drawing import finish, line
-from hydra.measure.published_columns import CLIENTS
-from hydra.measure.traffic_columns import AGGREGATE
+from hydra.measure.traffic_columns import AGGREGATE, CLIENTS
 
 
 def drawn(laws: Mapping[str, ThroughputLaw]) -> str:

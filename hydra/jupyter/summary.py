@@ -16,7 +16,7 @@ from hydra.measure.column import STATUS
 from hydra.measure.host_columns import VERDICT
 from hydra.measure.slo import word
 from hydra.model import PUBLISHERS, Scenario
-from hydra.report.marks import NOTED, OF_RUNS, marks_line
+from hydra.report.figure_texts import NOTED, OF_RUNS, marks_line
 from hydra.report.slo_text import deciding
 from hydra.report.tables import name_of
 from hydra.sweep import Row, kind_of

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 from confluent_kafka import KafkaError
 
-from hydra.client.local_limits import local_limit_in
+from hydra.client.linux_process import local_limit_in
 
 IN_USE_S: Final = 0.5
 """The longest time since the last use of a connection that counts as in use: no broker closes it as idle."""

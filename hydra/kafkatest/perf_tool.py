@@ -25,10 +25,10 @@ from hydra.kafkatest.properties import confluent_config
 from hydra.kafkatest.refusal_reasons import first_reason
 from hydra.kafkatest.settings import TOOL
 from hydra.model import Histogram, LedgerCounts, PublisherReport, SubscriberReport
-from hydra.model.acceptance import ACCEPTANCE, AcceptanceReport, FirstReason
+from hydra.model.system_reports import ACCEPTANCE, AcceptanceReport, FirstReason
+from hydra.wire import FLUSH_AT_MOST_S
 from hydra.wire.clock import StepClock, wall_offset_ns
 from hydra.wire.messages import Configure, Finish, Progress, Start, Stop
-from hydra.wire.protocol_constants import FLUSH_AT_MOST_S
 
 PROGRESS_EVERY_S: Final = 1.0
 """How often a client reports that its tool has ended, as the controller may have missed the message."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hydra.system import Preset
+from hydra.system.experiment import Preset
 
 _BROKERS: Final = (3, "three replicas need three brokers")
 _REPLICAS: Final = (3, "a record survives the loss of two brokers")

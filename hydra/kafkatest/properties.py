@@ -9,7 +9,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from hydra.client.regular_file import opened
+from hydra.client.linux_process import opened
 from hydra.errors import UsageError
 from hydra.kafkatest.property_table import CA_PEM, PROPERTIES, QUEUED, TABLE, KafkaPythonValue, Property
 from hydra.model import Role

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hydra.model.acceptance import (
+from hydra.model.system_reports import (
     CONNECTION_LOST,
     NO_DESTINATION,
     NO_REPLICAS,

@@ -10,7 +10,7 @@ from typing import Any, Final, get_args
 
 from confluent_kafka import Consumer, KafkaException, Producer
 
-from hydra.config.machine_limits import read_limits
+from hydra.config.shortages import read_limits
 from hydra.config.user_folders import state_folder
 from hydra.errors import DoesNotFitError, RunDirectoryError, ServerError, StepError, UsageError
 from hydra.events.warnings import AddressesSilent, CleanupFailed, EarlierCleanup, SettingsSkipped
@@ -34,7 +34,7 @@ from hydra.native.client_command import command
 from hydra.system import Program, Servers, Waiting
 from hydra.system.local_server import LocalServer
 from hydra.system.server_system import ServerSystem
-from hydra.wire.protocol_constants import kind_of
+from hydra.wire import kind_of
 
 _MODULES: Final = {
     "kafka-python": "hydra.kafkatest.kafka_python",

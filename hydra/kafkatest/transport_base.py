@@ -17,7 +17,7 @@ from hydra.kafkatest.group_membership import JOIN_WITHIN_S, Membership, heartbea
 from hydra.kafkatest.producer_statistics import ProducerCounts
 from hydra.kafkatest.refusal_reasons import first_reason
 from hydra.kafkatest.settings import KafkaSettings
-from hydra.model.acceptance import LOST_WHY, FirstReason, reported
+from hydra.model.system_reports import LOST_WHY, FirstReason, reported
 from hydra.wire.messages import Configure, SystemObject
 from hydra.wire.traffic import MessageChoice, key_choice, topic_choice
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Final
 
-from hydra.engine.controller_address import resolved, route_to
+from hydra.client.network_interfaces import resolved, route_to
 from hydra.engine.driver_engine import DriverProcess
 from hydra.engine.interface import Engine, Opening
 from hydra.errors import ClusterError, UsageError

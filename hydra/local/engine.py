@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from hydra.client.network_interfaces import interfaces
-from hydra.engine.controller_address import route_to
+from hydra.client.network_interfaces import interfaces, route_to
 from hydra.engine.placement import merge, place, refusal
 from hydra.engine.resources import add, subtract, taken_by
 from hydra.errors import ClusterError

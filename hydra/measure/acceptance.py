@@ -15,8 +15,8 @@ from typing import Any, Final
 import msgspec
 
 from hydra.model import PublisherReport, Rate
-from hydra.model.acceptance import ACCEPTANCE, LOST_COUNTS, AcceptanceReport
-from hydra.model.acceptance import LOST_WHY as REPORTED_WHY
+from hydra.model.system_reports import ACCEPTANCE, LOST_COUNTS, AcceptanceReport
+from hydra.model.system_reports import LOST_WHY as REPORTED_WHY
 
 SENT_SHARE: Final = 0.99
 """A publisher sent at its rate if its library took at least this share of the messages due."""

@@ -11,7 +11,7 @@ from hydra.measure.connections import Connections, Moment, Phase
 from hydra.measure.step_part import Number, StepPart, figure, text
 from hydra.model import PERCENTILES as KEPT
 from hydra.model import Figure
-from hydra.model.local_limits import LOCAL_LIMITS
+from hydra.model.machine import LOCAL_LIMITS
 
 if TYPE_CHECKING:
     from hydra.measure.measured_step import MeasuredStep

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from hydra.model import Rate
-from hydra.model.connections import CONNECTION, ConnectionReport, Disconnection
+from hydra.model.system_reports import CONNECTION, ConnectionReport, Disconnection
 from hydra.wire.buckets import rank_of
 
 Moment = Literal["connected", "ready", "first_message"]

@@ -8,65 +8,20 @@ row are good, or all intervals before the next event or the end of the step.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
 from hydra.model import PERCENTILES as KEPT
-from hydra.model import EventSpec, Histogram, SloSpec, TimeSeriesFacts, TimeSeriesInterval
-from hydra.wire.buckets import highest_of, index_of, lowest_of, mirrored, percentiles_us
+from hydra.model import EventSpec, SloSpec, TimeSeriesFacts, TimeSeriesInterval
+from hydra.wire.buckets import percentiles_us
 from hydra.wire.histogram import merge
 
 PERCENTILES: Final = {f"{name}_ms": KEPT[name] for name in ("p50", "p90", "p99", "p999")}
 """The objectives that are percentiles."""
-_BITS: Final = 8
 STEADY: Final = 5
 """The number of good intervals in a row that make a recovery, since a single one may be chance."""
-
-
-def added(first: TimeSeriesInterval, second: TimeSeriesInterval) -> TimeSeriesInterval:
-    """The sum of two reports of one interval; the number of due messages is that of the later report."""
-    return replace(
-        second,
-        sent=first.sent + second.sent,
-        received=first.received + second.received,
-        cohort_received=first.cohort_received + second.cohort_received,
-        lost=first.lost if second.lost is None else second.lost,
-        latency=merge((first.latency, second.latency)),
-        cohort_latency=merge((first.cohort_latency, second.cohort_latency)),
-    )
-
-
-def coarse(histogram: Histogram) -> Histogram:
-    """The histogram with fewer buckets: values keep 8 significant bits and count as the highest possible value.
-
-    A percentile of the result is at most 0.8 % above that of the histogram, and never below. Minimum and maximum stay
-    exact. A second of 400,000 messages takes a quarter of the space.
-    """
-    counts: Counter[int] = Counter()
-    for index, count in zip(histogram.counts[::2], histogram.counts[1::2], strict=True):
-        counts[_coarse(index)] += count
-    return Histogram([n for pair in sorted(counts.items()) for n in pair], histogram.min_us, histogram.max_us)
-
-
-@lru_cache(4096)  # more are asked for in an hour: all of them are 8 MB
-def _coarse(index: int) -> int:
-    if index < 0:
-        return mirrored(_coarse(mirrored(index)))
-    value = highest_of(index)
-    return index_of(value | ((1 << max(value.bit_length() - _BITS, 0)) - 1))
-
-
-def coarse_lowest(index: int) -> int:
-    """The lowest value (µs) that :func:`coarse` counts at ``index``."""
-    if index < 0:
-        return lowest_of(index)
-    value = highest_of(index)
-    bits = max(value.bit_length() - _BITS, 0)
-    return value >> bits << bits
 
 
 def backlog_by_interval(facts: TimeSeriesFacts, course: Sequence[TimeSeriesInterval]) -> list[int]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
 from hydra.measure.acceptance import within
-from hydra.model import DRAIN_ENDS, PublisherReport, SequenceRange
+from hydra.model import DRAIN_ENDS, Histogram, PublisherReport, SequenceRange
 from hydra.wire.arrays import Flags, Ints, publisher_of, sorted_ids, total
 from hydra.wire.messages import ONE_TOPIC, Traffic
 from hydra.wire.subscriber_table import SubscriberTable
@@ -322,3 +322,32 @@ def failed_clients(subscribers: StepSubscribers, clients: Flags, found: MessageO
     mute = clients & ~dead & (subscribers.silent | ~subscribers.reported)
     lossy = 0 if found is None else np.count_nonzero(clients & ~dead & ~mute & (found.lost > 0))
     return FailedClients(int(lossy), int(np.count_nonzero(dead)), int(np.count_nonzero(mute)))
+
+
+class TopicLosses(NamedTuple):
+    """The losses (%) of the hot topics and of the others; None if it is not known whether missing messages are lost."""
+
+    hot_pct: float | None = None
+    other_pct: float | None = None
+
+    @classmethod
+    def of(cls, reports: SubscriberTable) -> TopicLosses:
+        """The losses in these reports."""
+        missing = reports.of_clients(reports.missing)
+        expected = reports.of_clients(reports.received + reports.missing)
+        if bool(((missing > 0) & ((reports.drain == DEADLINE) | (reports.undrained > 0))).any()):
+            return cls()
+        parts = (
+            (total(reports.hot_missing), total(reports.hot_expected)),
+            (total(missing - reports.hot_missing), total(expected - reports.hot_expected)),
+        )
+        return cls(*(100 * lost / due if due else None for lost, due in parts))
+
+
+def without(whole: Histogram, part: Histogram) -> Histogram:
+    """The values of a histogram that are not in a part of it; its extremes are those of the whole."""
+    left = dict(zip(whole.counts[0::2], whole.counts[1::2], strict=True))
+    for index, count in zip(part.counts[0::2], part.counts[1::2], strict=True):
+        left[index] = left.get(index, 0) - count
+    counts = np.array([(index, count) for index, count in sorted(left.items()) if count > 0], np.int64)
+    return Histogram(counts.ravel().tolist(), whole.min_us, whole.max_us) if len(counts) else Histogram()

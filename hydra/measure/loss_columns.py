@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from hydra.measure.column import MESSAGES, SUBSCRIBERS
-from hydra.measure.evidence import LossEvidence, UnlistedMessages
+from hydra.measure.column import MESSAGES, SUBSCRIBERS, LossEvidence, UnlistedMessages
 from hydra.measure.step_part import Number, StepPart, figure, text
 from hydra.model.batch_columns import BATCH_COLUMNS
 

@@ -40,7 +40,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hydra.measure.evidence import LossEvidence
+from hydra.measure.column import LossEvidence
 from hydra.measure.loss_pattern import SLICE_S, edges, lost_before, sending_s
 from hydra.measure.steadiness import autocorrelation
 from hydra.model import StepPlan

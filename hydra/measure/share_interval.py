@@ -39,10 +39,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from hydra.measure.event_recovery import coarse_lowest
 from hydra.measure.step_result import StepFigures
 from hydra.model import Histogram, TimeSeriesFacts, TimeSeriesInterval
 from hydra.wire.buckets import highest_of
+from hydra.wire.histogram import coarse_lowest
 
 DOUBT: Final = 0.05
 """The highest probability that an answer is wrong."""

@@ -28,7 +28,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from hydra.measure.evidence import Unsteadiness
+from hydra.measure.column import Unsteadiness
 from hydra.measure.stops import DueTraffic, Found, find
 from hydra.model import TimeSeriesFacts, TimeSeriesInterval
 

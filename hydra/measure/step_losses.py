@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from hydra.measure import loss_interval, loss_pattern, steadiness, stops
 from hydra.measure.acceptance import Acceptance
-from hydra.measure.evidence import Differences, LossBursts, LossEvidence
-from hydra.measure.hot_topics import TopicLosses
+from hydra.measure.column import Differences, LossBursts, LossEvidence
 from hydra.measure.lag import BacklogGrowth, growth
+from hydra.measure.loss import TopicLosses
 from hydra.measure.loss_interval import ConfidenceInterval
 from hydra.measure.loss_pattern import LoneLossySubscriber, sending_s
 from hydra.measure.step_messages import StepMessages

@@ -16,15 +16,13 @@ from hydra.measure import loss
 from hydra.measure.acceptance import Acceptance, acceptance, subscribers_lost
 from hydra.measure.column import ReportColumn
 from hydra.measure.connections import Connections, reports_of
-from hydra.measure.latency import MergedHistograms
+from hydra.measure.latency import MergedHistograms, StepLatencies
 from hydra.measure.loss import FailedClients, MessageOutcome, StepSubscribers, step_subscribers
 from hydra.measure.loss_pattern import sending_s
-from hydra.measure.message_accounting import MessageAccounts, accounts_of
+from hydra.measure.message_accounting import MessageAccounts, accounts_of, counted_account, counted_payload
 from hydra.measure.message_accounting import account as log_account
 from hydra.measure.observation import Observation, mean_over
 from hydra.measure.rates import SECOND_NS, jain, nearest_rank
-from hydra.measure.step_latencies import StepLatencies
-from hydra.measure.tool_counts import counted_account, counted_payload
 from hydra.measure.traffic import StepRates
 from hydra.model import Figure, PublisherReport
 from hydra.wire.arrays import Flags, Ints, sorted_ids, total

@@ -1,26 +1,22 @@
-"""The result of a step: its figures in parts, and all of them by the names of their columns. Pure."""
+"""The result of a step: its figures in parts, all of them by the names of their columns, and these in order. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
 
 import msgspec
 
-from hydra.measure.acceptance_columns import Accepted, HeldRate
-from hydra.measure.cohort_columns import SlowClients
-from hydra.measure.column import TEXT, Values
+from hydra.measure.column import TEXT, Column, SystemColumns, Values
 from hydra.measure.connection_columns import ComingBack, Connecting, Disconnections
 from hydra.measure.host_columns import Hosts, Limit, Servers
-from hydra.measure.latency_columns import ClockErrors, Delays, Latency, SendLatency
+from hydra.measure.latency_columns import DUE, SENT, ClockErrors, Delays, Latency, SendLatency
 from hydra.measure.loss_columns import Loss, Outcomes, Usage
-from hydra.measure.passing_columns import Passing
-from hydra.measure.published_columns import Totals
+from hydra.measure.passing_columns import Accepted, HeldRate, Passing
 from hydra.measure.step_part import Number, StepColumn, StepPart, columns_of
-from hydra.measure.topic_columns import Topics
-from hydra.measure.traffic_columns import Rates, Shares
+from hydra.measure.traffic_columns import Rates, Shares, SlowClients, Topics, Totals, published
 from hydra.model import SKIPPED_BY, USER, Figure, Histogram, SettingValue, StepPlan, StepStatus
 
 if TYPE_CHECKING:
@@ -185,3 +181,37 @@ def _by_part(cells: Mapping[str, Figure]) -> tuple[dict[str, dict[str, Figure]],
         if column.unit == TEXT or not isinstance(value, Values):
             parts.setdefault(part, {})[name] = value
     return parts, others
+
+
+def step_columns(
+    latencies: Iterable[str] = (DUE, SENT),
+    cohort: bool = True,
+    system: SystemColumns | None = None,
+    *,
+    connecting: bool = True,
+) -> tuple[Column, ...]:
+    """The columns of a step in their order, by default all that any step can have.
+
+    Args:
+        latencies: the starts from which the steps count latency.
+        cohort: whether the steps have a cohort.
+        system: the columns that the system adds; None: those that all systems share.
+        connecting: whether the steps measure how subscribers connect.
+    """
+    has = {Latency: DUE in latencies, SendLatency: SENT in latencies, SlowClients: cohort, Connecting: connecting}
+    return tuple(_in_order(system or SystemColumns(), without={part for part, there in has.items() if not there}))
+
+
+def _in_order(system: SystemColumns, without: set[type]) -> Iterator[Column]:
+    for part in parts_of_steps().values():
+        if part is Totals:
+            yield from published(system)
+        elif part not in without:
+            yield from (column for column in columns_of(part) if column.shown)
+        if part is Delays:
+            yield from system.reported
+
+
+def hidden_columns() -> tuple[StepColumn, ...]:
+    """The figures of a step that are stored, but no column of a table."""
+    return tuple(column for part in parts_of_steps().values() for column in columns_of(part) if not column.shown)

@@ -16,7 +16,7 @@ from hydra.events.value_formatting import number
 from hydra.measure.acceptance import Acceptance
 from hydra.measure.stage_load import CROWDED_PCT, BusyWorker, TcpWaits
 from hydra.model import Evidence, Figure
-from hydra.model.acceptance import BY_SERVER
+from hydra.model.system_reports import BY_SERVER
 
 BUSY_HOST_PCT: Final = 92.0
 """The least mean use of all cores of a host without free CPU; sampling and the kernel hide the rest."""

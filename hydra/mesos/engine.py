@@ -16,10 +16,10 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
+from hydra.client.network_interfaces import resolved
 from hydra.engine.artifacts.archive import Artifact
 from hydra.engine.artifacts.archive_server import ArtifactServer
 from hydra.engine.artifacts.start_script import RUNNER, rewritten
-from hydra.engine.controller_address import resolved
 from hydra.engine.driver_engine import DriverEngine, DriverProcess
 from hydra.errors import ClusterError, MissingDependencyError, UsageError
 from hydra.mesos import translate

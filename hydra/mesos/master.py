@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
-from hydra.engine import controller_address as address
+from hydra.client import network_interfaces as address
 from hydra.errors import ClusterError, MissingDependencyError, UsageError
 from hydra.mesos import translate
 from hydra.mesos.settings import MesosSettings

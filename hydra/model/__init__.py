@@ -4,13 +4,13 @@
 code that makes an object (the configuration loader, a test, a sweep) gets the same error.
 """
 
-from hydra.model.access_settings import OWN_SERVERS, AccessTable, TlsTable, secret, user_file
 from hydra.model.base import (
     ADDRESS,
     HEADER_BYTES,
     LATENCY_DIGITS,
     LATENCY_HIGHEST_US,
     LATENCY_LOWEST_US,
+    Bounded,
     Evidence,
     FieldError,
     Figure,
@@ -23,10 +23,10 @@ from hydra.model.base import (
     cell_of,
     flag_names,
     number,
+    out_of_bounds,
     setting,
     setting_of,
 )
-from hydra.model.bounds import Bounded, out_of_bounds
 from hydra.model.cluster import (
     Agent,
     ClusterSpec,
@@ -39,32 +39,22 @@ from hydra.model.cluster import (
     Operator,
     Resources,
 )
-from hydra.model.cpu_lists import format_cpus, parse_cpus
-from hydra.model.host_samples import (
+from hydra.model.machine import (
     BusyThread,
     CoreTimes,
+    FactChange,
     HostCounters,
     HostSample,
     InterfaceCounts,
+    InterfaceRecord,
+    MachineActivity,
+    MachineRecord,
     TcpConnections,
     TcpCounts,
     ThreadSample,
+    format_cpus,
+    parse_cpus,
 )
-from hydra.model.load import (
-    BURST,
-    EVENT_KINDS,
-    IMPAIRMENTS,
-    MAX_IMPAIRMENTS,
-    MAX_POINTS,
-    RESTART,
-    EventSpec,
-    LoadShape,
-    LoadSpec,
-    Points,
-    SloSpec,
-    check_points,
-)
-from hydra.model.machine import FactChange, InterfaceRecord, MachineActivity, MachineRecord
 from hydra.model.reports import (
     DRAIN_ENDS,
     LAG_BINS,
@@ -91,7 +81,26 @@ from hydra.model.run_setup import (
     SetupPart,
     merged,
 )
-from hydra.model.scenario import APART, NativeSpec, RoleSpec, Scenario, ServerSpec, TableKind
+from hydra.model.scenario import (
+    APART,
+    BURST,
+    EVENT_KINDS,
+    IMPAIRMENTS,
+    MAX_IMPAIRMENTS,
+    MAX_POINTS,
+    RESTART,
+    EventSpec,
+    LoadShape,
+    LoadSpec,
+    NativeSpec,
+    Points,
+    RoleSpec,
+    Scenario,
+    ServerSpec,
+    SloSpec,
+    TableKind,
+    check_points,
+)
 from hydra.model.settings import (
     PUBLISHERS,
     SHARED,
@@ -103,7 +112,7 @@ from hydra.model.settings import (
     value_of,
     with_values,
 )
-from hydra.model.step import (
+from hydra.model.sweep import (
     SKIPPED_BY,
     USER,
     Cohort,
@@ -112,6 +121,17 @@ from hydra.model.step import (
     ServerRestart,
     StepPlan,
     StepStatus,
+    SweepSpec,
 )
-from hydra.model.sweep import SweepSpec
-from hydra.model.system_part import NoOptions, NoSystemSettings, SystemOptions, SystemPart, SystemSettings
+from hydra.model.system_part import (
+    OWN_SERVERS,
+    AccessTable,
+    NoOptions,
+    NoSystemSettings,
+    SystemOptions,
+    SystemPart,
+    SystemSettings,
+    TlsTable,
+    secret,
+    user_file,
+)

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from hydra.model.base import require, setting
-from hydra.model.bounds import Bounded
+from hydra.model.base import Bounded, require, setting
 
 Operator = Literal["UNIQUE", "CLUSTER", "GROUP_BY", "LIKE", "UNLIKE", "MAX_PER"]
 

@@ -23,7 +23,7 @@ from paho.mqtt.properties import Properties
 from hydra.client.server_interface import endpoint_of
 from hydra.client.subscriber_connection import ConnectPhases
 from hydra.client.tls import AccessError, access_error, password_error, secured, speaks_tls
-from hydra.model.acceptance import CONNECTION_LOST, NO_DESTINATION, NOT_AUTHORIZED, OTHER, QUOTA, TOO_LARGE
+from hydra.model.system_reports import CONNECTION_LOST, NO_DESTINATION, NOT_AUTHORIZED, OTHER, QUOTA, TOO_LARGE
 from hydra.mqtttest.settings import MqttAccess, MqttStep, Protocol
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _phases(began_ns: int, connected: object, opened_ns: int, *, is_plain: bool)
 
 
 def reason_word(code: ReasonCode) -> str:
-    """The word of :mod:`hydra.model.acceptance` for the reason code with which a server rejected a message."""
+    """The word of :mod:`hydra.model.system_reports` for the reason code with which a server rejected a message."""
     return _REASONS.get(code.value, OTHER)
 
 
@@ -127,7 +127,7 @@ class MqttConnection:
     Attributes:
         server: the server, as the subject of a sentence.
         lost: why the connection was lost, or "".
-        lost_reason: this reason as one of the words in :mod:`hydra.model.acceptance`.
+        lost_reason: this reason as one of the words in :mod:`hydra.model.system_reports`.
         was_silent: whether it was lost because this client sent nothing for longer than the keepalive allows.
         phases: what is known of how the connection was made.
         limits: what a server of MQTT 5 announced of its limits, by paho's names.

@@ -19,8 +19,7 @@ from hydra.client import process_group
 from hydra.client.subscriber_connection import AGAIN_NS, ConnectPhases
 from hydra.client.transport import DEAF_AT_MOST_S, Answers, Delivery, Kind, SubscriberTransport, read_system
 from hydra.control.control_client import poll_ms
-from hydra.model.acceptance import LOST_WHY, FirstReason, reported
-from hydra.model.connections import Disconnection
+from hydra.model.system_reports import LOST_WHY, Disconnection, FirstReason, reported
 from hydra.mqtttest.connection import CONNECT_TIMEOUT_S, MqttConnection, reason_word
 from hydra.mqtttest.settings import MqttStep, client_id, filters, signals_of, topic_filters, topic_of
 from hydra.wire.traffic import client_topics, topic_choice

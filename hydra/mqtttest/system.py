@@ -29,7 +29,7 @@ from hydra.system import Program
 from hydra.system.listener import explained
 from hydra.system.server_system import ServerSystem
 from hydra.system.worker_thread import WorkerThread
-from hydra.wire.protocol_constants import kind_of
+from hydra.wire import kind_of
 
 if TYPE_CHECKING:
     import paho.mqtt.client as mqtt

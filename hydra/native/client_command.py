@@ -12,7 +12,7 @@ from pathlib import Path
 from hydra.errors import MissingDependencyError
 from hydra.model import Figure, NativeSpec, Role
 from hydra.native.build import BuildError, compile_once, find, has_sources, missing
-from hydra.wire.protocol_constants import kind_of
+from hydra.wire import kind_of
 
 
 def command(

@@ -18,7 +18,7 @@ from nats.aio.client import Client
 from hydra.client.subscriber_connection import ConnectPhases
 from hydra.client.tls import AccessError, ClientTls, access_error, certificate_error
 from hydra.control.control_client import ControlClient
-from hydra.model.connections import MOST_DISCONNECTIONS, Disconnection
+from hydra.model.system_reports import MOST_DISCONNECTIONS, Disconnection
 from hydra.natstest.checked_client import CheckedClient
 from hydra.natstest.library_loop import TURNS, LibraryLoop
 from hydra.natstest.server_demands import LONGEST_LINE, error_in, host_and_port, info_of, login_error, tls_for

@@ -12,7 +12,7 @@ from nats.aio.subscription import Subscription
 
 from hydra.client.transport import Answers, Delivery, read_system
 from hydra.control.control_client import ControlClient
-from hydra.model.acceptance import NOT_AUTHORIZED, FirstReason
+from hydra.model.system_reports import NOT_AUTHORIZED, FirstReason
 from hydra.natstest.connection import ANSWER_TIMEOUT_S, SERVED_EVERY_S, NatsConnection
 from hydra.natstest.refusal_reasons import refusal
 from hydra.natstest.settings import NatsStep, subjects_of

@@ -19,8 +19,7 @@ from nats.js import JetStreamContext, api
 from hydra.client.subscriber_connection import ConnectPhases
 from hydra.client.transport import read_system
 from hydra.control.control_client import ControlClient
-from hydra.model.acceptance import LOST_WHY, reported
-from hydra.model.connections import Disconnection
+from hydra.model.system_reports import LOST_WHY, Disconnection, reported
 from hydra.natstest.connection import ANSWER_TIMEOUT_S, CLOSE_TIMEOUT_S, SERVED_EVERY_S, NatsConnection
 from hydra.natstest.settings import NatsEnd, NatsStep, subjects_of
 from hydra.wire.messages import Configure, SystemObject, Traffic

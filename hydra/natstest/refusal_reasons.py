@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from hydra.model.acceptance import FULL, NO_DESTINATION, NO_REPLICAS, NO_SPACE, OTHER, QUOTA, TOO_LARGE
+from hydra.model.system_reports import FULL, NO_DESTINATION, NO_REPLICAS, NO_SPACE, OTHER, QUOTA, TOO_LARGE
 
 _STORE_FAILED: Final = 10077
 """The server's code if the store took nothing: its limit is reached, or the file system has no space."""

@@ -165,7 +165,7 @@ class NatsTrouble(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     ``slow_consumers`` is how often a subscription exceeded its pending limits, ``dropped`` the number of messages that
     the library dropped because of it, and ``disconnects`` how often the connection was lost. ``lost_by_silence`` is how
     often the server ended it because its pings had no answer; it is left out if that never was. A subscriber adds
-    ``lost_why`` to it after a loss (:mod:`hydra.model.acceptance`).
+    ``lost_why`` to it after a loss (:mod:`hydra.model.system_reports`).
     """
 
     slow_consumers: Count = 0

@@ -31,7 +31,7 @@ from hydra.natstest.streams import JetStreams, RefusedStreamError, StreamRegistr
 from hydra.system import Program
 from hydra.system.server_system import ServerSystem
 from hydra.system.worker_thread import WorkerThread
-from hydra.wire.protocol_constants import kind_of
+from hydra.wire import kind_of
 
 if TYPE_CHECKING:
     from hydra.system.run_certificates import RunAuthority

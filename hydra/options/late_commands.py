@@ -228,7 +228,7 @@ def overrides(more: Mapping[str, object] | None = None) -> dict[str, object]:
         ConfigError: a ``--set`` is not KEY=VALUE.
         UsageError: two flags set one key.
     """
-    from hydra.config.toml import parse_set
+    from hydra.config.layers import parse_set
 
     context = click.get_current_context()
     params = context.command.get_params(context)

@@ -262,7 +262,7 @@ def _subject(scenario: str | Path) -> _Subject:
         ConfigError: there is no such scenario, or its file is not TOML.
     """
     from hydra.config.file_locations import experiment_named, scenario_path, scenarios
-    from hydra.config.toml import read_toml
+    from hydra.config.layers import read_toml
 
     experiment = experiment_named(str(scenario))
     if experiment is not None:

@@ -184,7 +184,7 @@ def _kind(found: _Found) -> Any:
 
 
 def _of_bytes(found: _Found) -> bool:
-    from hydra.config.written_amounts import is_of_bytes
+    from hydra.config.validation import is_of_bytes
 
     return is_of_bytes(found.of)
 

@@ -70,7 +70,7 @@ json_flag = grouped(OUTPUT, click.option("--json", "as_json", is_flag=True, help
 
 
 def _fail_if_flag(command: _F) -> _F:
-    from hydra.measure.published_columns import LOSS
+    from hydra.measure.traffic_columns import LOSS
 
     about = f"Exit with 3 if this holds for a row, such as '{LOSS} > 0.5', with any numeric column; can be repeated."
     return click.option("--fail-if", "fail_if", multiple=True, metavar="EXPR", help=about)(command)

@@ -20,8 +20,8 @@ from hydra.events.run_events import SystemFact
 from hydra.measure.column import POINT, REASON, STATUS
 from hydra.measure.event_recovery import latency_of_span
 from hydra.measure.machine_facts import compared_facts
-from hydra.measure.published_columns import AVG_RX, AVG_TX, CLIENTS
 from hydra.measure.step_result import StepResult
+from hydra.measure.traffic_columns import AVG_RX, AVG_TX, CLIENTS
 from hydra.model import (
     PUBLISHERS,
     SKIPPED_BY,
@@ -35,7 +35,7 @@ from hydra.model import (
     value_of,
     with_values,
 )
-from hydra.report.latency_bound import at_most
+from hydra.report.figure_texts import at_most
 from hydra.report.row_warnings import warnings_of
 from hydra.report.run_setup import stored_setup
 from hydra.store.database import CLIENTS_KEY, ENDED_KEY, RunStore

@@ -30,8 +30,8 @@ from hydra.measure.column import CLEAN, NOT_CLEAN_WHY, Column
 from hydra.model import Figure, merged
 from hydra.report.comparison_input import load_sides
 from hydra.report.fail_conditions import Condition, conditions_met, numbers, parse
-from hydra.report.marks import NOTED
-from hydra.report.setup_text import setup_line, setup_object
+from hydra.report.figure_texts import NOTED
+from hydra.report.run_setup import setup_line, setup_object
 from hydra.report.table import Document, PartedLine, Table, TableCell, TableRow, plain, without_empty_columns
 
 _HEADS: Final = ("row", "run", "figure", "base", "run's", "difference", "95 % interval", "p", "repeats", "verdict")

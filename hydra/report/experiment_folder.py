@@ -15,15 +15,14 @@ from hydra.errors import RunDirectoryError
 from hydra.events.value_formatting import MARK
 from hydra.measure.column import TEXT, YES_NO, Column
 from hydra.model import Figure, RunSetup, SettingValue, cell_of
-from hydra.report.marks import NOTED
-from hydra.report.run_setup import setup_of_folders
-from hydra.report.setup_text import setup_columns, setup_line, setup_object
+from hydra.report.figure_texts import NOTED
+from hydra.report.run_setup import setup_columns, setup_line, setup_object, setup_of_folders
 from hydra.report.table import Document, PartedLine, Table, TableRow, without_empty_columns
 from hydra.report.table import markdown as text_of
 from hydra.report.tables import cell
 from hydra.store.run_folders import RECORD, json_of, read_json, write_whole
-from hydra.system import ExperimentTable as ExperimentTable  # what a report reads, which uses no system
 from hydra.system.experiment import MARKING, TROUBLE, WHY
+from hydra.system.experiment import ExperimentTable as ExperimentTable
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from hydra.errors import UsageError
 from hydra.events.value_formatting import counted, number
 from hydra.measure.column import TEXT, Column, columns_meant
 from hydra.model import Scenario
-from hydra.store.system_columns import columns_of
+from hydra.store.stored_scenario import columns_of
 from hydra.sweep import Row
 from hydra.sweep.cleanness import judged, why_not_clean
 

@@ -11,10 +11,9 @@ from hydra.events.warnings import HydraWarning
 from hydra.measure.disturbance import Disturbance
 from hydra.measure.host_columns import GENERATOR_LIMITED
 from hydra.measure.verdict import BUSY_HOST_PCT, OTHERS_PCT
-from hydra.report.remedies import FEWER, QUIET
-from hydra.report.row_context import RowContext, RowWarning
-from hydra.store.system_columns import is_native
-from hydra.sweep.held_warnings import limited_by_clients
+from hydra.report.row_context import FEWER, QUIET, RowContext, RowWarning
+from hydra.store.stored_scenario import is_native
+from hydra.sweep import Row
 from hydra.sweep.host_trouble import others_of
 from hydra.sweep.search_columns import answers
 
@@ -23,6 +22,15 @@ _MAIN_CAUSE: Final = 1 / 2
 _MORE_HOSTS: Final = "use more hosts"
 _LARGE: Final = 1 / 4
 """The least share of the used CPU at which the first remedy of a busy host is to end other processes."""
+
+
+def _limited_series(row: Row) -> list[str]:
+    """See :func:`hydra.sweep.held_warnings.limited_by_clients`, which a row without a searched rate does not import."""
+    if not answers(row):
+        return []
+    from hydra.sweep.held_warnings import limited_by_clients
+
+    return limited_by_clients(row)
 
 
 class HostBusy(RowWarning):
@@ -59,7 +67,7 @@ class HostBusy(RowWarning):
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         hosts = about.figures.hosts
         others, mean = others_of(hosts), hosts.host_cpu_mean_pct or 0.0
-        if mean < BUSY_HOST_PCT or limited_by_clients(about.row):
+        if mean < BUSY_HOST_PCT or _limited_series(about.row):
             return
         named = any(each.others_pct for each in about.disturbances)
         yield cls(mean, others if others >= OTHERS_PCT else None, named, bool(answers(about.row)))
@@ -172,7 +180,7 @@ class GeneratorLimited(RowWarning):
         ends = f"_{GENERATOR_LIMITED}"
         limited = [f"_{column}" for column, value in about.row.items() if value is True]
         searches = [each.removesuffix(ends).removeprefix("_") for each in limited if each.endswith(ends)]
-        if known := limited_by_clients(about.row):
+        if known := _limited_series(about.row):
             busy = (about.figures.hosts.host_cpu_mean_pct or 0.0) >= BUSY_HOST_PCT
             searches = [] if busy else [each for each in searches if each not in known]
         return [cls(list(filter(None, searches)), is_native(about.scenario))] if searches else []

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from hydra.events.value_formatting import number
-from hydra.measure.evidence import LossEvidence
+from hydra.measure.column import LossEvidence
 from hydra.measure.loss_interval import ConfidenceInterval, around
-from hydra.measure.published_columns import CLIENTS
 from hydra.measure.step_result import StepFigures
+from hydra.measure.traffic_columns import CLIENTS
 from hydra.model import Figure, Scenario
 from hydra.sweep import Row, kind_of
 

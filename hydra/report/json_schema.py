@@ -11,7 +11,7 @@ from hydra.config.file_locations import scenarios
 from hydra.config.scenario import resolve
 from hydra.events.event import Level
 from hydra.measure.column import COUNT, HIGH, INTERVAL, LOW, STATUS, TEXT, YES_NO, Column
-from hydra.measure.published_columns import CLIENTS
+from hydra.measure.traffic_columns import CLIENTS
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _SCALAR: Final = ["number", "string", "boolean", "null"]

@@ -8,12 +8,10 @@ from typing import Final
 from hydra.events.event import Level
 from hydra.events.value_formatting import counted, number
 from hydra.events.warnings import HydraWarning
-from hydra.measure.column import values_of
-from hydra.measure.evidence import UnlistedMessages
+from hydra.measure.column import UnlistedMessages, values_of
 from hydra.measure.loss import BACKLOG_S
 from hydra.measure.step_result import StepFigures
-from hydra.report.remedies import HOW_ENDED, LOWER_RATE, RowLimit, against
-from hydra.report.row_context import RowContext, RowWarning
+from hydra.report.row_context import HOW_ENDED, LOWER_RATE, RowContext, RowLimit, RowWarning, against
 
 
 def _less_loss(warning: LossInterval | MessagesLost) -> str:

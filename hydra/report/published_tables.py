@@ -13,7 +13,7 @@ from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import resolve
 from hydra.events import value_formatting
 from hydra.model import Figure, Scenario, number, setting_of, value_of
-from hydra.report.marks import mark_of_row
+from hydra.report.figure_texts import mark_of_row
 from hydra.report.reference_files import parsed, text_of
 from hydra.sweep import Row, kind_of
 from hydra.system import Reference

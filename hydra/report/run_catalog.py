@@ -14,7 +14,7 @@ from hydra.events.value_formatting import MARK
 from hydra.measure.slo import word
 from hydra.model import RunSetup
 from hydra.report.experiment_folder import read_record
-from hydra.report.marks import NOTED
+from hydra.report.figure_texts import NOTED
 from hydra.report.run_setup import setup_of_folders, stored_setup
 from hydra.report.slo_text import answer_line
 from hydra.store import interleaved_record
@@ -95,7 +95,7 @@ _COLUMNS: Final = (
 
 
 def mark_of(clean: bool | None, disturbed: bool | None, slo: str) -> str:
-    """The mark of a run in the list, one of :data:`hydra.report.marks.OF_RUNS`; "": it has none."""
+    """The mark of a run in the list, one of :data:`hydra.report.figure_texts.OF_RUNS`; "": it has none."""
     if clean is False or slo in ("no", "unknown"):
         return MARK
     return NOTED if disturbed else ""

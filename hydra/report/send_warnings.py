@@ -12,10 +12,9 @@ from hydra.measure.acceptance import STALLED_S
 from hydra.measure.column import REPEATS
 from hydra.model import PUBLISHERS, Figure, value_of
 from hydra.model import number as number_of
-from hydra.model.acceptance import QUOTA
-from hydra.report.remedies import OF_REFUSAL, RowLimit, against
-from hydra.report.row_context import RowContext, RowWarning
-from hydra.store.system_columns import added_by
+from hydra.model.system_reports import QUOTA
+from hydra.report.row_context import OF_REFUSAL, RowContext, RowLimit, RowWarning, against
+from hydra.store.stored_scenario import added_by
 
 
 class RateMissed(RowWarning):

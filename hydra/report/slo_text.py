@@ -17,8 +17,8 @@ from hydra.measure.host_columns import LOCAL_LIMIT
 from hydra.measure.slo import RATE, ObjectiveResult, word
 from hydra.measure.verdict import HOST, OTHERS_PCT
 from hydra.model import RunSetup, Scenario
-from hydra.report.remedies import RowLimit, at_hosts
-from hydra.report.setup_text import setup_line, setup_object
+from hydra.report.row_context import RowLimit, at_hosts
+from hydra.report.run_setup import setup_line, setup_object
 from hydra.report.table import Document, PartedLine, Table, plain
 from hydra.store.slo_results import SloResult
 

@@ -16,7 +16,7 @@ from rich.cells import cell_len, set_cell_size
 from tabulate import tabulate
 
 from hydra.events.value_formatting import MARK, UNKNOWN, number
-from hydra.report.marks import marks_line
+from hydra.report.figure_texts import marks_line
 
 
 @dataclass(frozen=True, slots=True)

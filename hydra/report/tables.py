@@ -23,22 +23,18 @@ from hydra.measure.connection_columns import ACHIEVED, LOCAL
 from hydra.measure.latency_columns import DUE, SENT, latency_columns
 from hydra.measure.loss_columns import LATE
 from hydra.measure.passing_columns import GROUP
-from hydra.measure.published_columns import AVG_RX, AVG_TX, CLIENTS, LOSS
 from hydra.measure.step_result import StepResult
-from hydra.measure.traffic_columns import AGGREGATE
+from hydra.measure.traffic_columns import AGGREGATE, AVG_RX, AVG_TX, CLIENTS, LOSS
 from hydra.model import PUBLISHERS, Figure, RunSetup, Scenario, cell_of
 from hydra.model import number as number_of
+from hydra.report.figure_texts import bounded_text, error_text, latency_in_ms, mark_of_row
 from hydra.report.interval_display import LeastLosses, efforts, least_losses, legend, loss_limits, whole_rate
-from hydra.report.latency_bound import bounded_text, error_text, latency_in_ms
-from hydra.report.marks import mark_of_row
-from hydra.report.row_warnings import warnings_of_rows
-from hydra.report.run_setup import setup_of
-from hydra.report.setup_text import setup_columns, setup_line, setup_object
+from hydra.report.row_warnings import WarnedRow, merge_equal_warnings, warnings, warnings_of_rows
+from hydra.report.run_setup import setup_columns, setup_line, setup_object, setup_of
 from hydra.report.table import PartedLine, Table, TableCell, TableRow, fitted
 from hydra.report.table import markdown as text_of
-from hydra.report.warnings import WarnedRow, merge_equal_warnings, warnings
 from hydra.store.run_folders import ROWS, write_whole
-from hydra.store.system_columns import columns_of, in_order, published_columns
+from hydra.store.stored_scenario import columns_of, in_order, published_columns
 from hydra.sweep import Row, kind_of
 from hydra.sweep.cleanness import flaws, judged
 

@@ -8,15 +8,15 @@ from typing import Final
 
 from pyroaring import BitMap
 
-from hydra.client.local_limits import local_limit_in
+from hydra.client.linux_process import local_limit_in
 from hydra.control.epoch_replies import CommandRetry
 from hydra.errors import StepError
 from hydra.events.value_formatting import id_ranges
-from hydra.model.local_limits import LOCAL_LIMITS
+from hydra.model.machine import LOCAL_LIMITS
 from hydra.run.context import RunContext
 from hydra.run.deployment import Deployment
+from hydra.wire import RESEND_EVERY_S
 from hydra.wire.messages import FromController, encode
-from hydra.wire.protocol_constants import RESEND_EVERY_S
 
 ANSWER_WITHIN_S: Final = 30.0
 """The time limit in seconds for commands that clients carry out at once."""

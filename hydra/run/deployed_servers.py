@@ -24,8 +24,8 @@ from hydra.monitor.progress_view import ServerStartup
 from hydra.run.context import RunContext
 from hydra.system import Program, ServerCluster
 from hydra.system.worker_thread import WorkerThread
+from hydra.wire import RESEND_EVERY_S
 from hydra.wire.messages import Halt, Join
-from hydra.wire.protocol_constants import RESEND_EVERY_S
 
 FIRST_ID: Final = 2**31
 """The first server's id on the control channel, above the ids of all clients, which count from 0."""

@@ -27,7 +27,7 @@ from hydra.events.value_formatting import counted, id_ranges, ranges
 from hydra.model import Group, GroupEvent, Launch, Role, RoleSpec
 from hydra.run.client_sets import AgentOfClient, GroupClients
 from hydra.run.context import RunContext
-from hydra.wire.protocol_constants import EXIT_DISMISSED, RESEND_EVERY_S
+from hydra.wire import EXIT_DISMISSED, RESEND_EVERY_S
 
 _RELAUNCHES: Final = 3
 """How often a client that died, or did not connect, is replaced before the run gives up."""

@@ -12,8 +12,7 @@ from hydra.client.host_monitor import ProcessTreeSampler
 from hydra.client.linux_process import process_cpu_ns
 from hydra.control.controller import Controller
 from hydra.control.roster import Roster
-from hydra.control.sample_log import SampleLog
-from hydra.control.watch_assignment import Place, WatchSource
+from hydra.control.watch_assignment import Place, SampleLog, WatchSource
 from hydra.measure.observation import CPU, ServerFigures
 from hydra.measure.resources import cpu_between
 from hydra.model import HostSample, ThreadSample

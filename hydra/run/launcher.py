@@ -15,10 +15,9 @@ from typing import Final
 import click
 
 from hydra.client.linux_process import raise_open_files, running_on
-from hydra.config.machine_limits import MachineLimits, read_limits
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.resource_needs import expected_start_s
-from hydra.config.shortages import check_row
+from hydra.config.shortages import MachineLimits, check_row, read_limits
 from hydra.errors import EXIT_INTERRUPTED, HydraError, PlacementError, RefusedKeyError, UsageError
 from hydra.events.run_events import (
     EngineWaits,
@@ -41,7 +40,7 @@ from hydra.options.engine_choice import SelectedEngine
 from hydra.report.tables import name_of
 from hydra.run.context import RunContext
 from hydra.run.machine_watch import MachineWatch
-from hydra.run.pinned_roles import is_apart, pinned_scenario
+from hydra.run.own_machine import is_apart, pinned_scenario
 from hydra.run.placement_preview import check_placement, unfit_rows, without_unknown
 from hydra.run.run_metadata import metadata
 from hydra.run.runner import RunEnd, conclude, run

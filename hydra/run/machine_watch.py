@@ -10,24 +10,27 @@ from typing import Final
 
 from hydra.control.clock_offset import HostKey
 from hydra.control.controller import Controller
-from hydra.measure.cpu_slowdown import (
+from hydra.measure.disturbance import (
     FREQUENCY_BYTES,
     FREQUENCY_FILES,
     HEAT_FILES,
+    PROCESS_FILES,
     FrequencySeries,
+    descendants,
+    processes_of,
     throttle_count,
+    used_by_others,
 )
-from hydra.measure.machine_facts import changes
-from hydra.measure.machine_texts import (
+from hydra.measure.machine_facts import (
     FILE_BYTES,
     MEMORY_FILE,
     RECORD_FILES,
     Texts,
+    changes,
     group_files,
     record_of,
     swap_used_bytes,
 )
-from hydra.measure.other_processes import PROCESS_FILES, descendants, processes_of, used_by_others
 from hydra.model import MachineActivity, MachineRecord, format_cpus
 from hydra.run.own_machine import MachineReading, OwnMachine
 from hydra.wire.messages import Hello, KernelTexts

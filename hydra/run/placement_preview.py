@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from hydra.config.machine_limits import MachineLimits
 from hydra.config.resolved_scenario import ResolvedScenario
-from hydra.config.shortages import check_row
+from hydra.config.shortages import MachineLimits, check_row
 from hydra.engine.group_sizing import RoleDemand, dry_run
 from hydra.engine.placement import HOSTNAMES, permits
 from hydra.engine.resources import fits, need_of

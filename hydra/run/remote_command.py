@@ -6,71 +6,23 @@ import json
 import lzma
 import re
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from hydra.config.plugins import engines
-from hydra.config.resolved_scenario import ResolvedScenario
+from hydra.config.resolved_scenario import ResolvedCommand
 from hydra.engine.interface import Relocation, Shipment
 from hydra.model import ClusterSpec
 from hydra.options.engine_choice import SelectedEngine
 from hydra.store.redaction import Redactor
 from hydra.store.stored_scenario import as_stored, stored_scenario
-from hydra.system import ExperimentOptions
+from hydra.system.experiment import ExperimentOptions
 
 _ODD: Final = re.compile(r"[^\w.-]")
-
-
-@dataclass(frozen=True, slots=True)
-class ResolvedCommand:
-    """A resolved command, which does not depend on the host that carries it out.
-
-    Attributes:
-        kind: the kind of measurement (``cli/resolved_command.py``).
-        scenarios: the scenarios by name: one, or each side of a comparison; the first part of an experiment.
-        replaced: the values that the command replaces in each scenario, by dotted key.
-        flags: the flags for the display of results, by name (``options.shown``).
-        experiment: the name of the experiment; "": none.
-        sides: of a comparison, the scenario, the own keys and the command of each run, by its name.
-        order: the options of the experiment; None: there is no experiment.
-    """
-
-    kind: str
-    scenarios: Mapping[str, ResolvedScenario]
-    replaced: Mapping[str, object]
-    flags: Mapping[str, Any]
-    experiment: str = ""
-    order: ExperimentOptions | None = None
-    sides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-
-    @property
-    def first(self) -> ResolvedScenario:
-        """The first scenario."""
-        return next(iter(self.scenarios.values()))
-
-    def files(self) -> dict[str, str]:
-        """The files of this host that the measurement reads, by dotted key.
-
-        Without an experiment, the scenario already contains its recorded load. The later parts of an experiment read
-        the files of their loads when they begin.
-        """
-        found = {key: path for each in self.scenarios.values() for key, path in each.files.items()}
-        kept = found if self.order else {key: path for key, path in found.items() if not key.startswith("load.")}
-        return {key: path for key, path in kept.items() if Path(path).is_file()}
-
-    def with_files(self, copies: Mapping[str, str]) -> ResolvedCommand:
-        """The command with other paths of its files; ``copies`` gives each new path by the present one."""
-        replaced = self.replaced
-        if self.order:
-            named = {key: copies[path] for key, path in self.files().items()}
-            replaced = {**{key: value for key, value in replaced.items() if key not in named}, **named}
-        scenarios = {name: each.with_files(copies) for name, each in self.scenarios.items()}
-        return replace(self, scenarios=scenarios, replaced=replaced)
 
 
 def run_elsewhere(

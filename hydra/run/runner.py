@@ -22,8 +22,8 @@ from hydra.events.run_events import RunDone, RunFailed
 from hydra.events.stored_event import StoredEvent
 from hydra.events.warnings import SubscribersFailed
 from hydra.measure.column import STATUS
-from hydra.measure.published_columns import CLIENTS
 from hydra.measure.step_result import StepFigures, StepResult
+from hydra.measure.traffic_columns import CLIENTS
 from hydra.model import StepPlan
 from hydra.monitor.progress_view import Observer, ServerStartup, servers_of
 from hydra.options import interrupts

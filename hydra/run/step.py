@@ -19,8 +19,7 @@ from hydra.run.context import RunContext, StepTiming
 from hydra.run.deployment import Deployment
 from hydra.run.host_sampling import StepHosts
 from hydra.run.report_collection import Publishers, ReportCollector, caught_up, stored_only
-from hydra.run.server_counters import ServerCounters
-from hydra.run.server_restarts import ServerRestarts
+from hydra.run.step_servers import ServerCounters, ServerRestarts
 from hydra.run.step_start import StepStarter
 from hydra.run.step_window import run_window
 from hydra.wire.subscriber_table import SubscriberTable

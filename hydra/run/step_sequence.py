@@ -12,8 +12,7 @@ from typing import Final
 
 from pyroaring import BitMap
 
-from hydra.config import machine_limits
-from hydra.config.shortages import check_row
+from hydra.config.shortages import check_row, read_limits
 from hydra.control.roster import Roster
 from hydra.errors import DoesNotFitError, PlacementError, ReadinessError, RowSkippedError, StepError
 from hydra.events.run_events import FramesRejected, StepStored, SystemFact, SystemRestarted
@@ -28,7 +27,7 @@ from hydra.monitor.run_snapshot import ClientCounts, WindowProgress
 from hydra.monitor.step_progress import ReportedTotals, StepProgress
 from hydra.run.context import RunContext
 from hydra.run.deployment import Deployment
-from hydra.run.pinned_roles import roles_of, unkept_pin
+from hydra.run.own_machine import roles_of, unkept_pin
 from hydra.run.step import StepRunner
 from hydra.store.database import CLIENTS_KEY, MACHINES_KEY, RunStore
 from hydra.sweep.step_workload import loaded
@@ -243,7 +242,7 @@ class StepSequence:
         size = (plan.publishers or self._run.scenario.publishers, plan.clients)
         if not deployment.is_local or (size[0] <= running[0] and size[1] <= running[1]):
             return
-        free = machine_limits.read_limits(self._run.store.directory)
+        free = read_limits(self._run.store.directory)
         checked = check_row(self._run.resolved, self._run.cluster, free, size, running, self._run.system.stored_bytes())
         if not checked.fits:
             raise DoesNotFitError("; ".join(str(s) for s in checked.shortages if s.severe))

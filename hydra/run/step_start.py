@@ -18,11 +18,10 @@ from hydra.measure.connections import ConnectFacts
 from hydra.model import RESTART, Settings, SharedSettings, StepPlan, shared_of
 from hydra.run.client_sets import subscription_map, turns
 from hydra.run.command_exchange import ANSWER_WITHIN_S, CommandExchange, Shares
-from hydra.run.connect_phase import ServerUsage, connect_command, lead_ns, longest_wait_s
 from hydra.run.context import RunContext, StepSetup, StepTiming
 from hydra.run.deployment import Deployment
-from hydra.run.server_counters import settled
-from hydra.run.step_clocks import StepClocks, known, unknown
+from hydra.run.step_clocks import ServerUsage, StepClocks, connect_command, known, lead_ns, longest_wait_s, unknown
+from hydra.run.step_servers import settled
 from hydra.wire.clock import wall_offset_ns
 from hydra.wire.data_message import compression
 from hydra.wire.messages import (

@@ -11,8 +11,7 @@ from hydra.monitor.step_progress import Tick, sending
 from hydra.run.command_exchange import CommandExchange
 from hydra.run.context import RunContext
 from hydra.run.deployment import Deployment
-from hydra.run.server_counters import ServerCounters
-from hydra.run.server_restarts import ServerRestarts
+from hydra.run.step_servers import ServerCounters, ServerRestarts
 from hydra.run.step_start import StartedStep
 from hydra.wire.messages import Progress
 

@@ -8,7 +8,6 @@ from typing import Final
 
 import numpy as np
 
-from hydra.measure.event_recovery import coarse
 from hydra.measure.latency import count
 from hydra.measure.loss_pattern import lost_before
 from hydra.measure.observation import Observation
@@ -17,6 +16,7 @@ from hydra.monitor.step_progress import StepProgress
 from hydra.run.context import RunContext, StepSetup
 from hydra.wire.arrays import sorted_ids
 from hydra.wire.buckets import percentiles_us
+from hydra.wire.histogram import coarse
 from hydra.wire.load_schedule import LoadSchedule
 from hydra.wire.messages import SecondCounts
 from hydra.wire.time_series import TimeSeriesSum

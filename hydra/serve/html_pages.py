@@ -8,7 +8,7 @@ from typing import Final
 
 from hydra.events.value_formatting import counted
 from hydra.jupyter.summary import label, mark
-from hydra.report.marks import OF_RUNS, marks_line
+from hydra.report.figure_texts import OF_RUNS, marks_line
 from hydra.serve.overview import RunEntry
 from hydra.serve.routing import STYLE, comparing_url, listing_url, run_url
 from hydra.sweep.kind import HeadlineFigure

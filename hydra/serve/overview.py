@@ -21,7 +21,7 @@ from hydra.jupyter.summary import numbers
 from hydra.model import RunSetup
 from hydra.report.experiment_folder import TABLE
 from hydra.report.run_catalog import SETUP, UNREADABLE, directories, entry, mark_of
-from hydra.report.setup_text import setup_line
+from hydra.report.run_setup import setup_line
 from hydra.store import interleaved_record
 from hydra.store.interleaved_record import is_interleaved
 from hydra.store.run_folders import DATABASE, RECORD, is_experiment, write_whole

@@ -18,9 +18,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, get_args
 
+from hydra.client.network_interfaces import resolved, route_to
 from hydra.engine.artifacts.archive import build
 from hydra.engine.artifacts.start_script import rewritten
-from hydra.engine.controller_address import resolved, route_to
 from hydra.engine.driver_engine import DriverEngine, DriverProcess
 from hydra.engine.interface import Engine, Opening
 from hydra.errors import ClusterError

@@ -1,4 +1,4 @@
-"""The hosts of a run, and the command that starts a program on each. Pure."""
+"""The hosts of a run and the command that starts a program on each; the tables of the cluster file for them. Pure."""
 
 from __future__ import annotations
 
@@ -163,3 +163,30 @@ def _parsed(key: str, parse: Callable[[str], _T], text: str) -> _T:
         return parse(text)
     except ValueError as e:
         raise ValueError(f"{key}: {e}") from e
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmSettings:
+    """The keys of ``[slurm]``.
+
+    Attributes:
+        advertise: the address at which hosts reach this machine; "" is the address that routes to them.
+    """
+
+    advertise: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SshSettings:
+    """The keys of ``[ssh]``, and the hosts of the cluster file.
+
+    Attributes:
+        advertise: the address at which hosts reach this machine; "" is the one that they see.
+        hosts: the tables of ``[[hosts]]``, with the keys of :class:`~hydra.ssh.hosts.HostEntry`.
+    """
+
+    advertise: str = ""
+    hosts: tuple[Mapping[str, object], ...] = ()
+
+    def __post_init__(self) -> None:
+        declared_hosts(self.hosts)

@@ -15,8 +15,7 @@ from hydra.errors import UsageError
 from hydra.model import Agent
 from hydra.options.flag_types import WORD
 from hydra.options.shared_flags import agents_flags
-from hydra.ssh.hosts import HostEntry, declared_hosts, named_hosts
-from hydra.ssh.settings import SlurmSettings, SshSettings
+from hydra.ssh.hosts import HostEntry, SlurmSettings, SshSettings, declared_hosts, named_hosts
 
 _Hosts = Callable[[str, Any], list[HostEntry]]
 

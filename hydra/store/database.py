@@ -28,11 +28,9 @@ from hydra.events.event import Event
 from hydra.events.stored_event import StoredEvent
 from hydra.measure import latency
 from hydra.measure.column import SystemColumns
-from hydra.measure.event_recovery import added
 from hydra.measure.latency import MERGED_IN_REPEATS, MergedHistograms, merge_histograms
 from hydra.measure.observation import Observation
-from hydra.measure.step_columns import hidden_columns, step_columns
-from hydra.measure.step_result import StepFigures, StepResult
+from hydra.measure.step_result import StepFigures, StepResult, hidden_columns, step_columns
 from hydra.model import (
     AgentClock,
     Histogram,
@@ -45,13 +43,13 @@ from hydra.model import (
     TimeSeriesFacts,
     TimeSeriesInterval,
 )
-from hydra.store import host_samples as samples
-from hydra.store import time_series
+from hydra.store import sample_tables
 from hydra.store.client_rows import AT_ONCE, COLUMNS, client_rows, compact
 from hydra.store.run_folders import DATABASE as DATABASE
 from hydra.store.run_folders import database, refuse_run_in
-from hydra.store.schema import FORMAT, SCHEMA
+from hydra.store.sample_tables import FORMAT, SCHEMA
 from hydra.store.stored_scenario import plan_decoder
+from hydra.wire.time_series import added
 
 Parameters = ParamSpec("Parameters")
 Answer = TypeVar("Answer")
@@ -273,24 +271,24 @@ class RunStore:
             self._db.executemany("INSERT INTO servers VALUES (?, ?, ?)", servers)
             clocks = [(result.epoch, agent, *astuple(clock)) for agent, clock in o.clocks.items()]
             self._db.executemany("INSERT INTO clocks VALUES (?, ?, ?, ?, ?, ?, ?, ?)", clocks)
-            samples.add(self._db, result.epoch, o)
+            sample_tables.add(self._db, result.epoch, o)
 
     def begin_time_series(self, epoch: int, plan: StepPlan, facts: TimeSeriesFacts) -> None:
         """Stores the plan and the facts of a step's time series; replaces earlier ones."""
         with self._transaction(), self._writing:
-            time_series.begin(self._db, epoch, plan, facts)
+            sample_tables.begin_series(self._db, epoch, plan, facts)
 
     def add_seconds(self, epoch: int, intervals: Iterable[TimeSeriesInterval]) -> None:
         """Adds counts of intervals of a step to their stored counts."""
         with self._transaction(), self._writing:
             for interval in intervals:
-                stored = time_series.of(self._db, epoch, interval.begin_s)
-                time_series.put(self._db, epoch, [added(stored[0], interval) if stored else interval])
+                stored = sample_tables.intervals_of(self._db, epoch, interval.begin_s)
+                sample_tables.put_intervals(self._db, epoch, [added(stored[0], interval) if stored else interval])
 
     def add_lost(self, epoch: int, lost: Mapping[int, int]) -> None:
         """Stores how many of the copies due in each interval were lost, by the interval's begin."""
         with self._transaction(), self._writing:
-            time_series.put_lost(self._db, epoch, lost)
+            sample_tables.put_lost(self._db, epoch, lost)
 
     def offer_again(self, epochs: Iterable[int]) -> None:
         """Leaves failed steps out of :meth:`results` from now on; they stay stored."""
@@ -355,18 +353,18 @@ class RunStore:
         """The highest epoch with stored data, 0 if there is none."""
         with self.reading():
             last = int(self._db.execute("SELECT coalesce(max(epoch), 0) FROM steps").fetchone()[0])
-            return max([last, *time_series.epochs(self._db)])
+            return max([last, *sample_tables.epochs_with_series(self._db)])
 
     def course(self, epoch: int) -> tuple[StepPlan, TimeSeriesFacts, list[TimeSeriesInterval]] | None:
         """Plan, facts and time series of a step, even of one that never ended; None if none was stored."""
         with self.reading():
-            found = time_series.facts_of(self._db, epoch, self._plans)
-            return None if found is None else (*found, time_series.of(self._db, epoch))
+            found = sample_tables.facts_of(self._db, epoch, self._plans)
+            return None if found is None else (*found, sample_tables.intervals_of(self._db, epoch))
 
     def time_series_epochs(self) -> list[int]:
         """The epochs of the steps whose time series was stored."""
         with self.reading():
-            return time_series.epochs(self._db)
+            return sample_tables.epochs_with_series(self._db)
 
     def window_ns(self, epoch: int) -> tuple[int, int]:
         """The start and the end of a step's window (ns since 1970); zeros if it has none."""
@@ -460,17 +458,17 @@ class RunStore:
     def host_samples(self, epoch: int) -> dict[str, list[HostSample]]:
         """A step's samples by host, oldest first."""
         with self.reading():
-            return samples.of_hosts(self._db, epoch)
+            return sample_tables.of_hosts(self._db, epoch)
 
     def host_of(self, epoch: int) -> dict[str, str]:
         """The host of each agent, as :meth:`host_samples` names it."""
         with self.reading():
-            return samples.host_of(self._db, epoch)
+            return sample_tables.host_of(self._db, epoch)
 
     def threads(self, epoch: int) -> dict[str, list[ThreadSample]]:
         """Samples of the groups' busiest threads, oldest first, by agent."""
         with self.reading():
-            return samples.of_threads(self._db, epoch)
+            return sample_tables.of_threads(self._db, epoch)
 
     def machines(self) -> dict[str, MachineRecord]:
         """The record of each host of the run, by its name."""
@@ -481,7 +479,7 @@ class RunStore:
     def machine_activities(self, epoch: int) -> dict[str, MachineActivity]:
         """What happened on each host in a step apart from the run."""
         with self.reading():
-            return samples.of_machines(self._db, epoch)
+            return sample_tables.of_machines(self._db, epoch)
 
     def ask(
         self,

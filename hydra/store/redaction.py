@@ -15,8 +15,8 @@ from urllib.parse import quote, quote_plus
 
 from hydra.config import plugins
 from hydra.config.fields import field_of, shared_table
+from hydra.config.layers import parse_set
 from hydra.config.resolved_scenario import ResolvedScenario
-from hydra.config.toml import parse_set
 from hydra.errors import ConfigError, HydraError
 from hydra.options.plugin_commands import commands, params_of
 from hydra.options.shared_flags import KEY_VALUE, SET, TYPED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +11,10 @@ import msgspec
 from hydra.config import plugins
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.errors import ConfigError
+from hydra.measure.column import Column, SystemColumns
 from hydra.model import NoOptions, NoSystemSettings, Scenario, StepPlan, SystemPart, SystemSettings
-from hydra.sweep import as_table, kind_of_table
-from hydra.system import SystemSpec
+from hydra.sweep import as_table, kind_of_table, row_columns
+from hydra.system import QueueCapacity, SystemSpec
 
 
 def as_stored(scenario: Scenario) -> dict[str, Any]:
@@ -54,3 +55,38 @@ def plan_decoder(system: str) -> msgspec.json.Decoder[StepPlan]:
     except ConfigError:  # a damaged package
         spec = None
     return msgspec.json.Decoder(StepPlan, dec_hook=_Parts(spec))
+
+
+def added_by(scenario: Scenario) -> SystemColumns:
+    """The columns that the scenario's system adds."""
+    return ResolvedScenario.of(scenario).added
+
+
+def columns_of(scenario: Scenario) -> dict[str, Column]:
+    """See :func:`hydra.sweep.row_columns.columns_of`."""
+    return ResolvedScenario.of(scenario).columns
+
+
+def published_columns(scenario: Scenario) -> tuple[Column, ...]:
+    """See :func:`hydra.sweep.row_columns.published_columns`."""
+    return row_columns.published_columns(scenario, added_by(scenario))
+
+
+def in_order(scenario: Scenario, rows: Sequence[Mapping[str, object]]) -> list[Column]:
+    """See :func:`hydra.sweep.row_columns.in_order`."""
+    return row_columns.in_order(scenario, added_by(scenario), rows)
+
+
+def held_by(scenario: Scenario) -> QueueCapacity | None:
+    """How many messages can wait for a slow subscriber before messages are lost; None: unknown."""
+    return ResolvedScenario.of(scenario).system.held(scenario)
+
+
+def of_silent_groups(scenario: Scenario) -> str:
+    """See :meth:`hydra.system.SystemSpec.of_silent_groups`."""
+    return ResolvedScenario.of(scenario).system.of_silent_groups
+
+
+def is_native(scenario: Scenario) -> bool:
+    """Whether the clients are Hydra's native program."""
+    return scenario.client in ResolvedScenario.of(scenario).system.natives

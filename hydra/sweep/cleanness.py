@@ -12,9 +12,8 @@ from hydra.events.value_formatting import counted, number
 from hydra.measure.acceptance import STALLED_S
 from hydra.measure.column import CLEAN, NOT_CLEAN_WHY, POINT, REASON, REPEATS, STATUS
 from hydra.measure.loss_columns import Loss
-from hydra.measure.published_columns import CLIENTS
 from hydra.measure.step_result import StepFigures
-from hydra.measure.traffic_columns import REQUESTED
+from hydra.measure.traffic_columns import CLIENTS, REQUESTED
 from hydra.model import Figure
 from hydra.model import number as number_of
 from hydra.sweep.interface import Row

@@ -7,17 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from hydra.errors import Key
 from hydra.measure.column import POINT, REASON, STATUS
-from hydra.measure.published_columns import CLIENTS
 from hydra.measure.step_result import StepResult
+from hydra.measure.traffic_columns import CLIENTS
 from hydra.model import PUBLISHERS, Scenario, SettingValue, StepPlan, with_values
 from hydra.model.base import MOST_PUBLISHERS
 from hydra.sweep.interface import QUICK_DRAIN_S, Row, Sweep, connecting_s, expected_step_s, step_bound_s
 from hydra.sweep.kind import RowSettings, SweepKind
-from hydra.sweep.step_retry import GRID_TRIES
+
+_TRIES: Final = 2
+"""The most tries of a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ class Grid(Sweep):
     def __init__(self, scenario: Scenario, plans: Sequence[StepPlan]) -> None:
         self._varied = scenario.sweep.varied
         self._points = [(plan, _known(plan, self._varied)) for plan in plans]
-        self._bound_s = sum(GRID_TRIES * _bound_s(scenario, plan) for plan in plans)
+        self._bound_s = sum(_TRIES * _bound_s(scenario, plan) for plan in plans)
         self._expected_s = sum(connecting_s(plan) + expected_step_s(scenario, plan) + QUICK_DRAIN_S for plan in plans)
         self._warmup_s = max(scenario.warmup_s, scenario.warmup_max_s) * len(scenario.sizes)
         self._begin()
@@ -252,4 +254,4 @@ def _skips_its_count(last: StepResult) -> bool:
 
 
 def _exhausted(tries: Sequence[StepResult]) -> bool:
-    return len(tries) >= GRID_TRIES and tries[-1].status == "failed"
+    return len(tries) >= _TRIES and tries[-1].status == "failed"

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from hydra.events.value_formatting import between, counted
 from hydra.events.value_formatting import number as text_of
 from hydra.measure.column import AGGREGATE_MAX, REPEATS, STEP_S, WALL, Column, SystemColumns
-from hydra.measure.published_columns import CLIENTS
 from hydra.measure.step_result import StepResult
+from hydra.measure.traffic_columns import CLIENTS
 from hydra.model import Scenario, number
 from hydra.sweep import held_columns, search_columns
 from hydra.sweep.cleanness import why_not_clean

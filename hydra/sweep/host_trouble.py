@@ -9,8 +9,8 @@ from hydra.events.value_formatting import counted
 from hydra.measure.column import POINT, values_of
 from hydra.measure.disturbance import Disturbance, Disturbances
 from hydra.measure.host_columns import DISTURBED, HOST_CPU, HOST_OTHERS, Hosts
-from hydra.measure.published_columns import CLIENTS
 from hydra.measure.step_result import StepFigures, StepResult
+from hydra.measure.traffic_columns import CLIENTS
 from hydra.measure.verdict import BUSY_HOST_PCT, OTHERS_PCT
 from hydra.model import Figure
 from hydra.sweep.interface import Row

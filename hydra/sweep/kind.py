@@ -17,11 +17,9 @@ from hydra.events.value_formatting import number as text_of
 from hydra.measure.column import POINT, REPEATS, Column, SystemColumns
 from hydra.measure.connection_columns import IN_TABLE, PRIMARY, Connecting
 from hydra.measure.latency_columns import DUE, SENT
-from hydra.measure.published_columns import AVG_RX, AVG_TX, CLIENTS, published
-from hydra.measure.step_columns import step_columns
 from hydra.measure.step_part import columns_of
-from hydra.measure.step_result import StepFigures, StepResult
-from hydra.measure.traffic_columns import AGGREGATE
+from hydra.measure.step_result import StepFigures, StepResult, step_columns
+from hydra.measure.traffic_columns import AGGREGATE, AVG_RX, AVG_TX, CLIENTS, published
 from hydra.model import IMPAIRMENTS, Figure, Scenario, StepPlan, SweepSpec, TableKind, number
 from hydra.sweep.cleanness import why_not_clean
 from hydra.sweep.host_trouble import host_trouble

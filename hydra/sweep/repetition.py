@@ -17,17 +17,15 @@ from statistics import fmean, median, stdev
 from typing import Final
 
 from hydra.measure import steadiness
-from hydra.measure.column import COUNT, HIGH, INTERVAL, LOW, REASON, REPEATS, STATUS, Column, Values
+from hydra.measure.column import COUNT, HIGH, INTERVAL, LOW, REASON, REPEATS, STATUS, Column, Differences, Values
 from hydra.measure.connection_columns import is_above_all
-from hydra.measure.evidence import Differences
 from hydra.measure.latency import MERGED_IN_REPEATS
 from hydra.measure.loss_columns import LOSS_CI_HIGH, LOSS_CI_LOW, LOSS_EVIDENCE
 from hydra.measure.loss_interval import around, pooled
 from hydra.measure.passing_columns import STEADY, UNSTEADY
-from hydra.measure.published_columns import CLIENTS, LOSS
-from hydra.measure.step_columns import step_columns
 from hydra.measure.step_part import PercentileColumn
-from hydra.measure.step_result import StepFigures, StepResult
+from hydra.measure.step_result import StepFigures, StepResult, step_columns
+from hydra.measure.traffic_columns import CLIENTS, LOSS
 from hydra.model import Figure, Histogram, Scenario, StepPlan, cell_of, number
 from hydra.sweep.interface import LadderProgress, RepeatTurn, Row, SearchProgress, Sweep, apart
 from hydra.sweep.kind import kind_of

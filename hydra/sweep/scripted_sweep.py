@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from hydra.measure.column import FAILED_STEPS, REASON, STATUS, STEP_S
-from hydra.measure.published_columns import CLIENTS
 from hydra.measure.step_result import StepResult
+from hydra.measure.traffic_columns import CLIENTS
 from hydra.model import Scenario, StepPlan
 from hydra.sweep.interface import Row, Sweep, by_clients, check_plan
 from hydra.sweep.step_retry import ClientCountFailedError, StepRetry

@@ -14,8 +14,8 @@ from hydra.errors import Key
 from hydra.events.value_formatting import counted
 from hydra.events.value_formatting import number as text_of
 from hydra.measure.column import AGGREGATE_MAX, FAILED_STEPS, REPEATS, STEP_S, Column, SystemColumns
-from hydra.measure.published_columns import CLIENTS
 from hydra.measure.step_result import StepResult
+from hydra.measure.traffic_columns import CLIENTS
 from hydra.model import Figure, Scenario, TableKind, names_of, number
 from hydra.sweep import search_columns
 from hydra.sweep.cleanness import why_not_clean

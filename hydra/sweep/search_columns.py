@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from hydra.measure.column import (
     AGGREGATE_MAX,
@@ -17,11 +17,13 @@ from hydra.measure.column import (
     yes_no_column,
 )
 from hydra.measure.host_columns import GENERATOR_LIMITED
-from hydra.measure.published_columns import PUBLISHED
-from hydra.measure.step_columns import step_columns
+from hydra.measure.step_result import step_columns
+from hydra.measure.traffic_columns import PUBLISHED
 from hydra.model import Figure
 from hydra.sweep.host_trouble import HOST_FACTS
-from hydra.sweep.search_spec import SearchSeries, SearchSpec
+
+if TYPE_CHECKING:
+    from hydra.sweep.search_spec import SearchSeries, SearchSpec
 
 LENGTH: Final = Column(STEP_S, "s", "length of each step of the row", repeats="common")
 FAILED: Final = Column(FAILED_STEPS, "steps", "failed steps of the row, which were measured again")

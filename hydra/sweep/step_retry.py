@@ -18,9 +18,6 @@ are dead or silent in this number of steps in a row, the rate is the cause; such
 MOST_FAILURES: Final = 10
 """Failed steps of one client count, for reasons other than its rate, after which it is given up."""
 
-GRID_TRIES: Final = 2
-"""The most tries of a step of a grid."""
-
 Steps = Generator[StepPlan, StepResult, StepResult]
 
 

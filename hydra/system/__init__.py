@@ -1,13 +1,6 @@
 """The interface of a system: its description (``SystemSpec``), and its work for a run (``System``)."""
 
 from hydra.measure.column import Column, ReportColumn
-from hydra.system.experiment import (
-    ExperimentOptions,
-    ExperimentPart,
-    ExperimentTable,
-    PartResult,
-    Preset,
-)
 from hydra.system.interface import Program, ServerCluster, Servers, System, Waiting, programs, wait_alone
 from hydra.system.specification import (
     Footprint,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
-from hydra.client.regular_file import opened
+from hydra.client.linux_process import opened
 from hydra.client.server_interface import endpoint_of
 from hydra.client.tls import AccessError, ClientTls
 from hydra.errors import RefusedKeyError, UsageError

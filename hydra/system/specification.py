@@ -21,11 +21,12 @@ from hydra.model import (
     SystemSettings,
     value_of,
 )
-from hydra.system.experiment import Preset
 from hydra.system.interface import System
 
 if TYPE_CHECKING:
     import click
+
+    from hydra.system.experiment import Preset
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import repeat
 from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import Final
@@ -11,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hydra.model import LATENCY_HIGHEST_US, Histogram
-from hydra.wire.buckets import BUCKETS, HALF_BITS, SUB_BUCKET_BITS, index_of, mirrored
+from hydra.wire.buckets import BUCKETS, HALF_BITS, SUB_BUCKET_BITS, highest_of, index_of, lowest_of, mirrored
 
 SCALAR_LIMIT: Final = 32
 """Batches up to this size are counted one by one: below it numpy's cost per call dominates (bench/growth.py)."""
+_COARSE_BITS: Final = 8
 
 
 def merge(histograms: Iterable[Histogram]) -> Histogram:
@@ -192,3 +195,32 @@ def _opposite(histogram: Histogram) -> Histogram:
     pairs = zip(reversed(counts[0::2]), reversed(counts[1::2]), strict=True)
     turned = [number for index, count in pairs for number in (mirrored(index), count)]
     return Histogram(turned, -histogram.max_us, -histogram.min_us)
+
+
+def coarse(histogram: Histogram) -> Histogram:
+    """The histogram with fewer buckets: values keep 8 significant bits and count as the highest possible value.
+
+    A percentile of the result is at most 0.8 % above that of the histogram, and never below. Minimum and maximum stay
+    exact. A second of 400,000 messages takes a quarter of the space.
+    """
+    counts: Counter[int] = Counter()
+    for index, count in zip(histogram.counts[::2], histogram.counts[1::2], strict=True):
+        counts[_coarse(index)] += count
+    return Histogram([n for pair in sorted(counts.items()) for n in pair], histogram.min_us, histogram.max_us)
+
+
+@lru_cache(4096)  # more are asked for in an hour: all of them are 8 MB
+def _coarse(index: int) -> int:
+    if index < 0:
+        return mirrored(_coarse(mirrored(index)))
+    value = highest_of(index)
+    return index_of(value | ((1 << max(value.bit_length() - _COARSE_BITS, 0)) - 1))
+
+
+def coarse_lowest(index: int) -> int:
+    """The lowest value (µs) that :func:`coarse` counts at ``index``."""
+    if index < 0:
+        return lowest_of(index)
+    value = highest_of(index)
+    bits = max(value.bit_length() - _COARSE_BITS, 0)
+    return value >> bits << bits

@@ -170,3 +170,25 @@ def check_histogram(name: str, histogram: Histogram, lowest_us: int = 0) -> None
         raise ValueError(f"{name} has a count that is not 1 to {LARGEST}")
     if indexes[0] < lowest or indexes[-1] >= BUCKETS or any(a >= b for a, b in pairwise(indexes)):
         raise ValueError(f"{name} has indexes that do not rise from {lowest} to {BUCKETS - 1}")
+
+
+def join_beyond(ranges: Sequence[SequenceRange], most: int) -> tuple[list[SequenceRange], bool]:
+    """At most ``most`` ranges (1 or more), and whether the last ones had to be joined into one.
+
+    Subscribers do not expect messages between joined ranges, and count them as extra if they arrive.
+    """
+    if len(ranges) <= most:
+        return list(ranges), False
+    return [*ranges[: most - 1], (ranges[most - 1][0], ranges[-1][1])], True
+
+
+def add_absence(absent: list[tuple[int, int]], begin_ns: int, end_ns: int) -> None:
+    """Adds the next interval in which a subscriber was disconnected.
+
+    If the list is full, the interval is joined to the last one, and the time between the two counts as disconnected.
+    """
+    end_ns = max(begin_ns, end_ns)
+    if len(absent) < MAX_ABSENT:
+        absent.append((begin_ns, end_ns))
+    else:
+        absent[-1] = (absent[-1][0], end_ns)

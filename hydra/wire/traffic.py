@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hydra.model import SequenceRange, Settings
-from hydra.model.size_ranges import size_ranges
+from hydra.model.settings import size_ranges
+from hydra.wire.data_message import GAMMA, WORD, mix, mix_each
 from hydra.wire.messages import ONE_TOPIC, Traffic
-from hydra.wire.split_mix import GAMMA, WORD, mix, mix_each
 
 TOPIC: Final = 1
 KEY: Final = 2

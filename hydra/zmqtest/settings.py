@@ -8,6 +8,10 @@ from typing import Final, Literal
 from hydra.model import Need, SystemOptions, SystemSettings, setting
 
 INT32: Final = 2**31 - 1
+ZMTP: Final = "zmtp"
+"""The implementation whose subscribers speak ZMTP without libzmq; it has no publishers."""
+NATIVES: Final = ("native", ZMTP)
+"""The implementations of Hydra's native program."""
 DATA_KEY: Final = "HYDRA_DATA_SERVER_KEY"
 """The variable with the run's public key for data messages (CURVE); clients without it do not encrypt."""
 DATA_SECRET: Final = "HYDRA_DATA_SERVER_SECRET"  # noqa: S105  # a variable's name

@@ -8,9 +8,8 @@ from typing import Final
 
 from hydra.measure.column import ReportColumn, wire_bytes
 from hydra.model import Figure, Scenario, Settings, SetupPart
-from hydra.system import QueueCapacity, Reference, Refusal, System, SystemSpec
-from hydra.zmqtest.footprints import IMPLEMENTATIONS, LISTENER_BYTES, NATIVES, ZMTP
-from hydra.zmqtest.settings import ZmqNative, ZmqSettings
+from hydra.system import Footprint, QueueCapacity, Reference, Refusal, System, SystemSpec
+from hydra.zmqtest.settings import NATIVES, ZMTP, ZmqNative, ZmqSettings
 
 _PYTHON: Final = Reference("hydra_zmq_python.csv", "zmqrate")
 _NATIVE: Final = Reference("hydra_zmq_cpp.csv", "zmqrate")
@@ -41,6 +40,16 @@ _SHOWN_NATIVE: Final = {
     "sndbuf": "sndbuf {} B",
     "rcvbuf": "rcvbuf {} B",
 }
+_LISTENER_BYTES: Final = 30_000
+"""A publisher's memory for each connected subscriber: 25 kB in libzmq, and half of the kernel's 10 kB for both ends of
+a connection (docs/limits.md)."""
+_IMPLEMENTATIONS: Final[Mapping[str, Footprint]] = {
+    "pyzmq": Footprint(threads=3, files=18, memory_bytes=8_000_000, cpus=0.002),
+    "native": Footprint(3, 14, 700_000, further=Footprint(0, 2, 100_000), cpus=0.002),
+    # A subscriber has one connection; of the 20,000 files that a process may open, it needs some itself.
+    ZMTP: Footprint(3, 14, 700_000, further=Footprint(0, 1, 20_000), packed=19_900, cpus=0.0002, ports=4096),
+}
+"""Counted in /proc on one machine (method: docs/limits.md), and rounded up."""
 
 
 class ZmqSystemSpec(SystemSpec):
@@ -53,8 +62,8 @@ class ZmqSystemSpec(SystemSpec):
     native = ZmqNative
     has_topics = True
     natives = NATIVES
-    listener_bytes = LISTENER_BYTES
-    implementations = IMPLEMENTATIONS
+    listener_bytes = _LISTENER_BYTES
+    implementations = _IMPLEMENTATIONS
     columns = (
         wire_bytes("the 2 or 9 bytes of its ZMTP frame, once for all subscribers. Empty with `secure`"),
         ReportColumn(

@@ -10,9 +10,8 @@ import zmq
 from hydra.model import Role, Scenario, Settings
 from hydra.native.client_command import command
 from hydra.system import Program, System
-from hydra.wire.protocol_constants import kind_of
-from hydra.zmqtest.footprints import NATIVES, ZMTP
-from hydra.zmqtest.settings import DATA_KEY, DATA_SECRET, ZmqNative
+from hydra.wire import kind_of
+from hydra.zmqtest.settings import DATA_KEY, DATA_SECRET, NATIVES, ZMTP, ZmqNative
 
 
 class ZmqSystem(System):

@@ -9,7 +9,7 @@ import pytest
 
 from bench import start
 from bench.failure import reason
-from hydra.config.machine_limits import read_limits
+from hydra.config.shortages import read_limits
 
 HYDRA = "zmqfixed into /tmp/x/run: 1 row\nwarning: step 1 of 1: SKIPPED: process ids: 9\ndone in 0 s: /tmp/x/run\n"
 

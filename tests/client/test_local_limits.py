@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from hydra.client.local_limits import local_limit, local_limit_in
-from hydra.model.local_limits import LOCAL_LIMITS
+from hydra.client.linux_process import local_limit, local_limit_in
+from hydra.model.machine import LOCAL_LIMITS
 from tests.golden_vectors.common import GOLDEN as FOLDER
 
 GOLDEN = json.loads((FOLDER / "limits/limits.json").read_text())

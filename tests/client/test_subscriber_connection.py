@@ -9,7 +9,7 @@ import pytest
 
 from hydra.client.subscriber_connection import AGAIN_NS, ATTEMPT_NS, ConnectPhases, SubscriberConnection
 from hydra.client.tls import AccessError, access_error
-from hydra.model.connections import MOST_DISCONNECTIONS
+from hydra.model.system_reports import MOST_DISCONNECTIONS
 from hydra.wire.messages import Connect, HostClock
 
 MS = 1_000_000

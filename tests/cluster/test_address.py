@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.engine.controller_address import resolved
+from hydra.client.network_interfaces import resolved
 from hydra.errors import UsageError
 
 pytestmark = pytest.mark.tier("test")

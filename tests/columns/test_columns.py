@@ -13,20 +13,19 @@ import pytest
 
 from hydra.config import resolved_scenario
 from hydra.config.plugins import systems
-from hydra.measure.column import Values, of_repeats
+from hydra.measure.column import LossBursts, LossEvidence, Values, of_repeats
 from hydra.measure.connection_columns import ComingBack, Disconnections
-from hydra.measure.evidence import LossBursts, LossEvidence
 from hydra.measure.figures import figures
 from hydra.measure.latency_columns import DUE, SENT, Delays
 from hydra.measure.loss_columns import Outcomes
 from hydra.measure.observation import ServerFigures
-from hydra.measure.step_columns import step_columns
 from hydra.measure.step_part import columns_of as part_columns
+from hydra.measure.step_result import step_columns
 from hydra.measure.verdict import Causes
 from hydra.model import Cohort, Histogram, Rate, Scenario, StepPlan
 from hydra.model.batch_columns import BATCH_COLUMNS
 from hydra.report import tables
-from hydra.store.system_columns import added_by, columns_of
+from hydra.store.stored_scenario import added_by, columns_of
 from hydra.sweep import Row
 from hydra.sweep.search import SearchSweep
 from hydra.sweep.search_columns import search_columns

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from hydra.analysis.compared_runs import ComparedRow, ComparedRun, RowRepeat
 from hydra.measure.column import Column
-from hydra.measure.step_columns import step_columns
+from hydra.measure.step_result import step_columns
 from hydra.model import number
 
 COLUMNS: Mapping[str, Column] = {column.name: column for column in step_columns()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hydra.control.list_limits import fit_unacknowledged
+from hydra.control.epoch_replies import fit_unacknowledged
 from hydra.model import Histogram, LedgerCounts, ProcessUsage, PublisherReport
 from hydra.wire.messages import Ack, Report
 from hydra.wire.report_validation import MAX_UNACKNOWLEDGED_RANGES

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.model.local_limits import LOCAL_LIMITS
+from hydra.model.machine import LOCAL_LIMITS
 from tests.connections.servers import mosquitto, nats
 from tests.connections.words import NATS_PY, PAHO, SMALL, native
 from tests.integration.command import Hydra, table

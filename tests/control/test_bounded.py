@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.control.list_limits import add_absence, fit_unacknowledged, join_beyond
+from hydra.control.epoch_replies import fit_unacknowledged
 from hydra.model import Histogram, ProcessUsage, PublisherReport, SequenceRange
 from hydra.wire.messages import MAX_MESSAGE_BYTES, Finish, PublisherTotal, encode
-from hydra.wire.report_validation import MAX_ABSENT, MAX_UNACKNOWLEDGED_RANGES, check_report
+from hydra.wire.report_validation import MAX_ABSENT, MAX_UNACKNOWLEDGED_RANGES, add_absence, check_report, join_beyond
 
 MOST = MAX_UNACKNOWLEDGED_RANGES
 GREAT = 2**62

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hydra.control.kernel_text_requests import KernelTextRequests
+from hydra.control.watch_assignment import KernelTextRequests
 from hydra.wire.messages import KernelTexts, Look
 
 SECOND = 1_000_000_000

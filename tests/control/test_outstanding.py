@@ -9,7 +9,7 @@ from pyroaring import BitMap
 
 from hydra.control.epoch_replies import CommandRetry
 from hydra.control.id_bitmaps import span
-from hydra.wire.protocol_constants import RESEND_EVERY_S
+from hydra.wire import RESEND_EVERY_S
 
 NO_CLIENTS = BitMap()
 

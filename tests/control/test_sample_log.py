@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.control.sample_log import SampleLog
+from hydra.control.watch_assignment import SampleLog
 from hydra.wire.messages import Sample
 from tests.control.golden_messages import COUNTERS
 

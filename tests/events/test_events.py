@@ -10,20 +10,27 @@ from hydra.events import group_events, run_events, warnings
 from hydra.events.event import Event, EventData, Level
 from hydra.events.stored_event import StoredEvent
 from hydra.events.warnings import HydraWarning, Journal
-from hydra.measure.evidence import Unsteadiness
+from hydra.measure.column import Unsteadiness
 from hydra.model import Agent, Demand, Group, Launch, Resources, Settings, StepPlan
-from hydra.report.connection_warnings import LostBySilence, NeverBack, NotLetIn, SubscribersWithoutReport
+from hydra.report.connection_warnings import (
+    LostBySilence,
+    NeverBack,
+    NotLetIn,
+    PartialRepeats,
+    RowFailed,
+    RowSkipped,
+    StepRetried,
+    SubscribersWithoutReport,
+)
 from hydra.report.host_warnings import GeneratorLimited, HostBusy, HostShared
-from hydra.report.incompleteness_warnings import PartialRepeats, RowFailed, RowSkipped, StepRetried
 from hydra.report.loss_warnings import BacklogAtEnd, LossInterval, MessagesLost, OutcomeUnknown, Undrained
 from hydra.report.row_context import RowWarning
 from hydra.report.row_warnings import OF_FIGURES, OF_STATUS
 from hydra.report.send_warnings import BatchNotFilled, RateMissed, SendsRefused, StoppedEarly
-from hydra.report.slow_client_warnings import SlowClientsWithoutEffect
-from hydra.report.steadiness_warnings import UnsteadyRow
+from hydra.report.slow_client_warnings import SlowClientsWithoutEffect, UnsteadyRow
 from hydra.sweep import held_warnings as held
 from hydra.sweep import search_warnings as searches
-from hydra.wire.protocol_constants import EXIT_STRANDED
+from hydra.wire import EXIT_STRANDED
 
 PLAN = StepPlan(clients=3, settings=Settings(rate=100.0), duration_s=1.0)
 

@@ -13,8 +13,7 @@ from hydra.errors import RefusedError
 from hydra.events.event import Event
 from hydra.measure.step_result import StepFigures, StepResult
 from hydra.model import SKIPPED_BY, USER, StepPlan
-from hydra.report.row_warnings import warnings_of
-from hydra.report.warnings import WarnedRow, merge_equal_warnings
+from hydra.report.row_warnings import WarnedRow, merge_equal_warnings, warnings_of
 from hydra.run.runner import code_of
 from hydra.sweep import Row, for_scenario
 from hydra.sweep.repetition import merge_repeats

@@ -17,7 +17,7 @@ from hydra.config.file_locations import experiments
 from hydra.config.scenario import resolved_from
 from hydra.experiments.experiment import Experiment, experiment_of
 from hydra.model import Figure
-from hydra.system import ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
+from hydra.system.experiment import ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
 
 GOLDEN = Path(__file__).with_name("golden")
 MOST_CLIENTS = 2

@@ -13,7 +13,7 @@ from hydra.errors import UsageError
 from hydra.experiments.alternatives import alternatives, with_alternatives
 from hydra.experiments.experiment import Experiment
 from hydra.measure.column import Column
-from hydra.system import ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
+from hydra.system.experiment import ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
 
 RATE = Column("rate", "messages/s", "as received")
 BATCH = Column("batch", "messages", "as achieved")

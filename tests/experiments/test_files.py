@@ -11,7 +11,7 @@ from hydra.config.experiment_file import experiments_in, read_experiment
 from hydra.config.file_locations import experiment_named, experiments
 from hydra.errors import ConfigError
 from hydra.experiments.experiment import experiment_of
-from hydra.system import ExperimentOptions
+from hydra.system.experiment import ExperimentOptions
 
 TEXT = Path(__file__).with_name("two_rates.toml").read_text()
 

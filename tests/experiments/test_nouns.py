@@ -8,7 +8,7 @@ from hydra.experiments.published_figures import with_published, with_published_c
 from hydra.experiments.runner import mean_of
 from hydra.measure.column import Column
 from hydra.model import Figure
-from hydra.system import ExperimentOptions
+from hydra.system.experiment import ExperimentOptions
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from hydra.experiments.partition_formula import MeanRate
 from hydra.experiments.published_figures import published
 from hydra.model import Figure
 from hydra.report import experiment_folder
-from hydra.report.marks import NOTED
-from hydra.system import ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
+from hydra.report.figure_texts import NOTED
+from hydra.system.experiment import ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
 
 Rows = Mapping[str, Mapping[str, Figure]]
 Clients = Mapping[str, Mapping[str, Any]]

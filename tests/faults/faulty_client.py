@@ -16,7 +16,7 @@ from typing import Any, Final
 from hydra.client import process_group
 from hydra.client.process_group import client_main
 from hydra.control.control_client import ClientIdentity
-from hydra.wire.protocol_constants import EXIT_STRANDED
+from hydra.wire import EXIT_STRANDED
 from hydra.zmqtest import pyzmq
 
 _FAULTS: Final[dict[str, list[str]]] = json.loads(os.environ.get("FAULTY", "{}"))

@@ -20,7 +20,7 @@ from hydra.events.event import Event
 from hydra.events.group_events import ClientExit, Evicted, GroupRelaunched
 from hydra.local.engine import LocalEngine
 from hydra.run.deployment import Deployment
-from hydra.wire.protocol_constants import EXIT_STRANDED
+from hydra.wire import EXIT_STRANDED
 from tests.faults.faulty import FaultyZmq, cluster, pid, scenario
 from tests.run.contexts import context
 from tests.suite.waiting import SOON_S, TIME_FACTOR

@@ -14,7 +14,7 @@ from hydra.jupyter.command import write_report
 from hydra.jupyter.experiment import load, parts, plot, table
 from hydra.measure.column import Column
 from hydra.report.experiment_folder import ExperimentRecord, PartRecord, write_record, write_tables
-from hydra.system import ExperimentTable
+from hydra.system.experiment import ExperimentTable
 from tests.jupyter.runs import found_one
 
 COLUMNS = [

@@ -9,7 +9,7 @@ import pytest
 
 from hydra.jupyter import run_data
 from hydra.jupyter.loss_plot import LossPlot, loss
-from hydra.measure.evidence import LossEvidence
+from hydra.measure.column import LossEvidence
 from hydra.measure.step_result import StepResult
 from hydra.model import Figure
 from tests.jupyter.conftest import Loaded

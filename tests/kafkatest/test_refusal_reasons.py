@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hydra.kafkatest import refusal_reasons
-from hydra.model.acceptance import FirstReason
+from hydra.model.system_reports import FirstReason
 
 
 @pytest.mark.parametrize(

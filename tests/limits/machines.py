@@ -1,6 +1,6 @@
 """A machine with enough of everything."""
 
-from hydra.config.machine_limits import MachineLimits
+from hydra.config.shortages import MachineLimits
 
 GB = 10**9
 AMPLE = MachineLimits(

@@ -10,10 +10,9 @@ import pytest
 
 from hydra.config import plugins
 from hydra.config.file_locations import scenarios
-from hydra.config.machine_limits import read_limits
 from hydra.config.resource_needs import ahead_bytes, expected_start_s, group_files, needs
 from hydra.config.scenario import load_scenario, resolve
-from hydra.config.shortages import shortages
+from hydra.config.shortages import read_limits, shortages
 from hydra.kafkatest.spec import SPEC
 from hydra.kafkatest.transport_base import ConsumerTransport
 from hydra.system import Footprint

@@ -8,10 +8,9 @@ import pytest
 
 from hydra.client.linux_process import raise_open_files
 from hydra.config.cluster import load_cluster
-from hydra.config.machine_limits import read_limits
 from hydra.config.resource_needs import MachineNeeds, needs
 from hydra.config.scenario import resolve
-from hydra.config.shortages import check_all, check_row, shortages
+from hydra.config.shortages import check_all, check_row, read_limits, shortages
 from hydra.run.placement_preview import unfit_rows
 from tests.limits.machines import AMPLE, GB
 

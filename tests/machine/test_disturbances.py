@@ -11,8 +11,15 @@ import pytest
 from hydra.client.linux_process import process_cpu_ns
 from hydra.config.scenario import load_scenario
 from hydra.measure.column import Values
-from hydra.measure.disturbance import Disturbance, Disturbances, disturbances
-from hydra.measure.other_processes import ProcessTimes, descendants, processes_of, used_by_others
+from hydra.measure.disturbance import (
+    Disturbance,
+    Disturbances,
+    ProcessTimes,
+    descendants,
+    disturbances,
+    processes_of,
+    used_by_others,
+)
 from hydra.model import FactChange, Figure, MachineActivity
 from hydra.report.host_warnings import HostShared, RowDisturbed
 from hydra.report.row_warnings import warnings_of

@@ -11,7 +11,7 @@ from hydra.config.scenario import resolve
 from hydra.engine.pinning import RolePin, cpus_of_roles, pin_environment, refusal_of
 from hydra.errors import ConfigError, UsageError
 from hydra.model import GroupRole, MachineRecord, format_cpus
-from hydra.run.pinned_roles import pinned_scenario, unkept_pin
+from hydra.run.own_machine import pinned_scenario, unkept_pin
 from tests.machine.trees import machine
 
 MANY = 1000

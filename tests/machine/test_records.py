@@ -10,8 +10,7 @@ import pytest
 from hydra.client.kernel_files import read_texts
 from hydra.config.machine_judgement import judged, judged_others, lines_by_host
 from hydra.config.scenario import resolve
-from hydra.measure.machine_facts import UNKNOWN, changes, compared_facts, facts_of
-from hydra.measure.machine_texts import group_files, record_of
+from hydra.measure.machine_facts import UNKNOWN, changes, compared_facts, facts_of, group_files, record_of
 from hydra.model import FactChange, InterfaceRecord, MachineRecord, format_cpus, parse_cpus
 from tests.machine.trees import machine, texts_of, unpacked
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.measure.cpu_slowdown import FrequencySeries, fall_under_load, fastest_mhz, throttle_count
+from hydra.measure.disturbance import FrequencySeries, fall_under_load, fastest_mhz, throttle_count
 from tests.machine.trees import texts_of, unpacked
 
 MACHINES = ("bare-metal-intel", "bare-metal-amd", "virtual-machine", "container")

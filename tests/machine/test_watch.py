@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from hydra.client.kernel_files import read_texts
-from hydra.control.kernel_text_requests import KernelTextRequests
+from hydra.control.watch_assignment import KernelTextRequests
 from hydra.model import FactChange
 from hydra.run.machine_watch import MachineWatch
 from hydra.run.own_machine import OwnMachine

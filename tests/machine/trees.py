@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from hydra.client.kernel_files import read_texts
-from hydra.measure.cpu_slowdown import FREQUENCY_FILES, HEAT_FILES
-from hydra.measure.machine_texts import FILE_BYTES, RECORD_FILES, group_files, record_of
+from hydra.measure.disturbance import FREQUENCY_FILES, HEAT_FILES
+from hydra.measure.machine_facts import FILE_BYTES, RECORD_FILES, group_files, record_of
 from hydra.model import MachineRecord
 
 TREES = Path(__file__).parent / "trees"

@@ -12,7 +12,7 @@ import pytest
 from hydra.measure.connection_columns import ComingBack, Connecting, Disconnections, is_above_all
 from hydra.measure.connections import ConnectFacts, Connections, ranked, reports_of
 from hydra.model import Figure
-from hydra.model.connections import ConnectionReport
+from hydra.model.system_reports import ConnectionReport
 
 MS = 1_000_000
 AT = 10**18

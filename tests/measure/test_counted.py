@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hydra.measure.figures import figures
-from hydra.measure.tool_counts import acknowledged_after, counted_account, counted_payload
+from hydra.measure.message_accounting import acknowledged_after, counted_account, counted_payload
 from hydra.model import Histogram, LedgerCounts, ProcessUsage, PublisherReport, Settings, SubscriberReport
 from hydra.wire.subscriber_table import SubscriberTable, table_of
 from tests.measure.observations import observed, reporting

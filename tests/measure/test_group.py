@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.measure.evidence import UnlistedMessages
+from hydra.measure.column import UnlistedMessages
 from hydra.measure.figures import figures
 from hydra.measure.message_accounting import is_complete, merge_members
 from hydra.measure.observation import Observation

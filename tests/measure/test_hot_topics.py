@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from hydra.measure.figures import figures
-from hydra.measure.hot_topics import without
-from hydra.measure.loss import expected, outcomes_of_all, step_subscribers
+from hydra.measure.loss import expected, outcomes_of_all, step_subscribers, without
 from hydra.measure.loss_pattern import loss_profile
 from hydra.model import Histogram, HotTopicCounts, LedgerCounts, Settings
 from hydra.wire.subscriber_table import table_of

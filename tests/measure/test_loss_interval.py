@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from hydra.measure.evidence import LossEvidence
+from hydra.measure.column import LossEvidence
 from hydra.measure.figures import figures
 from hydra.measure.loss_columns import LOSS_CI_HIGH, LOSS_CI_LOW, LOSS_EVIDENCE
 from hydra.measure.loss_interval import design_effect, evidence, interval
-from hydra.measure.published_columns import LOSS
 from hydra.measure.step_result import StepFigures
+from hydra.measure.traffic_columns import LOSS
 from hydra.model import LedgerCounts, SequenceRange, StepPlan
 from hydra.report import tables
 from hydra.sweep.repetition import merge_repeats

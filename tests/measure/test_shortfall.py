@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hydra.measure import loss_pattern
-from hydra.measure.evidence import LossBursts
+from hydra.measure.column import LossBursts
 from hydra.measure.figures import figures
 from hydra.measure.observation import Observation
 from hydra.model import DrainEnd, LedgerCounts, SequenceRange, SubscriberReport

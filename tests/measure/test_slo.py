@@ -10,15 +10,15 @@ from types import MappingProxyType
 import pytest
 from scipy.stats import beta
 
-from hydra.measure.event_recovery import EventImpact, SpanLatency, coarse_lowest
-from hydra.measure.evidence import Differences, Unsteadiness
+from hydra.measure.column import Differences, Unsteadiness
+from hydra.measure.event_recovery import EventImpact, SpanLatency
 from hydra.measure.share_interval import least_s
 from hydra.measure.slo import ObjectiveResult, Recoveries, holds, impossible, needed, objective_results, shortest_s
 from hydra.measure.step_result import StepFigures
 from hydra.measure.verdict import Causes
 from hydra.model import Figure, Histogram, SloSpec, TimeSeriesFacts, TimeSeriesInterval
 from hydra.wire.buckets import highest_of, index_of
-from hydra.wire.histogram import merge
+from hydra.wire.histogram import coarse_lowest, merge
 
 HELD: dict[str, Figure] = {"total_tx": 1e9, "rate_held": True, "latency_bound_us": 0.0}
 HELD |= dict.fromkeys(("client_loss_pct", "undrained_pct", "unknown_pct"), 0.0)

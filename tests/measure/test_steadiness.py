@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from hydra.measure.evidence import Unsteadiness
+from hydra.measure.column import Unsteadiness
 from hydra.measure.steadiness import (
     received_of,
     settled,

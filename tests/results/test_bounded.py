@@ -11,7 +11,7 @@ import pytest
 
 from hydra.model import Figure
 from hydra.report import tables
-from hydra.report.latency_bound import at_most, bounded_text, error_text
+from hydra.report.figure_texts import at_most, bounded_text, error_text
 from hydra.sweep import Row
 from tests.jupyter.runs import FIXED
 

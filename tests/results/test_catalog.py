@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from hydra.cli.error_exit import command_of, error_text
 from hydra.cli.main import cli
 from hydra.events.value_formatting import MARK
-from hydra.report.marks import NOTED, OF_RUNS, marks_line
+from hydra.report.figure_texts import NOTED, OF_RUNS, marks_line
 from hydra.report.run_catalog import catalog, elsewhere, mark_of
 from tests.jupyter.runs import FIXED, make
 from tests.sweep.clean_row import CLEAN

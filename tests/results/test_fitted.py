@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.report.marks import OF_ROWS
+from hydra.report.figure_texts import OF_ROWS
 from hydra.report.table import Table, TableCell, TableRow, fitted, markdown, tabled, without_empty_columns
 
 ROWS = [

@@ -16,7 +16,7 @@ from hydra.measure.column import Column
 from hydra.measure.slo import ObjectiveResult
 from hydra.model import Figure, RunSetup, TimeSeriesFacts
 from hydra.report import experiment_folder, slo_text, tables
-from hydra.report.marks import NOTED, OF_ROWS, OF_RUNS, marks_line
+from hydra.report.figure_texts import NOTED, OF_ROWS, OF_RUNS, marks_line
 from hydra.report.published_tables import published_for
 from hydra.report.row_warnings import warnings_of
 from hydra.report.run_catalog import mark_of
@@ -28,8 +28,7 @@ from hydra.sweep import Row
 from hydra.sweep.cleanness import flaws, why_not_clean
 from hydra.sweep.host_trouble import host_trouble
 from hydra.sweep.kind import HeadlineFigure
-from hydra.system import ExperimentTable
-from hydra.system.experiment import MARKING, TROUBLE, WHY
+from hydra.system.experiment import MARKING, TROUBLE, WHY, ExperimentTable
 
 FIXED = load_scenario("zmqfixed", {"published": True})
 CLEAN: Row = {"clients": 60, "status": "ok", "requested_rate": 10.0, "rate_held": True, "passed": True}

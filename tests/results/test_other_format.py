@@ -15,7 +15,7 @@ from hydra.errors import EXIT_GOOD, EXIT_USAGE, RunDirectoryError
 from hydra.serve.overview import Overview
 from hydra.store.database import DATABASE, RunStore
 from hydra.store.interleaved_record import InterleavedRecord, write_record
-from hydra.store.schema import FORMAT
+from hydra.store.sample_tables import FORMAT
 from tests.jupyter.runs import FIXED, make
 
 

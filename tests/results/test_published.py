@@ -10,7 +10,7 @@ from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import resolve
 from hydra.model import Scenario, Settings, TableKind, with_values
 from hydra.report.published_tables import PublishedTable, compare, differences, parse, published_for, published_scenario
-from hydra.store.system_columns import published_columns
+from hydra.store.stored_scenario import published_columns
 from hydra.sweep import Row, SweepKind
 from hydra.sweep.grid import GridSweep
 from hydra.sweep.search import SearchSweep

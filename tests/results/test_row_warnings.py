@@ -9,13 +9,11 @@ import pytest
 
 from hydra.config.scenario import load_scenario
 from hydra.events.value_formatting import MARK
-from hydra.measure.column import Values
+from hydra.measure.column import UnlistedMessages, Values
 from hydra.measure.disturbance import Disturbance, Disturbances
-from hydra.measure.evidence import UnlistedMessages
 from hydra.measure.verdict import Causes
-from hydra.report.connection_warnings import SubscribersWithoutReport
+from hydra.report.connection_warnings import RowPartial, RowSkipped, SubscribersWithoutReport
 from hydra.report.host_warnings import HostBusy, HostShared, RowDisturbed
-from hydra.report.incompleteness_warnings import RowPartial, RowSkipped
 from hydra.report.loss_warnings import (
     BacklogAtEnd,
     GroupOutcomeUnknown,
@@ -24,10 +22,9 @@ from hydra.report.loss_warnings import (
     MessagesLost,
     OutcomeUnknown,
 )
-from hydra.report.row_warnings import warnings_of
+from hydra.report.row_warnings import WarnedRow, merge_equal_warnings, warnings_of
 from hydra.report.send_warnings import RateMissed
 from hydra.report.slow_client_warnings import SlowClientsWithoutEffect
-from hydra.report.warnings import WarnedRow, merge_equal_warnings
 from hydra.sweep import Row
 from hydra.sweep.search import SearchSweep
 from hydra.sweep.search_columns import rates

@@ -13,8 +13,7 @@ from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import resolve
 from hydra.model import ClientSetup, HostSetup, RunSetup, ServerFacts, ServerSetup, SetupPart, merged
 from hydra.report.json_schema import schema_of
-from hydra.report.run_setup import ReportedFacts, setup_of
-from hydra.report.setup_text import setup_columns, setup_line, setup_object
+from hydra.report.run_setup import ReportedFacts, setup_columns, setup_line, setup_object, setup_of
 from hydra.report.table import PartedLine, fitted, markdown
 from hydra.report.tables import RunTables
 from tests.jupyter.runs import BATCH, FIXED, NATIVE

@@ -23,9 +23,17 @@ from hydra.errors import EXIT_USAGE, HydraError, RunDirectoryError
 from hydra.events.group_events import ClientError, Evicted
 from hydra.events.run_events import SystemFact
 from hydra.events.warnings import CleanupFailed
-from hydra.measure.column import Column, ReportColumn, SystemColumns
+from hydra.measure.column import (
+    Column,
+    Differences,
+    LossBursts,
+    LossEvidence,
+    ReportColumn,
+    SystemColumns,
+    UnlistedMessages,
+    Unsteadiness,
+)
 from hydra.measure.disturbance import Disturbance, Disturbances
-from hydra.measure.evidence import Differences, LossBursts, LossEvidence, UnlistedMessages, Unsteadiness
 from hydra.measure.figures import figures
 from hydra.measure.latency import merge_histograms
 from hydra.measure.step_result import StepFigures, StepResult

@@ -16,9 +16,9 @@ from hydra.measure.step_result import StepFigures, StepResult
 from hydra.measure.verdict import BUSY_HOST_PCT
 from hydra.model import Scenario, Settings, SettingValue, StepPlan, TableKind
 from hydra.report import tables
-from hydra.report.marks import NOTED
-from hydra.report.setup_text import COLUMN
-from hydra.store.system_columns import published_columns
+from hydra.report.figure_texts import NOTED
+from hydra.report.run_setup import COLUMN
+from hydra.store.stored_scenario import published_columns
 from hydra.sweep import Row, kind_of
 from hydra.sweep.grid import GridSweep
 from hydra.sweep.search import SearchSweep

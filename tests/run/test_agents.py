@@ -181,7 +181,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for module in ("options.plugin_commands", "options.engine_choice", "config.cluster"):
         monkeypatch.setattr(f"hydra.{module}.engines", lambda: far)
     monkeypatch.setattr(
-        "hydra.config.machine_limits.read_limits", lambda *_: pytest.fail("this machine's limits are nobody's")
+        "hydra.config.shortages.read_limits", lambda *_: pytest.fail("this machine's limits are nobody's")
     )
     path = tmp_path / "cluster.toml"
     path.write_text(TWO)

@@ -12,15 +12,15 @@ from hydra.cli.experiment_execution import ExperimentRun
 from hydra.config import plugins
 from hydra.config.cluster import load_cluster
 from hydra.config.file_locations import experiments, scenarios
-from hydra.config.resolved_scenario import ResolvedScenario
+from hydra.config.resolved_scenario import ResolvedCommand, ResolvedScenario
 from hydra.config.scenario import resolve
 from hydra.engine.interface import Relocation, Shipment
 from hydra.experiments.experiment import find
 from hydra.experiments.runner import scenario_of
 from hydra.kubernetes.settings import KubernetesSettings
 from hydra.options.engine_choice import SelectedEngine
-from hydra.run.remote_command import ResolvedCommand, received, run_elsewhere
-from hydra.system import ExperimentOptions
+from hydra.run.remote_command import received, run_elsewhere
+from hydra.system.experiment import ExperimentOptions
 
 FLAGS = {
     "fail_if": ["loss_pct > 0.5"],

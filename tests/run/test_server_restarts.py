@@ -5,7 +5,7 @@ from __future__ import annotations
 from unittest.mock import Mock
 
 from hydra.model import ServerRestart
-from hydra.run.server_restarts import ServerRestarts
+from hydra.run.step_servers import ServerRestarts
 
 from .contexts import context
 

@@ -26,8 +26,7 @@ from hydra.events.group_events import GroupExit, Launched
 from hydra.measure.machine_facts import facts_of
 from hydra.model import Constraint, Demand, Group, GroupEvent
 from hydra.ssh.engine import opened
-from hydra.ssh.hosts import named_hosts
-from hydra.ssh.settings import SshSettings
+from hydra.ssh.hosts import SshSettings, named_hosts
 from hydra.store.database import RunStore
 from hydra.system import Program
 from tests.integration.command import (

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from hydra.measure.evidence import LossBursts
+from hydra.measure.column import LossBursts
 from hydra.measure.step_result import StepFigures, StepResult
 from hydra.model import Scenario, StepPlan
 from hydra.sweep.interface import Row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.measure.evidence import LossBursts
+from hydra.measure.column import LossBursts
 from hydra.measure.loss_pattern import LoneLossySubscriber
 from hydra.measure.step_result import StepFigures, StepResult
 from hydra.model import Figure, Settings, StepPlan

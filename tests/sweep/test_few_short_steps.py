@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import pytest
 
-from hydra.measure.evidence import LossBursts
+from hydra.measure.column import LossBursts
 from hydra.measure.step_result import StepFigures, StepResult
 from hydra.model import Figure, Scenario, StepPlan
 from hydra.sweep import Row

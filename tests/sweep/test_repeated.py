@@ -9,13 +9,11 @@ from dataclasses import replace
 import pytest
 
 from hydra.kafkatest.settings import KafkaSettings
-from hydra.measure.column import SystemColumns, Values
+from hydra.measure.column import Differences, LossBursts, SystemColumns, Unsteadiness, Values
 from hydra.measure.connection_columns import Connecting
-from hydra.measure.evidence import Differences, LossBursts, Unsteadiness
 from hydra.measure.latency import MERGED_IN_REPEATS
-from hydra.measure.step_columns import step_columns
 from hydra.measure.step_part import columns_of as part_columns
-from hydra.measure.step_result import StepFigures, StepResult
+from hydra.measure.step_result import StepFigures, StepResult, step_columns
 from hydra.model import Figure, Histogram, Scenario, Settings, StepPlan, value_of
 from hydra.sweep import RepeatTurn, Sweep, for_scenario, scripted_sweep
 from hydra.sweep.grid import GridSweep

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hydra.measure.column import SystemColumns
-from hydra.measure.evidence import LossBursts
+from hydra.measure.column import LossBursts, SystemColumns
 from hydra.measure.step_result import StepFigures, StepResult
 from hydra.measure.verdict import Causes
 from hydra.model import Figure, Scenario, Settings, StepPlan, value_of

@@ -22,7 +22,7 @@ from hydra.kafkatest.system import KafkaSystem
 from hydra.model import LoadSpec, NativeSpec, Settings, shared_of
 from hydra.mqtttest.system import MqttSystem, access_to
 from hydra.natstest.system import NatsSystem
-from hydra.run.connect_phase import connect_command
+from hydra.run.step_clocks import connect_command
 from hydra.sweep.search_spec import SearchSpec
 from hydra.wire.traffic import traffic_of
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from hydra.client.regular_file import opened
+from hydra.client.linux_process import opened
 from hydra.engine.interface import CARRIED_OUT, Relocation
 from hydra.errors import EXIT_INTERRUPTED, Terminated, UsageError
 from hydra.kubernetes.api_client import IN_CLUSTER

@@ -1,5 +1,5 @@
 // Why messages of a publisher were not accepted, and whether they are accepted all the time. Pure. (Python:
-// hydra/model/acceptance.py and hydra/client/progress_watch.py.)
+// hydra/model/system_reports.py and hydra/client/progress_watch.py.)
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // How long the CPU quota of a control group stopped processes, from the kernel's counters. (Python:
-// hydra/client/cpu_quota.py.)
+// hydra/client/process_sampler.py.)
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,5 @@
 // The limits of this host at which no connection can be made: then no server has refused anything. (Python:
-// hydra/client/local_limits.py.)
+// hydra/client/linux_process.py.)
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SplitMix64: whole numbers of 64 bits, from a seed and a stream number. (Python:
-// hydra/wire/split_mix.py.) Source: G. Steele, D. Lea, C. Flood: Fast Splittable Pseudorandom Number
+// hydra/wire/data_message.py.) Source: G. Steele, D. Lea, C. Flood: Fast Splittable Pseudorandom Number
 // Generators, OOPSLA 2014.
 #pragma once
 

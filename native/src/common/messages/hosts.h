@@ -100,7 +100,7 @@ struct BusyThread {
 };
 
 // The TCP connections of a group's processes that sent data since the previous reading. (Python:
-// hydra/model/host_samples.py.)
+// hydra/model/machine.py.)
 struct Connections {
     std::uint64_t sending = 0;
     std::uint64_t reader_limited = 0;   // of those: the receive window was closed half of the time

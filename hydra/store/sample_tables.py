@@ -1,9 +1,28 @@
-"""The tables of a run's database."""
+"""The tables of a run's database, and those of samples and time series in it."""
 
 from __future__ import annotations
 
-from typing import Final
+import sqlite3
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Any, Final
 
+import msgspec
+
+from hydra.measure.observation import Observation
+from hydra.model import (
+    BusyThread,
+    Histogram,
+    HostCounters,
+    HostSample,
+    MachineActivity,
+    StepPlan,
+    TcpConnections,
+    ThreadSample,
+    TimeSeriesFacts,
+    TimeSeriesInterval,
+)
 from hydra.store.client_rows import STORED
 
 FORMAT: Final = 5
@@ -133,3 +152,117 @@ CREATE TABLE seconds (               -- counts of each second of a step, stored 
 ) WITHOUT ROWID;
 """
 )
+
+
+_json: Final = msgspec.json.Encoder()
+_counters: Final = msgspec.json.Decoder(HostCounters)
+_connections: Final = msgspec.json.Decoder(TcpConnections)
+_busiest: Final = msgspec.json.Decoder(list[BusyThread])
+_activity: Final = msgspec.json.Decoder(MachineActivity)
+
+
+def add(db: sqlite3.Connection, epoch: int, o: Observation) -> None:
+    """Writes the samples of a step in the current transaction."""
+    db.executemany("INSERT INTO agent_hosts VALUES (?, ?, ?)", [(epoch, *pair) for pair in o.host_of.items()])
+    counters = ((epoch, host, s.time_ns, _text(s.counters)) for host, samples in o.hosts.items() for s in samples)
+    db.executemany("INSERT INTO host_counters VALUES (?, ?, ?, ?)", counters)
+    activities = ((epoch, host, _text(activity)) for host, activity in o.machines.items())
+    db.executemany("INSERT INTO machine_activity VALUES (?, ?, ?)", activities)
+    threads = (
+        (epoch, agent, s.time_ns, s.group, _text(s.threads), s.role, _text(s.connections) if s.connections else None)
+        for agent, samples in o.threads.items()
+        for s in samples
+    )
+    db.executemany("INSERT INTO threads VALUES (?, ?, ?, ?, ?, ?, ?)", threads)
+
+
+def host_of(db: sqlite3.Connection, epoch: int) -> dict[str, str]:
+    """The host of each agent in a step."""
+    return dict(db.execute("SELECT agent, host FROM agent_hosts WHERE epoch = ? ORDER BY agent", (epoch,)).fetchall())
+
+
+def of_hosts(db: sqlite3.Connection, epoch: int) -> dict[str, list[HostSample]]:
+    """The counters of each host in a step, oldest first."""
+    found: dict[str, list[HostSample]] = {}
+    rows = db.execute(
+        "SELECT host, time_ns, counters FROM host_counters WHERE epoch = ? ORDER BY host, time_ns", (epoch,)
+    )
+    for host, time_ns, counters in rows:
+        found.setdefault(host, []).append(HostSample(time_ns, _counters.decode(counters)))
+    return found
+
+
+def of_machines(db: sqlite3.Connection, epoch: int) -> dict[str, MachineActivity]:
+    """What happened on each host in a step apart from the run."""
+    rows = db.execute("SELECT host, activity FROM machine_activity WHERE epoch = ? ORDER BY host", (epoch,))
+    return {host: _activity.decode(text) for host, text in rows}
+
+
+def of_threads(db: sqlite3.Connection, epoch: int) -> dict[str, list[ThreadSample]]:
+    """The groups' samples of their threads and connections in a step, oldest first, by agent."""
+    found: dict[str, list[ThreadSample]] = {}
+    rows = db.execute("SELECT * FROM threads WHERE epoch = ? ORDER BY agent, time_ns", (epoch,))
+    for _, agent, time_ns, group, busiest, role, encoded in rows:
+        connections = None if encoded is None else _connections.decode(encoded)
+        found.setdefault(agent, []).append(ThreadSample(time_ns, group, _busiest.decode(busiest), role, connections))
+    return found
+
+
+def _text(value: object) -> str:
+    return _json.encode(value).decode()
+
+
+_histogram: Final = msgspec.json.Decoder(Histogram)
+_COLUMNS: Final = [each.name for each in fields(TimeSeriesInterval)]
+"""The columns of the table after ``epoch``."""
+
+
+def begin_series(db: sqlite3.Connection, epoch: int, plan: StepPlan, facts: TimeSeriesFacts) -> None:
+    """Writes the plan and the facts of a step's time series in the current transaction."""
+    row = (epoch, _json.encode(plan).decode(), _json.encode(facts).decode())
+    db.execute("INSERT OR REPLACE INTO courses VALUES (?, ?, ?)", row)
+
+
+def put_intervals(db: sqlite3.Connection, epoch: int, intervals: Iterable[TimeSeriesInterval]) -> None:
+    """Writes intervals in the current transaction; replaces stored ones."""
+    rows = [(epoch, *(_packed(getattr(i, name)) for name in _COLUMNS)) for i in intervals]
+    db.executemany(f"INSERT OR REPLACE INTO seconds VALUES (?{', ?' * len(_COLUMNS)})", rows)  # noqa: S608  # marks
+
+
+def put_lost(db: sqlite3.Connection, epoch: int, lost: Mapping[int, int]) -> None:
+    """Writes how many of the copies due in each interval were lost, by the interval's begin."""
+    rows = [(count, epoch, begin_s) for begin_s, count in lost.items()]
+    db.executemany("UPDATE seconds SET lost = ? WHERE epoch = ? AND begin_s = ?", rows)
+
+
+def facts_of(
+    db: sqlite3.Connection, epoch: int, plans: msgspec.json.Decoder[StepPlan]
+) -> tuple[StepPlan, TimeSeriesFacts] | None:
+    """The plan and the facts of a step's time series; None if none was stored."""
+    row = db.execute("SELECT plan, facts FROM courses WHERE epoch = ?", (epoch,)).fetchone()
+    if row is None:
+        return None
+    return plans.decode(row[0]), msgspec.json.decode(row[1], type=TimeSeriesFacts)
+
+
+def intervals_of(db: sqlite3.Connection, epoch: int, begin_s: int | None = None) -> list[TimeSeriesInterval]:
+    """The intervals of a step, oldest first; only the one that begins at ``begin_s`` if it is given."""
+    only = "" if begin_s is None else " AND begin_s = ?"
+    rows = db.execute(
+        f"SELECT {', '.join(_COLUMNS)} FROM seconds WHERE epoch = ?{only} ORDER BY begin_s",  # noqa: S608  # names
+        (epoch,) if begin_s is None else (epoch, begin_s),
+    )
+    return [TimeSeriesInterval(*map(_unpacked, row)) for row in rows]
+
+
+def epochs_with_series(db: sqlite3.Connection) -> list[int]:
+    """The epochs of the steps with a time series."""
+    return [epoch for (epoch,) in db.execute("SELECT epoch FROM courses ORDER BY epoch")]
+
+
+def _packed(value: int | Histogram | None) -> int | bytes | None:
+    return zlib.compress(_json.encode(value)) if isinstance(value, Histogram) else value
+
+
+def _unpacked(value: Any) -> Any:
+    return _histogram.decode(zlib.decompress(value)) if isinstance(value, bytes) else value
