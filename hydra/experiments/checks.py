@@ -10,7 +10,7 @@ from typing import get_args, get_type_hints
 from hydra.config.experiment_file import ExperimentFile, Expression, Text
 from hydra.config.validation import refusals_in
 from hydra.errors import ConfigError, Key, RefusedError
-from hydra.experiments.columns import is_known
+from hydra.experiments.columns import columns_of, is_known
 from hydra.experiments.expression import in_text, parsed
 from hydra.experiments.scope import ALWAYS, function_of
 
@@ -41,6 +41,16 @@ def check(file: ExperimentFile) -> None:
             for name in (*table.columns, *table.optional, *table.compared, *table.y):
                 if not is_known(name, file.columns):
                     raise _unknown(("tables", n, "columns"), name, file.columns)
+            columns = columns_of(table.columns, file.columns)
+            for of, names_of in (("compared", table.compared), ("optional", tuple(table.optional)), ("y", table.y)):
+                for name in names_of:
+                    if name not in columns:
+                        raise RefusedError(("tables", n, of), f"{name!r} is no column of this table", "add it there")
+        for n, part in enumerate(file.parts):
+            for m, series in enumerate(part.series):
+                for k, point in enumerate(series.points):
+                    if "name" not in {**file.settings, **part.settings, **point}:
+                        raise RefusedError(("parts", n, "series", m, "points", k), "has no name", "add it")
 
 
 def _check_functions(file: ExperimentFile) -> None:
@@ -72,7 +82,10 @@ def _names(file: ExperimentFile) -> Iterator[str]:
     for table in file.tables:
         yield from (*table.each, *table.let, *table.sets, *(table.published.lines if table.published else ()))
         for pattern in table.points:
-            yield from _in_text(("tables", "points"), pattern)
+            for name in _in_text(("tables", "points"), pattern):
+                if not name.isidentifier():
+                    raise RefusedError(("tables", "points"), f"{name!r} in braces is no name", "write letters and _")
+                yield name
 
 
 def _expressions(value: object, hint: object, key: Key) -> Iterator[tuple[Key, str]]:

@@ -22,7 +22,7 @@ Scope = Mapping[str, object]
 _BINARY: Final[Mapping[type[ast.AST], Callable[..., object]]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
+    ast.Mult: lambda one, other: _number(one) * _number(other),
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
 }
@@ -39,6 +39,13 @@ _ALLOWED: Final = (
     *(ast.Expression, ast.Constant, ast.Name, ast.Load, ast.Subscript, ast.BinOp),
     *(ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.USub, ast.Not, ast.IfExp, ast.List, *_BINARY, *_COMPARED),
 )
+_MOST_CHARACTERS: Final = 500
+"""The length of an expression; the parts of a longer one could be nested deeper than Python can follow."""
+_ERRORS: Final = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
+
+
+def _not_computed(text: str, error: Exception) -> ConfigError:
+    return ConfigError(f"cannot compute {text}: {error}", "correct the experiment's file")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +64,8 @@ class Expression:
         """
         try:
             return _value(self.tree, scope)
-        except (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError) as error:
-            raise ConfigError(f"cannot compute {self.text}: {error}", "correct the experiment's file") from error
+        except _ERRORS as error:
+            raise _not_computed(self.text, error) from error
 
 
 def _is_allowed(node: ast.AST) -> bool:
@@ -79,13 +86,17 @@ def parsed(text: str) -> Expression:
     Raises:
         ValueError: it is no expression.
     """
+    if len(text) > _MOST_CHARACTERS:
+        raise ValueError(f"is no expression: it has {len(text)} characters, and at most {_MOST_CHARACTERS} are allowed")
     try:
         tree = ast.parse(text.strip(), mode="eval")
-    except SyntaxError as error:
-        raise ValueError(f"is no expression: {error.msg} in {text}") from error
-    refused = next((node for node in ast.walk(tree) if not _is_allowed(node)), None)
-    if refused is not None:
-        raise ValueError(f"has what no expression can have: {ast.unparse(refused)}")
+    except (SyntaxError, ValueError) as error:  # ValueError: a null character, or a number of too many digits
+        raise ValueError(f"is no expression: {getattr(error, 'msg', error)} in {text}") from error
+    for node in ast.walk(tree):
+        refused = [each for each in ast.iter_child_nodes(node) if not _is_allowed(each)]
+        if refused:
+            # An operator has no text of its own.
+            raise ValueError(f"has what no expression can have: {ast.unparse(refused[0]) or ast.unparse(node)}")
     names = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
     return Expression(text, tree.body, names)
 
@@ -107,6 +118,9 @@ def text_of(template: str, scope: Scope) -> str:
     """A text with the values of the expressions in its braces, which may have a format behind a colon.
 
     ``–`` stands for an unknown figure.
+
+    Raises:
+        ConfigError: a value cannot be computed, or does not have the format.
     """
     return "".join(
         before + ("" if expression is None else _formatted(parsed(expression).value(scope), form or ""))
@@ -115,7 +129,10 @@ def text_of(template: str, scope: Scope) -> str:
 
 
 def _formatted(value: object, form: str) -> str:
-    return "–" if value is None else format(value, form)
+    try:
+        return "–" if value is None else format(value, form)
+    except _ERRORS as error:
+        raise _not_computed(f"the format {form} of {value}", error) from error
 
 
 def in_text(template: str) -> list[str]:
@@ -182,7 +199,7 @@ def _of_known(node: ast.expr, scope: Scope) -> object:
     match node:
         case ast.Attribute():
             of = _value(node.value, scope)
-            return None if of is None else of.get(node.attr) if isinstance(of, Mapping) else getattr(of, node.attr)
+            return None if of is None else of.get(node.attr) if isinstance(of, Mapping) else _attribute(of, node.attr)
         case ast.Subscript():
             of, index = _value(node.value, scope), _value(node.slice, scope)
             return None if of is None else _ITEM(of, index)
@@ -196,10 +213,17 @@ def _of_known(node: ast.expr, scope: Scope) -> object:
             return None if left is None or right is None else _COMPARED[type(how)](left, right)
         case ast.BinOp():
             left, right = _value(node.left, scope), _value(node.right, scope)
-            if left is None or right is None or (isinstance(node.op, ast.Div) and not right):
+            if left is None or right is None or (isinstance(node.op, ast.Div | ast.FloorDiv) and not right):
                 return None
             return _BINARY[type(node.op)](left, right)
     raise TypeError(f"no value of {ast.unparse(node)}")
+
+
+def _attribute(of: object, name: str) -> object:
+    found: object = getattr(of, name)
+    if callable(found):
+        raise TypeError(f"{name} is no figure")
+    return found
 
 
 def _number(value: object) -> float:

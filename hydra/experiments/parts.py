@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hydra.config.experiment_file import WARM_UP, ExperimentFile, PartEntry, scenario_name
+from hydra.errors import ConfigError
 from hydra.experiments.expression import Scope, combinations, parsed, text_of, value_of
 from hydra.experiments.scope import scope_of
 from hydra.system.experiment import ExperimentOptions, ExperimentPart, PartResult
@@ -39,6 +40,10 @@ def _part(file: ExperimentFile, entry: PartEntry, scope: Scope) -> ExperimentPar
         for chosen in combinations(series.each, scope)
         for point in series.points
     ]
+    name = text_of(entry.name, scope)
+    if not points or "/" in name or name.startswith("."):
+        refusal = f"the name of a part is that of its folder, not {name!r}" if points else f"part {name} has no points"
+        raise ConfigError(refusal, "correct the experiment's file")
     names = [scenario_name(str(point["name"])) for point in points]
     described = {**scope, "scenarios": ", ".join(dict.fromkeys(name for name in names if name != WARM_UP))}
     own = value_of({**file.scenario, **entry.scenario}, scope)
@@ -46,11 +51,18 @@ def _part(file: ExperimentFile, entry: PartEntry, scope: Scope) -> ExperimentPar
         "system": file.system,
         "table": "fixed",
         "description": f"{file.source}: {text_of(entry.about, described)}",
-        "publishers": max(int(str(point["publishers"])) for point in points),
+        "publishers": max(map(_publishers, points)),
         "warmup_s": 0.0,
         "sweep": {"duration_s": _STEP_S, "points": points},
     }
-    return ExperimentPart(text_of(entry.name, scope), {**scenario, **(own if isinstance(own, Mapping) else {})})
+    return ExperimentPart(name, {**scenario, **(own if isinstance(own, Mapping) else {})})
+
+
+def _publishers(point: Mapping[str, object]) -> int:
+    count = point.get("publishers", 1)
+    if not isinstance(count, int):
+        raise ConfigError(f"publishers of {point['name']} must be a whole number, not {count!r}", "correct the file")
+    return count
 
 
 def _point(settings: Mapping[str, object], scope: Scope) -> dict[str, object]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeVar, cast
 
-from hydra.measure.column import MICROSECONDS, TEXT, YES_NO, Column
+from hydra.measure.column import MICROSECONDS, TEXT, YES_NO, Column, Values
 
 if TYPE_CHECKING:
     from hydra.measure.measured_step import MeasuredStep
@@ -37,6 +37,10 @@ class StepColumn(Column):
     header: bool = False
     optional: bool = False
     shown: bool = True
+
+    def takes(self, value: Figure) -> bool:
+        """Whether a part can have the value; not if it is a number that repeats should share, and do not."""
+        return self.unit == TEXT or not isinstance(value, Values)
 
     def figure(self, step: MeasuredStep) -> Figure:
         """The figure of a step that has the part."""
@@ -115,6 +119,12 @@ class StepPart:
     def of(cls, step: MeasuredStep) -> Self:
         """The part of a measured step."""
         return cls.with_figures({column.name: column.figure(step) for column in columns_of(cls)})
+
+    @classmethod
+    def of_row(cls, cells: Mapping[str, Figure]) -> Self:
+        """The part of a row, by the names of its columns, without the other parts."""
+        known = {column.name: (column, cells.get(column.name)) for column in columns_of(cls)}
+        return cls.with_figures({name: value for name, (column, value) in known.items() if column.takes(value)})
 
     @classmethod
     def with_figures(cls, figures: Mapping[str, Figure]) -> Self:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
 
 import msgspec
 
-from hydra.measure.column import TEXT, Column, SystemColumns, Values
+from hydra.measure.column import Column, SystemColumns
 from hydra.measure.connection_columns import ComingBack, Connecting, Disconnections
 from hydra.measure.host_columns import Hosts, Limit, Servers
 from hydra.measure.latency_columns import DUE, SENT, ClockErrors, Delays, Latency, SendLatency
@@ -178,7 +178,7 @@ def _by_part(cells: Mapping[str, Figure]) -> tuple[dict[str, dict[str, Figure]],
             others[name] = value
             continue
         part, column = columns[name]
-        if column.unit == TEXT or not isinstance(value, Values):
+        if column.takes(value):
             parts.setdefault(part, {})[name] = value
     return parts, others
 

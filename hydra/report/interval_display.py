@@ -7,9 +7,9 @@ from typing import Final
 
 from hydra.events.value_formatting import number
 from hydra.measure.column import LossEvidence
+from hydra.measure.loss_columns import Loss
 from hydra.measure.loss_interval import ConfidenceInterval, around
-from hydra.measure.step_result import StepFigures
-from hydra.measure.traffic_columns import CLIENTS
+from hydra.measure.traffic_columns import CLIENTS, Totals
 from hydra.model import Figure, Scenario
 from hydra.sweep import Row, kind_of
 
@@ -21,7 +21,7 @@ def least_losses(rows: Iterable[Row]) -> LeastLosses:
     """The least losses of the rows of a table."""
     least: dict[Figure, LossEvidence] = {}
     for row in rows:
-        evidence, clients = StepFigures.of(row).loss.loss_evidence, row.get(CLIENTS)
+        evidence, clients = Loss.of_row(row).loss_evidence, row.get(CLIENTS)
         if evidence is None or not evidence.total:
             continue
         if clients not in least or evidence.total / evidence.length_s < least[clients].total / least[clients].length_s:
@@ -39,13 +39,13 @@ def loss_limits(row: Row, least: LeastLosses) -> ConfidenceInterval | None:
         row: the row.
         least: the least losses of its table.
     """
-    figures = StepFigures.of(row)
-    low, high = figures.loss.client_loss_ci_low_pct, figures.loss.client_loss_ci_high_pct
+    loss = Loss.of_row(row)
+    low, high = loss.client_loss_ci_low_pct, loss.client_loss_ci_high_pct
     if low is not None and high is not None:
         return ConfidenceInterval(low, high)
-    evidence = figures.loss.loss_evidence
-    lost = figures.totals.client_loss_pct != 0.0
-    if evidence is None or evidence.total or lost or figures.loss.without_report:
+    evidence = loss.loss_evidence
+    lost = Totals.of_row(row).client_loss_pct != 0.0
+    if evidence is None or evidence.total or lost or loss.without_report:
         return None
     other = least.get(row.get(CLIENTS))
     return around(0.0, [evidence], other.total / other.count) if other else None

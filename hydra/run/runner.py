@@ -22,7 +22,8 @@ from hydra.events.run_events import RunDone, RunFailed
 from hydra.events.stored_event import StoredEvent
 from hydra.events.warnings import SubscribersFailed
 from hydra.measure.column import STATUS
-from hydra.measure.step_result import StepFigures, StepResult
+from hydra.measure.loss_columns import Loss
+from hydra.measure.step_result import StepResult
 from hydra.measure.traffic_columns import CLIENTS
 from hydra.model import StepPlan
 from hydra.monitor.progress_view import Observer, ServerStartup, servers_of
@@ -68,9 +69,7 @@ class RunEnd:
         """The result with the exit code for its rows; shows a warning if subscribers failed by themselves."""
         rows = self.tables.rows
         if failed := [
-            (n, row[CLIENTS], text)
-            for n, row in enumerate(rows, 1)
-            if (text := unreported_in(StepFigures.of(row).loss))
+            (n, row[CLIENTS], text) for n, row in enumerate(rows, 1) if (text := unreported_in(Loss.of_row(row)))
         ]:
             observer.show(SubscribersFailed(failed))
         return replace(self, code=code_of(rows))
@@ -97,7 +96,7 @@ def code_of(rows: Sequence[Row]) -> int:
     A failed step may have been retried: only the final state of its row counts.
     """
     good = all(
-        row[STATUS] == "ok" and not StepFigures.of(row).loss.without_report and all(map(is_good, answers(row).values()))
+        row[STATUS] == "ok" and not Loss.of_row(row).without_report and all(map(is_good, answers(row).values()))
         for row in rows
     )
     return EXIT_GOOD if good else EXIT_INCOMPLETE

@@ -9,7 +9,7 @@ from hydra.events.value_formatting import counted
 from hydra.measure.column import POINT, values_of
 from hydra.measure.disturbance import Disturbance, Disturbances
 from hydra.measure.host_columns import DISTURBED, HOST_CPU, HOST_OTHERS, Hosts
-from hydra.measure.step_result import StepFigures, StepResult
+from hydra.measure.step_result import StepResult
 from hydra.measure.traffic_columns import CLIENTS
 from hydra.measure.verdict import BUSY_HOST_PCT, OTHERS_PCT
 from hydra.model import Figure
@@ -32,7 +32,7 @@ def host_trouble(row: Mapping[str, Figure]) -> str:
 
     A row has a warning about its hosts if and only if this is not empty.
     """
-    return ", ".join(_troubles(StepFigures.of(row).hosts))
+    return ", ".join(_troubles(Hosts.of_row(row)))
 
 
 def host_trouble_in_short(rows: Sequence[Mapping[str, Figure]]) -> str:
@@ -86,7 +86,7 @@ def deciding(steps: Sequence[StepResult], limiting: StepResult | None, figure: f
 def add_host_facts(row: Row, steps: Iterable[StepResult]) -> None:
     """Adds what the hosts did in these steps to what the row has: the highest use, and all that disturbed them."""
     for step in steps:
-        before, hosts = StepFigures.of(row).hosts, step.figures.hosts
+        before, hosts = Hosts.of_row(row), step.figures.hosts
         used = {
             HOST_CPU: (before.host_cpu_mean_pct, hosts.host_cpu_mean_pct),
             HOST_OTHERS: (before.host_others_pct, hosts.host_others_pct),

@@ -41,6 +41,13 @@ def written(folder: Path, old: str = "", new: str = "", name: str = "mine") -> P
         ("=20 * scale", "=20 *", "parts.0.series.0.points.0.duration_s: is no expression"),
         ("at('only').row", "att('only').row", "has an unknown name 'att'; did you mean at?"),
         ('columns = ["part"', 'columns = ["prt"', "tables.0.columns: has an unknown name 'prt'; did you mean part?"),
+        (
+            'compared = ["avg_rx_rate_pps"]',
+            'compared = ["mb_per_sec"]',
+            "tables.0.compared: 'mb_per_sec' is no column of this table",
+        ),
+        ('name = "only"\n', "", "parts.0.series.0.points.0: has no name; add it"),
+        ('columns = ["part"', 'points = ["{1:x}"]\ncolumns = ["part"', "tables.points: '1' in braces is no name"),
         ("test_running:line", "test_running:no_line", "there is no function tests.experiments.test_running:no_line"),
         ("title", "title = ", "not TOML"),
     ],
@@ -50,6 +57,22 @@ def test_a_wrong_file_is_one_line_with_the_key_and_what_to_try(tmp_path: Path, o
         experiment_of(read_experiment(written(tmp_path, old, new))[0])
     assert text in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        ('name = "rate-{rate}"', 'name = "../{rate}"', "the name of a part is that of its folder, not '../200'"),
+        ("clients = 1", 'publishers = "many"', "publishers of only must be a whole number, not 'many'"),
+        ("[[parts.series.points]]", "each.x = []\n[[parts.series.points]]", "part rate-200 has no points"),
+    ],
+)
+def test_parts_that_cannot_be_made_are_an_error(tmp_path: Path, old: str, new: str, text: str) -> None:
+    experiment = experiment_of(read_experiment(written(tmp_path, old, new))[0])
+    assert experiment.parts is not None
+    with pytest.raises(ConfigError) as error:
+        experiment.parts(ExperimentOptions(scale=0.02))
+    assert text in str(error.value)
 
 
 def test_the_example_of_the_docs_is_an_experiment(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar
 
 import msgspec
@@ -13,7 +13,7 @@ from hydra.config.scenario import load_scenario
 from hydra.measure.step_result import StepFigures, StepResult
 from hydra.model import Scenario, Settings, StepPlan
 from hydra.store.stored_scenario import as_stored, stored_scenario
-from hydra.sweep import Sweep, SweepKind, for_scenario
+from hydra.sweep import Sweep, SweepKind, as_table, for_scenario, kinds
 from hydra.sweep.grid import Grid, GridSweep
 from hydra.sweep.held import HeldSweep
 from hydra.sweep.held_spec import HeldSpec
@@ -40,6 +40,14 @@ def test_every_kind_is_stored_with_the_keys_of_all_and_read_again(sweep: SweepKi
     stored = msgspec.json.decode(msgspec.json.encode(as_stored(scenario)))
     assert list(stored["sweep"]) == KEYS
     assert stored_scenario(stored).scenario == scenario
+
+
+def test_the_unset_value_of_each_key_is_the_default_of_its_kind() -> None:
+    stored = as_table({})
+    for kind in kinds():
+        default = {of.name: of for of in fields(kind)}[kind.key]
+        unset = default.default_factory() if callable(default.default_factory) else default.default
+        assert stored[kind.key] is None or stored[kind.key] == unset
 
 
 @dataclass(frozen=True, slots=True)
