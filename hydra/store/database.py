@@ -49,7 +49,6 @@ from hydra.store.run_folders import DATABASE as DATABASE
 from hydra.store.run_folders import database, refuse_run_in
 from hydra.store.sample_tables import FORMAT, SCHEMA
 from hydra.store.stored_scenario import plan_decoder
-from hydra.wire.time_series import added
 
 Parameters = ParamSpec("Parameters")
 Answer = TypeVar("Answer")
@@ -283,7 +282,9 @@ class RunStore:
         with self._transaction(), self._writing:
             for interval in intervals:
                 stored = sample_tables.intervals_of(self._db, epoch, interval.begin_s)
-                sample_tables.put_intervals(self._db, epoch, [added(stored[0], interval) if stored else interval])
+                sample_tables.put_intervals(
+                    self._db, epoch, [sample_tables.added(stored[0], interval) if stored else interval]
+                )
 
     def add_lost(self, epoch: int, lost: Mapping[int, int]) -> None:
         """Stores how many of the copies due in each interval were lost, by the interval's begin."""

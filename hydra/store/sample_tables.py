@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Final
 
 import msgspec
@@ -24,6 +24,7 @@ from hydra.model import (
     TimeSeriesInterval,
 )
 from hydra.store.client_rows import STORED
+from hydra.wire.histogram import merge
 
 FORMAT: Final = 5
 """``user_version`` of the database. Runs with another number are rejected; earlier numbers were never released."""
@@ -258,6 +259,19 @@ def intervals_of(db: sqlite3.Connection, epoch: int, begin_s: int | None = None)
 def epochs_with_series(db: sqlite3.Connection) -> list[int]:
     """The epochs of the steps with a time series."""
     return [epoch for (epoch,) in db.execute("SELECT epoch FROM courses ORDER BY epoch")]
+
+
+def added(first: TimeSeriesInterval, second: TimeSeriesInterval) -> TimeSeriesInterval:
+    """The sum of two reports of one interval; the number of due messages is that of the later report."""
+    return replace(
+        second,
+        sent=first.sent + second.sent,
+        received=first.received + second.received,
+        cohort_received=first.cohort_received + second.cohort_received,
+        lost=first.lost if second.lost is None else second.lost,
+        latency=merge((first.latency, second.latency)),
+        cohort_latency=merge((first.cohort_latency, second.cohort_latency)),
+    )
 
 
 def _packed(value: int | Histogram | None) -> int | bytes | None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Final
 
-from hydra.model import Histogram, TimeSeriesInterval
-from hydra.wire.histogram import merge
+from hydra.model import Histogram
 from hydra.wire.messages import MAX_SECONDS, SecondCounts
 
 _BUCKETS_AT_ONCE: Final = 20_000
@@ -70,16 +68,3 @@ def parts(seconds: list[SecondCounts]) -> list[list[SecondCounts]]:
         made[-1].append(second)
         buckets += size
     return made
-
-
-def added(first: TimeSeriesInterval, second: TimeSeriesInterval) -> TimeSeriesInterval:
-    """The sum of two reports of one interval; the number of due messages is that of the later report."""
-    return replace(
-        second,
-        sent=first.sent + second.sent,
-        received=first.received + second.received,
-        cohort_received=first.cohort_received + second.cohort_received,
-        lost=first.lost if second.lost is None else second.lost,
-        latency=merge((first.latency, second.latency)),
-        cohort_latency=merge((first.cohort_latency, second.cohort_latency)),
-    )

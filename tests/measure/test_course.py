@@ -9,9 +9,9 @@ import pytest
 
 from hydra.measure.event_recovery import EventImpact, backlog_by_interval, event_impacts, is_good
 from hydra.model import EventSpec, Histogram, SloSpec, TimeSeriesFacts, TimeSeriesInterval
+from hydra.store.sample_tables import added
 from hydra.wire.buckets import index_of, percentiles_us
 from hydra.wire.histogram import coarse
-from hydra.wire.time_series import added
 
 FACTS = TimeSeriesFacts(0, 30.0, 1, copies=10.0)
 SLO = SloSpec(p99_ms=20.0, loss_pct=0.0)
