@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from hydra.analysis.costs import HostUse, StepUsage
 from hydra.analysis.host_resources import HOST_CPU, HOST_MEMORY, HOST_NETWORK
@@ -21,8 +20,6 @@ from hydra.store.database import RunStore
 from hydra.store.stored_scenario import stored_scenario
 from hydra.sweep import kind_of
 from hydra.sweep.cleanness import flaws
-
-_SERVER_CPU_PCT: Final = "server_cpu_pct"
 
 
 @dataclass(frozen=True, slots=True)

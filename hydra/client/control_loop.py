@@ -136,8 +136,8 @@ class PublisherLoop(StepLoop):
             self._send_report(report, command.number)
 
 
-class SubscriberStep(Protocol):
-    """One step of a subscriber."""
+class LoopStep(Protocol):
+    """One step of a subscriber, as its loop needs it."""
 
     def start(self, command: Start) -> None:
         """Accepts the window of the step; a repeated ``start`` changes nothing."""
@@ -153,7 +153,7 @@ class SubscriberStep(Protocol):
         """
 
 
-S = TypeVar("S", bound=SubscriberStep)
+S = TypeVar("S", bound=LoopStep)
 
 
 class SubscriberLoop(StepLoop, Generic[S]):

@@ -97,7 +97,7 @@ class SubscriberStep:
 
     @property
     def messages(self) -> int:
-        """The number of messages of this epoch until now."""
+        """The number of messages of this step that were received so far."""
         self._count()
         return self._ledger.messages
 

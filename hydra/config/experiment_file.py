@@ -280,7 +280,7 @@ def read_experiment(path: Path) -> list[ExperimentFile]:
 
 
 def _with_notes(data: dict[str, object]) -> dict[str, object]:
-    """The file with each note as a table; most notes are texts only."""
+    """The file with every note as a table: a note that is a text is the table's key ``text``."""
     tables = data.get("tables")
     for table in tables if isinstance(tables, list) else ():
         notes = table.get("notes") if isinstance(table, dict) else None

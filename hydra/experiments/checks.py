@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from typing import get_args, get_type_hints
 
-from hydra.config.experiment_file import ExperimentFile, Expression, Text
+from hydra.config.experiment_file import ColumnEntry, ExperimentFile, Expression, PartEntry, TableEntry, Text
 from hydra.config.validation import refusals_in
 from hydra.errors import ConfigError, Key, RefusedError
 from hydra.experiments.columns import columns_of, is_known
@@ -25,7 +25,8 @@ def check(file: ExperimentFile) -> None:
     """Checks every expression of a file.
 
     Raises:
-        RefusedKeyError: an expression cannot be read, or names something unknown; a column is not defined.
+        RefusedKeyError: an expression cannot be read, or names something unknown; a column is not defined, or is
+            not one of its table; a point has no name.
     """
     with refusals_in(file.path):
         known = {*ALWAYS, *_OF_ROWS, *_names(file)}
@@ -38,19 +39,27 @@ def check(file: ExperimentFile) -> None:
             for name in sorted(names - known):
                 raise _unknown(key, name, known)
         for n, table in enumerate(file.tables):
-            for name in (*table.columns, *table.optional, *table.compared, *table.y):
-                if not is_known(name, file.columns):
-                    raise _unknown(("tables", n, "columns"), name, file.columns)
-            columns = columns_of(table.columns, file.columns)
-            for of, names_of in (("compared", table.compared), ("optional", tuple(table.optional)), ("y", table.y)):
-                for name in names_of:
-                    if name not in columns:
-                        raise RefusedError(("tables", n, of), f"{name!r} is no column of this table", "add it there")
+            _check_columns(("tables", n), table, file.columns)
         for n, part in enumerate(file.parts):
-            for m, series in enumerate(part.series):
-                for k, point in enumerate(series.points):
-                    if "name" not in {**file.settings, **part.settings, **point}:
-                        raise RefusedError(("parts", n, "series", m, "points", k), "has no name", "add it")
+            _check_points(("parts", n), part, {*file.settings, *part.settings})
+
+
+def _check_columns(key: Key, table: TableEntry, defined: Mapping[str, ColumnEntry]) -> None:
+    for name in (*table.columns, *table.optional, *table.compared, *table.y):
+        if not is_known(name, defined):
+            raise _unknown((*key, "columns"), name, defined)
+    columns = columns_of(table.columns, defined)
+    for of, names in {"compared": table.compared, "optional": table.optional, "y": table.y}.items():
+        for name in names:
+            if name not in columns:
+                raise RefusedError((*key, of), f"{name!r} is no column of this table", "add it there")
+
+
+def _check_points(key: Key, part: PartEntry, settings: Collection[str]) -> None:
+    for m, series in enumerate(part.series):
+        for n, point in enumerate(series.points):
+            if "name" not in {*settings, *point}:
+                raise RefusedError((*key, "series", m, "points", n), "has no name", "add it")
 
 
 def _check_functions(file: ExperimentFile) -> None:

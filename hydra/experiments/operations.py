@@ -109,4 +109,4 @@ OPERATIONS: Final[Mapping[str, Callable[..., object]]] = {
     "round": round,
     "text": str,
 }
-"""All of them by name; ``records`` and ``option`` depend on the order of the user, and ``at`` on the part."""
+"""The functions of expressions by name, except ``records``, ``option`` and ``at``, which depend on the run."""

@@ -50,7 +50,7 @@ class _Diagnosis(logging.Handler):
             self._error = found[-1]
 
     def explain(self, answer: BaseException) -> str:
-        """The cause of this error of a call."""
+        """The cause of an error that a call has raised."""
         reason = text(self._error or answer)
         if isinstance(self._error, SaslAuthenticationFailedError):
             return f"login: {reason}"

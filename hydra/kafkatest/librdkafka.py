@@ -90,7 +90,7 @@ class Complaint:
         self.error = None
 
     def explain(self, answer: BaseException) -> str:
-        """The cause of this error of a call."""
+        """The cause of an error that a call has raised."""
         if self.error is None or is_refusal(answer):
             return text(answer)
         # A cluster that accepts no connections causes another error before this one.

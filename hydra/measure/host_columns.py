@@ -33,7 +33,7 @@ def _of_servers(unit: str, about: str, *, better: Better = "", keys: Sequence[st
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Servers(StepPart):
+class ServerLoad(StepPart):
     """What servers report about themselves."""
 
     server_cpu_pct: Number | None = _of_servers(

@@ -11,12 +11,12 @@ import msgspec
 
 from hydra.measure.column import Column, SystemColumns
 from hydra.measure.connection_columns import ComingBack, Connecting, Disconnections
-from hydra.measure.host_columns import Hosts, Limit, Servers
+from hydra.measure.host_columns import Hosts, Limit, ServerLoad
 from hydra.measure.latency_columns import DUE, SENT, ClockErrors, Delays, Latency, SendLatency
 from hydra.measure.loss_columns import Loss, Outcomes, Usage
 from hydra.measure.passing_columns import Accepted, HeldRate, Passing
 from hydra.measure.step_part import Number, StepColumn, StepPart, columns_of
-from hydra.measure.traffic_columns import Rates, Shares, SlowClients, Topics, Totals, published
+from hydra.measure.traffic_columns import Rates, Shares, SlowClients, TopicLoad, Totals, published
 from hydra.model import SKIPPED_BY, USER, Figure, Histogram, SettingValue, StepPlan, StepStatus
 
 if TYPE_CHECKING:
@@ -47,13 +47,13 @@ class StepFigures(Mapping[str, Figure]):
     accepted: Accepted = Accepted()
     outcomes: Outcomes = Outcomes()
     usage: Usage = Usage()
-    topics: Topics = Topics()
+    topics: TopicLoad = TopicLoad()
     cohort: SlowClients = SlowClients()
     connecting: Connecting = Connecting()
     disconnections: Disconnections = Disconnections()
     coming_back: ComingBack = ComingBack()
     passing: Passing = Passing()
-    servers: Servers = Servers()
+    servers: ServerLoad = ServerLoad()
     hosts: Hosts = Hosts()
     limit: Limit = Limit()
     reported: Mapping[str, Figure] = field(default_factory=dict)

@@ -186,7 +186,7 @@ _HOT_P99: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Topics(StepPart):
+class TopicLoad(StepPart):
     """The messages of hot topics beside those of the other ones."""
 
     everywhere: ClassVar[bool] = False

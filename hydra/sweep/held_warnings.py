@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from hydra.events.event import Level
 from hydra.events.value_formatting import between, number, series_text
 from hydra.measure.column import REPEATS
-from hydra.measure.step_result import StepFigures
+from hydra.measure.host_columns import Hosts
 from hydra.measure.verdict import BUSY_HOST_PCT, OTHERS_PCT
 from hydra.model import Figure
 from hydra.sweep.held_columns import (
@@ -90,7 +90,7 @@ class HeldAtLeast(HeldWarning):
     def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
         if about.search not in limited_by_clients(about.row):
             return []
-        hosts, unsent = StepFigures.of(about.row).hosts, UNSENT in about.words(CAUSE)
+        hosts, unsent = Hosts.of_row(about.row), UNSENT in about.words(CAUSE)
         used_pct, others_pct = hosts.host_cpu_mean_pct or 0.0, others_of(hosts)
         busy_pct = used_pct if used_pct >= BUSY_HOST_PCT else None
         others_pct = others_pct if busy_pct and others_pct >= OTHERS_PCT else 0.0

@@ -19,7 +19,7 @@ from hydra.measure.connection_columns import IN_TABLE, PRIMARY, Connecting
 from hydra.measure.latency_columns import DUE, SENT
 from hydra.measure.step_part import columns_of
 from hydra.measure.step_result import StepFigures, StepResult, step_columns
-from hydra.measure.traffic_columns import AGGREGATE, AVG_RX, AVG_TX, CLIENTS, published
+from hydra.measure.traffic_columns import AGGREGATE, AVG_RX, AVG_TX, CLIENTS, Shares, Totals, published
 from hydra.model import IMPAIRMENTS, Figure, Scenario, StepPlan, SweepSpec, TableKind, number
 from hydra.sweep.cleanness import why_not_clean
 from hydra.sweep.host_trouble import host_trouble
@@ -449,7 +449,7 @@ def _delivered_to(row: Row, name: Name) -> str:
 
 def _received_by(row: Row, name: Name) -> str:
     """The same of a row at rate ``max``, with what each subscriber received and each publisher sent a second."""
-    totals = StepFigures.of(row).totals
+    totals = Totals.of_row(row)
     each = f", {text_of(totals.avg_rx_rate_pps)}/s each" if totals.clients != 1 else ""
     return f"messages received by {together(row, name)}{each}; sent: {text_of(totals.avg_tx_rate_pps)}/s"
 
@@ -461,7 +461,7 @@ def together(row: Row, name: Name) -> str:
 
 def requested(row: Row) -> str:
     """The rate that was requested of each publisher of a row: ``at 30,000/s``, ``at full speed``."""
-    rate = number(StepFigures.of(row).shares.requested_rate)
+    rate = number(Shares.of_row(row).requested_rate)
     return "at full speed" if rate is None else f"at {text_of(rate)}/s"
 
 
