@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import replace
-from math import sqrt
 from typing import Final
 
 from hydra.measure.column import AGGREGATE_MAX, STATUS, WALL
@@ -19,7 +18,7 @@ from hydra.sweep.held_warnings import of_held
 from hydra.sweep.host_trouble import add_host_facts
 from hydra.sweep.interface import QUICK_DRAIN_S, LadderProgress, Row, step_bound_s
 from hydra.sweep.ladder import Ladder
-from hydra.sweep.ladder_climb import HeldKind, LadderClimb, ends_of, limit_s, progress_of, wall_s
+from hydra.sweep.ladder_climb import LEAST_MESSAGES, HeldKind, LadderClimb, ends_of, limit_s, progress_of, wall_s
 from hydra.sweep.scripted_sweep import PlayedScript, Script, ScriptedSweep
 from hydra.sweep.search_columns import ANSWER, HIGH_PPS, LOW_PPS, WHY
 from hydra.sweep.search_spec import SearchSeries, SearchSpec
@@ -29,12 +28,12 @@ from hydra.sweep.step_retry import ClientCountFailedError, StepRetry
 
 SATURATION_BYTES: Final = 100_000_000
 """The most bytes that a publisher sends at full speed: what servers, logs and readers still keep in memory."""
+_FIRST_DELIVERIES: Final = 200_000
+"""The messages to all subscribers of the first step at full speed, which shows how fast they arrive."""
+_FULL_SPEED_S: Final = (1.0, 5.0)
+"""If these arrive in less than the first time, a step of more messages follows: what arrives in the second time."""
 _BELOW_FULL_SPEED: Final = 0.7
 """The ladder begins at this share of the rate received at full speed."""
-_COLLAPSED: Final = 0.1
-_MOSTLY_LOST_PCT: Final = 50.0
-"""If subscribers received at most this share because more than this was lost, far more may arrive at a lower rate: the
-ladder begins half-way to the rate sent."""
 _USUAL_SHORT_STEPS: Final = 5
 
 
@@ -90,13 +89,13 @@ class HeldRates(ScriptedSweep[HeldSeries]):
 
     def bound_s(self) -> float:
         """See :class:`hydra.sweep.interface.Sweep`: no step begins that would exceed the limit but for its drain."""
-        nodrop_s = step_bound_s(self._scenario, self._short_s) if "nodrop" in self._rates else 0.0
+        nodrop_s = 2 * step_bound_s(self._scenario, self._short_s) if "nodrop" in self._rates else 0.0
         return len(self._clients) * (self._limit_s * len(self._climbs) + nodrop_s)
 
     def expected_s(self) -> float:
         """See :class:`hydra.sweep.interface.Sweep`."""
         short_s, whole_s = self._short_s + QUICK_DRAIN_S, self._duration_s + QUICK_DRAIN_S
-        steps_s = (len(self._rates) - len(self._climbs)) * short_s
+        steps_s = 2 * (len(self._rates) - len(self._climbs)) * short_s
         steps_s += len(self._climbs) * (_USUAL_SHORT_STEPS * short_s + whole_s * (whole_s > short_s))
         return min(len(self._clients) * (steps_s + self._scenario.warmup_s), self.bound_s())
 
@@ -113,12 +112,13 @@ class HeldRates(ScriptedSweep[HeldSeries]):
         first = with_values(settings, {"sndhwm": marks[0]}) if marks else settings
         received, fastest, start, began_s = None, None, self._as_last(retry.clients), 0.0
         if self._saturated:
-            step = yield from self._full_speed(retry, first, "max_rate", row)
-            began_s, received, fastest = wall_s(step), self._received(step), step.figures.totals.avg_tx_rate_pps or None
+            steps = yield from self._full_speed(retry, first, "max_rate", row)
+            began_s = sum(map(wall_s, steps))
+            # A stop in one of the steps must not make the ladder begin far below.
+            received = max(filter(None, map(self._received, steps)), default=None)
+            fastest = steps[-1].figures.totals.avg_tx_rate_pps or None
             if received and fastest:
                 start = _BELOW_FULL_SPEED * received
-                lossy = (step.figures.totals.client_loss_pct or 0.0) > _MOSTLY_LOST_PCT
-                start = sqrt(start * fastest) if lossy and received <= _COLLAPSED * fastest else start
         for series in self._search.series:
             if series == "max_rate":
                 continue
@@ -154,26 +154,40 @@ class HeldRates(ScriptedSweep[HeldSeries]):
 
     def _full_speed(
         self, retry: StepRetry, settings: Settings, series: SearchSeries, row: Row
-    ) -> Generator[StepPlan, StepResult, StepResult]:
-        """One step at rate ``max``, whose failure is no failure of the row.
+    ) -> Generator[StepPlan, StepResult, list[StepResult]]:
+        """The step at rate ``max``, whose failure is no failure of the row, after one of few messages.
+
+        A server that keeps what it cannot deliver yet would disturb the steps that follow: few messages come first, and
+        more only if these arrive quickly.
 
         Raises:
             ClientCountFailedError: the clients do not fit, or the user skips the row.
         """
-        least = max(SATURATION_BYTES // round(settings.mean_bytes), 20)
-        messages = min(least, settings.messages) if settings.messages is not None else least
-        fast = replace(settings, rate="max", messages=messages)
-        result = yield StepPlan(retry.clients, fast, self._short_s, series)
+        most = max(SATURATION_BYTES // round(settings.mean_bytes), LEAST_MESSAGES)
+        most = min(most, settings.messages) if settings.messages is not None else most
+        receivers = retry.clients * self._scenario.publishers
+        messages = min(max(_FIRST_DELIVERIES // receivers, LEAST_MESSAGES), most)
+        taken = [(yield self._at_full_speed(retry.clients, settings, series, messages))]
+        seconds = _taken_s(taken[0].figures)
+        if seconds is not None and seconds < _FULL_SPEED_S[0] and messages < most:
+            more = round((taken[0].figures.rates.aggregate_pps or 0.0) * _FULL_SPEED_S[1] / receivers)
+            messages = min(max(more, messages), most)
+            taken.append((yield self._at_full_speed(retry.clients, settings, series, messages)))
+        result = taken[-1]
         if result.status == "skipped":
             raise ClientCountFailedError("skipped", result.reason, result.figures)
         row[self._rates[series]] = result.figures.totals.avg_rx_rate_pps
+        row[f"{series}_steps"] = len(taken)
         together = AGGREGATE_MAX if series == "max_rate" else f"{series}_aggregate_pps"
         row[together] = result.figures.rates.aggregate_pps
-        row[f"{series}_steps"] = 1
         row[f"{series}_verdict"] = result.figures.limit.verdict
         if (limited := result.figures.limit.generator_limited) is not None:
             row[f"{series}_{GENERATOR_LIMITED}"] = limited
-        return result
+        return taken
+
+    def _at_full_speed(self, clients: int, settings: Settings, series: SearchSeries, messages: int) -> StepPlan:
+        """A step in which each publisher sends this number of messages at rate ``max``."""
+        return StepPlan(clients, replace(settings, rate="max", messages=messages), self._short_s, series)
 
     def _received(self, step: StepResult) -> float | None:
         """The rate of one publisher (messages/s) that reached the subscribers at full speed; None: not known."""
@@ -235,6 +249,12 @@ class HeldRates(ScriptedSweep[HeldSeries]):
 
 def _not_measured(result: StepResult) -> str:
     return "" if result.status == "ok" else result.reason or "no reason was given"
+
+
+def _taken_s(figures: StepFigures) -> float | None:
+    """The seconds in which a subscriber received its messages; None: not known."""
+    received, rate = figures.totals.total_rx, figures.totals.avg_rx_rate_pps
+    return received / rate if received and rate else None
 
 
 def _note(row: Row, name: str) -> str | None:

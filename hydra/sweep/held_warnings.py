@@ -101,7 +101,7 @@ class HeldAtLeast(HeldWarning):
 class NextRateUnknown(HeldWarning):
     """A rate was held, and no higher one was found that was not: the time was over."""
 
-    remedy = "give it more time, such as --within 2min"
+    remedy = "give it more time (--within)"
 
     @property
     def sentence(self) -> str:
@@ -135,7 +135,7 @@ class NotConfirmed(HeldWarning):
     """The time was over before a rate was held for its duration; ``limits`` are the rates (messages/s) around it."""
 
     level = Level.LOSS
-    remedy = "give it more time, such as --within 2min, or measure while no other processes use the hosts"
+    remedy = "give it more time (--within), or measure while no other processes use the hosts"
     limits: Limits
 
     @property

@@ -119,7 +119,7 @@ class LadderClimb:
     @property
     def confirming(self) -> StepResult | None:
         """The step in which the held rung was held for a whole duration; None: there is none."""
-        return None if self.low is None else _holds(self.tries[self.low])
+        return None if self.low is None else _holds_in_half(self.tries[self.low])
 
     @property
     def failing(self) -> StepResult | None:
@@ -173,11 +173,14 @@ class LadderClimb:
         with contextlib.suppress(_TimeOverError):
             while (yield from self._goes_on(retry)):
                 pass
-        held = self._held_below(self.highest + 1)
-        if held is not None and self.confirming is None:
-            # A short step was clean above a rung that was held, and there was no time to hold it.
-            self.low = held
-            self.high = min((r for r, tries in self.tries.items() if r > held and not tries[-1].clean), default=None)
+        if self.confirming is None and not self._fails(self.lowest):
+            # There was no time to hold a rung whose short step was clean, or one below a rung that was held in part.
+            held = max((r for r, tries in self.tries.items() if _holds(tries)), default=None)
+            if held is None:
+                held = max((r for r, tries in self.tries.items() if _holds_in_half(tries)), default=None)
+            if held is not None:
+                above = (r for r, tries in self.tries.items() if r > held and not tries[-1].clean)
+                self.low, self.high = held, min(above, default=None)
         self.ended = True
 
     def bracket(self, retry: StepRetry, start: float) -> Script:
@@ -362,6 +365,13 @@ def _holds(tries: Sequence[Try]) -> StepResult | None:
     """The last step of a whole duration if it is clean; None: there is none."""
     last = next((each for each in reversed(tries) if each.whole), None)
     return last.step if last and last.clean else None
+
+
+def _holds_in_half(tries: Sequence[Try]) -> StepResult | None:
+    """The last clean step of a whole duration if at least half of these steps are clean; None: they are not."""
+    whole = [each for each in tries if each.whole]
+    clean = [each.step for each in whole if each.clean]
+    return clean[-1] if clean and 2 * len(clean) >= len(whole) else None
 
 
 def _misses(tries: Sequence[Try]) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
-from math import exp, log
+from math import exp, inf, log
 from typing import Final
 
 import numpy as np
@@ -30,7 +30,7 @@ from tests.sweep.worlds import WORLDS, BufferedStalls, Exhausted, Regimes, Warms
 
 HELD_S: Final = 10.0
 CLIENTS: Final = 30
-OVERHEAD_S: Final = 1.0
+OVERHEAD_S: Final = 0.5
 """What a step takes beside its length."""
 MOST: Final = 3.0
 """How far above its capacity a publisher of a world can send."""
@@ -153,8 +153,9 @@ class LadderSystem:
         self.epoch += 1
         full = plan.settings.rate == "max"
         rate = MOST * self.world.capacity if plan.settings.rate == "max" else plan.settings.rate
-        share = lost(self.world, rate, plan.duration_s, self.now_s)
-        self.now_s += plan.duration_s + OVERHEAD_S
+        seconds = min(plan.duration_s, (plan.settings.messages or inf) / rate)
+        share = lost(self.world, rate, max(seconds, 1.0), self.now_s)
+        self.now_s += seconds + OVERHEAD_S
         figures: dict[str, Figure] = {
             "requested_rate": "max" if full else rate,
             "rate_held": None if full else True,
@@ -164,7 +165,8 @@ class LadderSystem:
             "avg_tx_rate_pps": rate,
             "avg_rx_rate_pps": rate * (1 - share),
             "aggregate_pps": CLIENTS * rate * (1 - share),
-            "wall_s": plan.duration_s + OVERHEAD_S,
+            "total_rx": rate * (1 - share) * seconds,
+            "wall_s": seconds + OVERHEAD_S,
             "host_others_pct": 100 * getattr(self.world, "others", 0.0),
         }
         return StepResult(self.epoch, plan, "ok", StepFigures.of(figures))

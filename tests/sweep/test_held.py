@@ -231,12 +231,42 @@ def test_none_is_held_if_the_lowest_rung_is_not() -> None:
 
 
 def test_time_that_ends_first_leaves_an_answer_that_is_not_confirmed() -> None:
-    spec = scenario(within_s=18.0)
+    spec = scenario(within_s=14.0)
     row, results = row_of(spec, carries(20_000.0))
-    assert sum(float(str(result.figures["wall_s"])) for result in results) <= 18.0
+    assert sum(float(str(result.figures["wall_s"])) for result in results) <= 14.0
     assert (row["loss_answer"], row[RATE]) == ("unconfirmed", None)
     assert why_not_clean(row) == "not confirmed"
     assert [warning.kind for warning in kind_of(spec).warnings(row)] == ["not_confirmed"]
+
+
+@pytest.mark.parametrize(("within_s", "kind", "held"), [(37.0, "held", (1, 2)), (60.0, "held", (2, 2))])
+def test_a_rate_that_half_of_the_whole_steps_held_is_the_answer_if_no_lower_one_was_tried_in_time(
+    within_s: float, kind: str, held: tuple[int, int]
+) -> None:
+    whole = {12_500.0: iter([0.004, 0.02, 0.02])}
+    system = loses(lambda rate: next(whole[rate]) if rate in whole else 0.0, short_until=12_500.0)
+    spec = scenario(search=SearchSpec(start_rate=12_500.0, series=("loss",)), saturation=False, within_s=within_s)
+    row, _ = row_of(spec, lambda plan: {**system(plan), "host_others_pct": 6.0})
+    assert (row["loss_answer"], row["loss_held_steps"], row["loss_held_of_steps"]) == (kind, *held)
+    assert row[RATE] == (12_500.0 if held == (1, 2) else 10_000.0)
+    assert [warning.kind for warning in kind_of(spec).warnings(row)] == (["held_in_part"] if held == (1, 2) else [])
+
+
+@pytest.mark.parametrize(
+    ("delivered_per_s", "messages"), [(40_000.0, [6_666]), (1e6, [6_666, 166_667]), (1e8, [6_666, 4_166_666])]
+)
+def test_at_full_speed_as_many_messages_are_sent_as_arrive_soon(delivered_per_s: float, messages: list[int]) -> None:
+    """A broker that keeps what it cannot deliver would deliver it during the steps that follow."""
+
+    def system(plan: StepPlan) -> Mapping[str, Figure]:
+        arriving = {"total_rx": plan.settings.messages, "avg_rx_rate_pps": delivered_per_s / plan.clients}
+        full = {**arriving, "aggregate_pps": delivered_per_s} if plan.settings.rate == "max" else {}
+        return {**carries(20_000.0)(plan), **full}
+
+    row, results = row_of(scenario(), system)
+    sent = [result.plan.settings.messages for result in results if result.plan.settings.rate == "max"]
+    assert sent == messages
+    assert (row["max_rate_steps"], row["aggregate_max_pps"]) == (len(messages), delivered_per_s)
 
 
 def test_a_rate_that_was_held_without_a_higher_one_that_was_not_is_an_answer() -> None:
