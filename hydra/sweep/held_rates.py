@@ -30,8 +30,9 @@ SATURATION_BYTES: Final = 100_000_000
 """The most bytes that a publisher sends at full speed: what servers, logs and readers still keep in memory."""
 _FIRST_DELIVERIES: Final = 200_000
 """The messages to all subscribers of the first step at full speed, which shows how fast they arrive."""
-_FULL_SPEED_S: Final = (1.0, 5.0)
-"""If these arrive in less than the first time, a step of more messages follows: what arrives in the second time."""
+_FULL_SPEED_S: Final = (0.2, 1.0, 5.0)
+"""If these arrive in less than the second time, a step of as many messages follows as arrive in the third one. The
+first one stands for messages that arrive all at once."""
 _BELOW_FULL_SPEED: Final = 0.7
 """The ladder begins at this share of the rate received at full speed."""
 _USUAL_SHORT_STEPS: Final = 5
@@ -168,10 +169,9 @@ class HeldRates(ScriptedSweep[HeldSeries]):
         receivers = retry.clients * self._scenario.publishers
         messages = min(max(_FIRST_DELIVERIES // receivers, LEAST_MESSAGES), most)
         taken = [(yield self._at_full_speed(retry.clients, settings, series, messages))]
-        seconds = _taken_s(taken[0].figures)
-        if seconds is not None and seconds < _FULL_SPEED_S[0] and messages < most:
-            more = round((taken[0].figures.rates.aggregate_pps or 0.0) * _FULL_SPEED_S[1] / receivers)
-            messages = min(max(more, messages), most)
+        more = _arrive_soon(taken[0].figures)
+        if more is not None and messages < most:
+            messages = min(max(more // self._scenario.publishers, messages), most)
             taken.append((yield self._at_full_speed(retry.clients, settings, series, messages)))
         result = taken[-1]
         if result.status == "skipped":
@@ -251,10 +251,18 @@ def _not_measured(result: StepResult) -> str:
     return "" if result.status == "ok" else result.reason or "no reason was given"
 
 
-def _taken_s(figures: StepFigures) -> float | None:
-    """The seconds in which a subscriber received its messages; None: not known."""
+def _arrive_soon(figures: StepFigures) -> int | None:
+    """How many messages would arrive in five seconds; None: these took more than one, or none arrived.
+
+    Messages that a subscriber received all at once have no rate.
+    """
     received, rate = figures.totals.total_rx, figures.totals.avg_rx_rate_pps
-    return received / rate if received and rate else None
+    if not received:
+        return None
+    least_s, most_s, seconds = _FULL_SPEED_S
+    taken_s = received / rate if rate else least_s
+    everyone = (figures.totals.clients or 1) if figures.passing.group else 1
+    return round(received * everyone * seconds / taken_s) if taken_s < most_s else None
 
 
 def _note(row: Row, name: str) -> str | None:

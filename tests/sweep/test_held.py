@@ -253,13 +253,17 @@ def test_a_rate_that_half_of_the_whole_steps_held_is_the_answer_if_no_lower_one_
 
 
 @pytest.mark.parametrize(
-    ("delivered_per_s", "messages"), [(40_000.0, [6_666]), (1e6, [6_666, 166_667]), (1e8, [6_666, 4_166_666])]
+    ("delivered_per_s", "messages"),
+    [(40_000.0, [6_666]), (1e6, [6_666, 166_667]), (1e8, [6_666, 4_166_666]), (None, [6_666, 166_650])],
 )
-def test_at_full_speed_as_many_messages_are_sent_as_arrive_soon(delivered_per_s: float, messages: list[int]) -> None:
+def test_at_full_speed_as_many_messages_are_sent_as_arrive_soon(
+    delivered_per_s: float | None, messages: list[int]
+) -> None:
     """A broker that keeps what it cannot deliver would deliver it during the steps that follow."""
 
     def system(plan: StepPlan) -> Mapping[str, Figure]:
-        arriving = {"total_rx": plan.settings.messages, "avg_rx_rate_pps": delivered_per_s / plan.clients}
+        each = delivered_per_s and delivered_per_s / plan.clients
+        arriving = {"total_rx": plan.settings.messages, "avg_rx_rate_pps": each}
         full = {**arriving, "aggregate_pps": delivered_per_s} if plan.settings.rate == "max" else {}
         return {**carries(20_000.0)(plan), **full}
 
