@@ -6,6 +6,7 @@
 | `columns: NAME` | columns of rows, from their records: those that all systems have, or that a system adds |
 | `settings: SYSTEM TABLE NAME…` | fields of a table of scenarios, all if none are named; SYSTEM is `all` or a system |
 | `events: NAME` | warnings and events, from their classes |
+| `files: PATH…` | files and packages of `hydra/`, with the first sentences of their docstrings |
 | `exit codes: all` | the exit codes of `hydra`, from `hydra/errors.py` |
 | `messages: NAME` | the messages of the control protocol in one direction, or the columns of a batch |
 """
@@ -51,10 +52,11 @@ from hydra.system import SystemSpec
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 DOCS: Final = ROOT / "docs"
+PACKAGE: Final = ROOT / "hydra"
 LADDERS: Final[tuple[SearchSeries, ...]] = ("loss", "reconnecting", "slow")
 SERIES: Final[tuple[SearchSeries, ...]] = ("max_rate", "nodrop", "loss", "reconnecting", "slow")
 _PART: Final = re.compile(
-    r"(<!-- (columns|settings|events|exit codes|messages): ([^>]+) -->\n).*?(<!-- end -->\n)", re.DOTALL
+    r"(<!-- (columns|settings|events|files|exit codes|messages):\s([^>]+) -->\n).*?(<!-- end -->\n)", re.DOTALL
 )
 _DERIVED: Final = {
     ("Scenario", "name"): "the name of the file",
@@ -82,6 +84,7 @@ def renewed(page: str) -> str:
         "columns": columns_table,
         "settings": settings_table,
         "events": events_table,
+        "files": files_table,
         "exit codes": codes_table,
         "messages": messages_text,
     }
@@ -125,6 +128,30 @@ def columns_table(name: str) -> str:
     same = groupby(columns()[name], lambda c: (c.unit, c.help, c.repeats))
     rows = [(", ".join(f"`{column.name}`" for column in its), *about) for about, its in same]
     return _table(("in `table.csv`", "unit", "definition", "repeated"), rows)
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def files_table(paths: str) -> str:
+    """The table of these files and packages.
+
+    Raises:
+        FileNotFoundError: one does not exist.
+    """
+    return _table(("file", "subject"), [(f"`{path}`", _subject(PACKAGE / path)) for path in paths.split()])
+
+
+def _subject(path: Path) -> str:
+    """The first sentence of a docstring, in Markdown and without its full stop."""
+    file = path / "__init__.py" if path.is_dir() else path
+    text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+    return re.split(r"\.(?: |$)", _plain(text.partition("\n\n")[0]))[0].replace("|", "\\|")
+
+
+def _plain(text: str) -> str:
+    """A docstring's text in Markdown, in one line."""
+    return re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", " ".join(text.replace("``", "`").split()))
 
 
 # --- settings --------------------------------------------------------------------------------------------------------
@@ -268,9 +295,7 @@ def events_table(name: str) -> str:
 
 def _when(kind: type[Event]) -> str:
     """The first sentence of its docstring, up to what it says of fields, in Markdown."""
-    text = " ".join(inspect.cleandoc(kind.__doc__ or "").partition("\n\n")[0].split())
-    plain = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", text.replace("``", "`"))
-    return re.split(r"; |\. |\.$", plain)[0]
+    return re.split(r"; |\. |\.$", _plain(inspect.cleandoc(kind.__doc__ or "").partition("\n\n")[0]))[0]
 
 
 def _either(texts: list[str]) -> str:

@@ -17,6 +17,24 @@ def test_every_command_stands_in_its_page() -> None:
     assert (ROOT / "docs" / "commands.md").read_text() == script["page"](), "run scripts/command_pages.py"
 
 
+_PATH = re.compile(r"`([\w.*-]+/[\w./*{},-]+\.(?:py|h|cc|toml|csv|md|sh))`")
+"""A file in a text; {a,b} are several."""
+
+
+def test_the_files_that_pages_name_exist() -> None:
+    folders = [ROOT, ROOT / "hydra", ROOT / "native" / "src", ROOT / "native" / "src" / "common"]
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    named = [(page.name, path) for page in pages for path in _PATH.findall(page.read_text(encoding="utf-8"))]
+    assert len(named) > 100
+    several = [(page, path, re.fullmatch(r"(.*)\{(.*)\}(.*)", path)) for page, path in named]
+    files = [
+        (page, file)
+        for page, path, parts in several
+        for file in ([f"{parts[1]}{each}{parts[3]}" for each in parts[2].split(",")] if parts else [path])
+    ]
+    assert [each for each in files if not any(next(folder.glob(each[1]), None) for folder in folders)] == []
+
+
 def test_the_navigation_has_every_page_once() -> None:
     listed = [line.split(":")[-1].strip() for line in (ROOT / "mkdocs.yml").read_text().splitlines() if ".md" in line]
     assert sorted(listed) == sorted(
