@@ -96,7 +96,7 @@ def observation(clients: int, window_s: int = _WINDOW_S) -> Observation:
 
 def _settings(name: str) -> Settings:
     """The usual settings of a system, at the rate of these runs."""
-    return Settings(rate=_RATE, system=system(name).settings())
+    return Settings(rate=_RATE, system=system(name).settings.step())
 
 
 @contextmanager

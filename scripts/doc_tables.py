@@ -107,7 +107,8 @@ def columns() -> Mapping[str, list[Column]]:
     every = {column.name: column for series in SERIES for column in side_columns("<series>", series)}
     held = {column.name: column for series in LADDERS for column in series_columns("<series>", series)}
     held = {name: column for name, column in held.items() if name not in every or column != every[name]}
-    own = {spec.name: [*([] if spec.batch == BATCH else [spec.batch]), *spec.columns] for spec in systems()}
+    adding = {spec.identity.name: spec.published for spec in systems()}
+    own = {name: [*([] if each.batch == BATCH else [each.batch]), *each.columns] for name, each in adding.items()}
     return {
         "published": [*PUBLISHED],
         "searched": [*published(SearchSpec(series=(*SearchSpec().series, "nodrop")))[1:]],
@@ -120,7 +121,7 @@ def columns() -> Mapping[str, list[Column]]:
 
 def systems() -> list[SystemSpec]:
     """The systems that have a page."""
-    return [spec for spec in plugins.systems().values() if (DOCS / f"{spec.name}.md").exists()]
+    return [spec for spec in plugins.systems().values() if (DOCS / f"{spec.identity.name}.md").exists()]
 
 
 def columns_table(name: str) -> str:
@@ -222,8 +223,9 @@ def _hints(noun: type) -> dict[str, Any]:
 def _installed(name: str) -> str:
     """The values of a key that depend on the systems that are installed; "" for other keys."""
     if name == "system":
-        return ", ".join(f"`{_toml(spec.name)}`" for spec in systems())
-    theirs = (f"{spec.name}: {', '.join(f'`{_toml(each)}`' for each in spec.implementations)}" for spec in systems())
+        return ", ".join(f"`{_toml(spec.identity.name)}`" for spec in systems())
+    identities = (spec.identity for spec in systems())
+    theirs = (f"{each.name}: {', '.join(f'`{_toml(name)}`' for name in each.implementations)}" for each in identities)
     return "; ".join(theirs) if name == "client" else ""
 
 

@@ -13,13 +13,13 @@ from pyroaring import BitMap
 
 from hydra import model
 from hydra.client.host_monitor import HostMonitor
+from hydra.config import plugins
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import load_scenario
 from hydra.control.roster import Roster
-from hydra.measure.column import BATCH, ReportColumn
 from hydra.run.deployment import Deployment
 from hydra.run.step import StepRunner
-from hydra.system import System, SystemSpec
+from hydra.system import DeliveryRules, MessageLog, System
 from hydra.wire import messages as wire
 from hydra.wire import report_batch as batch
 from hydra.wire.clock import StepClock
@@ -111,7 +111,7 @@ class Channel(System):
         """One that measures on this channel, its first step as epoch 1."""
         scenario = replace(load_scenario("zmqfixed"), ready_timeout_s=30.0, drain_max_s=drain_max_s)
         run = context(
-            resolved=ResolvedScenario(scenario, cast(SystemSpec, self)),
+            resolved=ResolvedScenario(scenario, replace(plugins.system("zmq"), delivery=self.delivery)),
             system=self,
             controller=self,
             epoch=1,
@@ -205,21 +205,9 @@ class Channel(System):
 
     # --- a system and its specification ----------------------------------------------------------------------------
 
-    queue, batch, servers = "its queue", BATCH, None
-    tools: tuple[str, ...] = ()
-    columns: tuple[ReportColumn, ...] = ()
-
-    def batch_of(self, _: model.Settings) -> int:
-        return 100
-
-    def burst(self, _: Mapping[str, model.Figure]) -> int:
-        return 100
-
-    def group(self, settings: model.Settings) -> str:
-        return f"group-{settings.message_size}"
-
-    def one_publisher(self, settings: model.Settings) -> bool:
-        return False
+    def delivery(self, _: model.Scenario, settings: model.Settings) -> DeliveryRules:
+        log, group = MessageLog(read_after=self.reads_stored), f"group-{settings.message_size}"
+        return DeliveryRules("its queue", group=group, log_acknowledges=True, log=log)
 
     def configure(self, settings: model.Settings) -> dict[str, object]:
         return {"where": "here"}
@@ -227,17 +215,8 @@ class Channel(System):
     def finish(self) -> dict[str, object]:
         return {"until": "now"}
 
-    def undisturbed(self, settings: model.Settings) -> model.Settings:
-        return settings
-
     def proof(self, settings: model.Settings) -> Hashable:
         return self.proof_of(settings)
-
-    def stored(self, settings: model.Settings) -> bool:
-        return self.reads_stored
-
-    def log_acknowledges(self, settings: model.Settings) -> bool:
-        return True
 
     def log_end(self, settings: model.Settings) -> int | None:
         return self.log.pop(0) if self.log else None

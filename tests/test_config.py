@@ -16,7 +16,7 @@ from hydra.config.scenario import load_scenario, resolve
 from hydra.engine.group_sizing import split
 from hydra.engine.placement import place
 from hydra.errors import EXIT_USAGE, ConfigError
-from hydra.model import Agent, Constraint, Demand, Group, Resources, Scenario, value_of
+from hydra.model import Agent, Constraint, Demand, Group, Resources, Scenario, ServerSpec, value_of
 from hydra.sweep.grid import GridSweep
 from hydra.sweep.search import SearchSweep
 from hydra.sweep.search_spec import SearchSpec
@@ -66,7 +66,7 @@ def test_every_scenario_loads_and_its_largest_row_fits_the_default_cluster(name:
     scenario, cluster = load_scenario(name), load_cluster()
     assert scenario.name == name
     # Only native clients pace by whole seconds.
-    default = next(iter(plugins.system(scenario.system).implementations))
+    default = next(iter(plugins.system(scenario.system).identity.implementations))
     assert scenario.client == ("native" if name == "zmqburst" else default)
     groups = [
         Group(f"{role}-{n}", role, 0, size, (), {}, spec.demand, spec.constraints)
@@ -291,7 +291,9 @@ def test_brokers_that_cannot_be_are_refused(overrides: dict[str, object], expect
 
 def test_a_broker_asks_for_what_one_takes_unless_the_scenario_says_otherwise(tmp_path: Path) -> None:
     kafka = MINIMAL.replace('"zmq"', '"kafka"').replace('"pyzmq"', '"confluent-kafka"')
-    assert load_scenario(scenario_file(tmp_path, kafka)).server == plugins.system("kafka").server_spec
+    servers = plugins.system("kafka").servers
+    assert servers is not None
+    assert load_scenario(scenario_file(tmp_path, kafka)).server == ServerSpec(demand=servers.demand)
     some = load_scenario(scenario_file(tmp_path, kafka + "[server.demand]\nbase_cpus = 3.0\n")).server
     assert some.demand == Demand(base_cpus=3.0, base_mem=1536.0, ports=2)
     assert load_scenario("kafka-fixed", {"kafka.replication_factor": 3, "kafka.bootstrap": "h:1"}).server.count == 1

@@ -11,12 +11,12 @@ from hydra.config.resolved_scenario import ResolvedScenario, added_by
 from hydra.errors import EXIT_USAGE, ConfigError
 from hydra.measure.column import Column, ReportColumn
 from hydra.measure.step_result import StepFigures, StepResult
-from hydra.system import SystemSpec
+from hydra.system import Published, SystemSpec
 from tests.jupyter.runs import FIXED
 
 
 def like_zmq(**changes: object) -> SystemSpec:
-    return type(systems()["zmq"])(**changes)
+    return replace(systems()["zmq"], published=Published(**changes))  # type: ignore[arg-type]
 
 
 OWN = ReportColumn("stalls", "", "how often it stalled", repeats="common", role="subscriber", key="stalls")

@@ -21,7 +21,7 @@ from hydra.config.scenario import resolve
 from hydra.control.controller import Controller
 from hydra.model import PublisherReport, Rate, Settings, SharedSettings, shared_of
 from hydra.native.build import PROGRAM
-from hydra.system import Program, System
+from hydra.system import Program, System, batch_of
 from hydra.wire.buckets import percentiles_us
 from hydra.wire.clock import wall_offset_ns
 from hydra.wire.messages import (
@@ -111,11 +111,11 @@ class Workload:
             folder = Path(stack.enter_context(TemporaryDirectory()))
             controller = Controller("bench")
             stack.callback(controller.close)
-            system = resolved.system.make(resolved.scenario, False, True)
+            system = resolved.system.identity.make(resolved.scenario, False, True)
             stack.callback(system.close)
             system.open("bench", folder, controller.wait_until)
             settings = resolved.scenario.settings
-            yield controller, system, replace(settings, burst=resolved.system.burst(settings))
+            yield controller, system, replace(settings, burst=batch_of(settings, resolved.system.published.batch))
 
 
 class ControlledClients:

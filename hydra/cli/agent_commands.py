@@ -13,7 +13,7 @@ from hydra.config.plugins import systems
 from hydra.options.flag_types import WORD
 from hydra.options.help import MACHINE, OUTPUT, SYSTEM, grouped
 from hydra.options.late_commands import Command, late_command, overrides
-from hydra.options.setting_flags import implementation_flag
+from hydra.options.setting_flags import implementation_flag, setting_flag
 from hydra.options.shared_flags import cluster_flag, config_flag, json_flag, master_flag
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -71,7 +71,8 @@ def kill(run: str, config: Path | None, master: str | None, **flags: Any) -> Non
 
 def _elsewhere_flags(command: _F) -> _F:
     """The flags of all systems that name servers of the user's own."""
-    flags: list[Callable[[_F], _F]] = [flag for spec in systems().values() for flag in spec.elsewhere]
+    keys = [(spec.servers.address_key, spec.settings.tables) for spec in systems().values() if spec.servers]
+    flags = (setting_flag(key, of=tables[key.rpartition(".")[0]]) for key, tables in keys)
     return grouped(SYSTEM, *flags)(command)
 
 
@@ -95,5 +96,5 @@ def artifact(scenario: str, **_: Any) -> None:
     from hydra.engine.artifacts.archive import build
     from hydra.system import programs
 
-    made = build(programs(resolved.system.make(resolved.scenario, resolved.servers > 0, False)))
+    made = build(programs(resolved.system.identity.make(resolved.scenario, resolved.servers > 0, False)))
     click.echo(f"{made.path}\nsha256 {made.sha256}")

@@ -83,7 +83,7 @@ def check_scenario(
             click.echo(fitted(line, width))
     machine = machine_check.end() if machine_check else None
     hosts = checked_hosts(engine)
-    buffers = resolved.system.socket_buffers(loaded)
+    buffers = resolved.system.resources.socket_buffers(loaded)
     if as_json:
         about = {"scenario": scenario, "file": str(path), "system": loaded.system, "client": loaded.client}
         report = {"fits": found.fits, "rows": found.rows, "agents": found.agents, "notes": notes}
@@ -112,7 +112,7 @@ def _of_restarts(resolved: ResolvedScenario) -> Iterator[str]:
     from hydra.system.restart_refusals import late_return
 
     servers = resolved.system.servers
-    if servers is not None and (hint := late_return(resolved.scenario, servers.back_s)):
+    if servers is not None and (hint := late_return(resolved.scenario, servers.footprint.times.back_s)):
         yield hint
 
 

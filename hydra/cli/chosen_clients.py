@@ -88,8 +88,9 @@ def with_default_client(
         replaced: the values that the command replaces, by dotted key.
         engine: the engine of the groups.
     """
-    system, usual = resolved.system, resolved.scenario.client
-    native = next((name for name in system.natives if name in system.implementations), "")
+    usual = resolved.scenario.client
+    implementations = resolved.system.identity.implementations.items()
+    native = next((name for name, each in implementations if each.program == "native"), "")
     facts = ClientFacts(
         usual,
         native,
@@ -119,7 +120,7 @@ def _lacks(scenario: str | Path, replaced: Mapping[str, object]) -> str:
 
     try:
         resolved = resolve(scenario, replaced)
-        if why := resolved.system.native_lacks(resolved.scenario):
+        if why := resolved.system.settings.native_lacks(resolved.scenario):
             return why
         system = system_for(resolved)
         for role in ("publisher", "subscriber"):

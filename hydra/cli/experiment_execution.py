@@ -67,7 +67,7 @@ class ExperimentRun(Measurement):
 
     def __init__(self, command: ResolvedCommand) -> None:
         super().__init__(command)
-        experiment = find(command.first.system.name, command.experiment)
+        experiment = find(command.first.system.identity.name, command.experiment)
         self._experiment, self._overrides = with_alternatives(experiment, command.replaced)
         self._order = command.order or ExperimentOptions(experiment.scale)
         of_tables = folders.figures_of(self._experiment.views(self._order, ()))

@@ -30,7 +30,7 @@ def list_experiments(system: str, as_json: bool) -> None:
 
 def list_presets(system: str, as_json: bool) -> None:
     """Prints the keys that each preset of a system sets, and the reasons."""
-    presets = plugins.systems()[system].presets
+    presets = plugins.systems()[system].settings.presets
     if as_json:
         click.echo(json.dumps({name: asdict(preset) for name, preset in presets.items()}, indent=2))
         return

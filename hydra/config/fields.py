@@ -39,7 +39,7 @@ def shared_table(path: str) -> type | None:
 
 def own_tables(spec: SystemSpec) -> dict[str, type]:
     """The dataclasses with a system's own keys, by table: its own tables, and its part of the shared tables."""
-    return {**spec.tables, "settings": spec.settings, "native": spec.native}
+    return {**spec.settings.tables, "settings": spec.settings.step, "native": spec.settings.native}
 
 
 def system_of(data: Mapping[str, object]) -> SystemSpec:

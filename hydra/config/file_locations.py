@@ -33,7 +33,10 @@ def experiments(system: str = "") -> dict[str, ExperimentFile]:
 
     known = plugins.systems()
     specs = [known[system]] if system else known.values()
-    folders = [conf_dir() / "experiments", *(spec.experiments for spec in specs if spec.experiments is not None)]
+    folders = [
+        conf_dir() / "experiments",
+        *(folder / "experiments" for spec in specs if (folder := spec.published.folder) is not None),
+    ]
     found = (each for folder in folders for each in experiments_in(folder))
     return {each.name: each for each in found if system in ("", each.system)}
 
@@ -100,5 +103,5 @@ def _named(name: str) -> Path | None:
 def _folders() -> Iterator[Path]:
     yield conf_dir() / "scenarios"
     for spec in plugins.systems().values():
-        if spec.scenarios is not None:
-            yield spec.scenarios
+        if spec.published.folder is not None:
+            yield spec.published.folder / "scenarios"

@@ -123,16 +123,17 @@ def preset_values(spec: SystemSpec, name: object) -> Toml:
     """
     if not name:
         return {}
-    if not isinstance(name, str) or name not in spec.presets:
-        close = get_close_matches(str(name), spec.presets, n=1)
-        known = f"presets of this system: {', '.join(spec.presets)}" if spec.presets else "this system has no presets"
+    presets = spec.settings.presets
+    if not isinstance(name, str) or name not in presets:
+        close = get_close_matches(str(name), presets, n=1)
+        known = f"presets of this system: {', '.join(presets)}" if presets else "this system has no presets"
         raise RefusedError(
             (PRESET,),
-            f"system {spec.name} has no preset {shown(name)}",
+            f"system {spec.identity.name} has no preset {shown(name)}",
             f"did you mean {close[0]}?" if close else known,
         )
     values: Toml = {}
-    for key, (value, _) in spec.presets[name].values.items():
+    for key, (value, _) in presets[name].values.items():
         override(values, key, value)
     return values
 

@@ -39,16 +39,18 @@ def needs_of(spec: SystemSpec | None, table: str, field: Field[Any]) -> Sequence
 def _absolute(spec: SystemSpec | None, table: str, need: Need) -> Need:
     """The need with the key of the system's address, or with that of its table."""
     if need.key == ADDRESS:
-        return replace(need, key=(spec or SystemSpec).address_key)
+        return replace(need, key=spec.servers.address_key if spec and spec.servers else "")
     return replace(need, key=f"{table}{need.key}") if need.key.startswith(".") else need
 
 
 def _of_table(spec: SystemSpec | None, table: str, name: str) -> Iterator[Need]:
     """Needs whose values depend on the system."""
     if table == "native":
-        yield Need("client", tuple((spec or SystemSpec).natives))
-    elif table == "server" and name in ("count", "pin") and spec is not None and spec.address_key:
-        yield Need(spec.address_key, ("",))
+        implementations = spec.identity.implementations if spec else {}
+        natives = tuple(name for name, each in implementations.items() if each.program == "native")
+        yield Need("client", natives or ("native",))
+    elif table == "server" and name in ("count", "pin") and spec is not None and spec.servers:
+        yield Need(spec.servers.address_key, ("",))
 
 
 def as_flags(spec: SystemSpec | None, need: Need) -> str:

@@ -50,7 +50,8 @@ def greetings() -> list[Greeting]:
     found = []
     for name in systems():
         with contextlib.suppress(ConfigError):
-            found += [greeting] if (greeting := systems()[name].greeting) else []
+            servers = systems()[name].servers
+            found += [servers.greeting] if servers and servers.greeting else []
     return found
 
 
@@ -138,7 +139,7 @@ class _Registry(Mapping[str, T]):
                 f"{value}, the entry point {name!r} of {self._group}, cannot be loaded: {e}",
                 "reinstall the package that adds this entry point, or remove the package",
             ) from e
-        if not isinstance(found, self._kind) or getattr(found, "name", "") != name:
+        if not isinstance(found, self._kind) or getattr(getattr(found, "identity", found), "name", "") != name:
             raise ConfigError(
                 f"the entry point {name!r} of {self._group} is no {self._kind.__name__} of that name",
                 "reinstall the package that adds this entry point",
@@ -151,7 +152,9 @@ class _Registry(Mapping[str, T]):
 
 def _unchecked(spec: object) -> Iterator[str]:
     """The names of the classes of a specification whose fields have bounds, and that do not check them."""
-    kinds = (*(getattr(spec, name, None) for name in ("settings", "native")), *getattr(spec, "tables", {}).values())
+    own = getattr(spec, "settings", None)
+    # The settings of a system are several classes, those of an engine are one.
+    kinds = (own, *(getattr(own, name, None) for name in ("step", "native")), *getattr(own, "tables", {}).values())
     if not any(kinds):  # a command: the list of commands does without the imports
         return
     from dataclasses import fields, is_dataclass

@@ -24,12 +24,12 @@ def kept_limit(resolved: ResolvedScenario, overrides: Mapping[str, Any]) -> Reso
         resolved: the scenario, with the limit or without it.
         overrides: the overrides of the run, with the limit if the run set one.
     """
-    ahead = resolved.system.read_ahead(resolved.scenario)
+    ahead = resolved.system.resources.read_ahead(resolved.scenario)
     if ahead is None or ahead.key not in overrides:
         return resolved
     table, _, name = ahead.key.rpartition(".")
     scenario = resolved.scenario
-    own = scenario.tables.get(table, resolved.system.tables[table]())
+    own = scenario.tables.get(table, resolved.system.settings.tables[table]())
     tables = {**scenario.tables, table: replace(own, **{name: overrides[ahead.key]})}
     return replace(resolved, scenario=replace(scenario, tables=tables))
 
@@ -42,7 +42,7 @@ def ahead_limit(resolved: ResolvedScenario, cluster: ClusterSpec, machine: Machi
         cluster: the settings of the cluster file.
         machine: the machine's current limits.
     """
-    ahead = resolved.system.read_ahead(resolved.scenario)
+    ahead = resolved.system.resources.read_ahead(resolved.scenario)
     if ahead is None or not ahead.key:
         return None
     room = machine.memory_available_bytes * (1 - _SPARE)

@@ -78,7 +78,13 @@ class ResolvedScenario:
     @property
     def servers(self) -> int:
         """The number of servers that Hydra starts for the scenario."""
-        return self.system.servers_of(self.scenario)
+        return 0 if self.system.servers is None or self.users_servers else self.scenario.server.count
+
+    @property
+    def users_servers(self) -> str:
+        """The address of the user's servers; "" if there are none, or Hydra starts them."""
+        table, _, name = self.system.servers.address_key.rpartition(".") if self.system.servers else ("", "", "")
+        return str(getattr(self.scenario.tables[table], name)) if table in self.scenario.tables else ""
 
     def server_groups(self, *, is_local: bool) -> ServerSpec | None:
         """The servers that the scenario needs as process groups; None if there are none.
@@ -132,13 +138,15 @@ def added_by(spec: SystemSpec) -> SystemColumns:
     Raises:
         ConfigError: the system has a column with the name of a column of every system.
     """
-    own = (*([] if spec.batch == BATCH else [spec.batch]), *spec.columns)
+    published = spec.published
+    own = (*([] if published.batch == BATCH else [published.batch]), *published.columns)
     if taken := {column.name for column in own} & _of_every_system():
         raise ConfigError(
-            f"the system {spec.name!r} has columns by names that every system's rows have: {', '.join(sorted(taken))}",
+            f"the system {spec.identity.name!r} has columns by names that every system's rows have: "
+            f"{', '.join(sorted(taken))}",
             "rename them in its specification",
         )
-    return SystemColumns(spec.batch, tuple(spec.columns))
+    return SystemColumns(published.batch, tuple(published.columns))
 
 
 @dataclass(frozen=True, slots=True)

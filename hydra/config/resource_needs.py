@@ -13,7 +13,7 @@ from typing import Final
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.model import GroupRole, Scenario
 from hydra.sweep import kind_of
-from hydra.system import Footprint, ServerFootprint, SystemSpec
+from hydra.system import Implementation, LogFootprint, ServerFootprint, SystemSpec
 
 MEGABYTE: Final = 1_000_000
 
@@ -28,7 +28,7 @@ CONTROLLER_MEMORY_BYTES: Final = 60 * MEGABYTE
 CONTROLLER_BYTES_PER_CLIENT: Final = 4_000
 _PROCESS_CPU_S: Final = 0.008
 """CPU time of the start of a client's process: 0.4 s for 101 Python clients on two cores."""
-_NO_SERVER: Final = ServerFootprint(processes=0, threads=0, files=0, connections=0, memory_bytes=0)
+_NO_SERVER: Final = ServerFootprint(processes=0, threads=0, files=0, connections=0, memory=lambda _: 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,10 @@ def needs(
     """
     scenario, system = resolved.scenario, resolved.system
     publishers = scenario.publishers if publishers is None else publishers
-    alone = system.implementations[scenario.client]
+    implementation = system.identity.implementations[scenario.client]
+    alone = implementation.footprint
     packed = _packed(scenario, clients)
-    servers, server = resolved.servers, system.servers or _NO_SERVER
+    servers, server = resolved.servers, _server(system)
     one = alone.of(packed, servers)
     files, listeners = _client_files(resolved, clients), _listeners(resolved, publishers, clients)
     subscriber_processes = -(-clients // packed)
@@ -101,21 +102,25 @@ def needs(
         + servers * server.threads,
         files=max(widest, server_files),
         all_files=client_processes * (files + 1) + groups * _RELAY_FILES + widest + servers * server_files,
-        ports=listeners if alone.ports is None else min(listeners, alone.ports),
+        ports=listeners if implementation.ports is None else min(listeners, implementation.ports),
         # Relays connect to the controller, and the clients of a group to its relay.
         backlog=max(groups, min(fork_window, everyone)),
         memory_bytes=subscriber_processes * one.memory_bytes
-        + clients * _account_bytes(scenario, alone, publishers, rate)
+        + clients * _account_bytes(scenario, implementation, publishers, rate)
         + ahead_bytes(resolved, publishers, clients, rate)
-        + publishers * (alone.of(1, servers).memory_bytes + listeners * system.listener_bytes)
+        + publishers * (alone.of(1, servers).memory_bytes + listeners * system.resources.listener_bytes)
         + groups * _GROUP_MEMORY_BYTES
         + client_processes * _RELAY_BYTES_PER_PROCESS
         + CONTROLLER_MEMORY_BYTES
         + everyone * CONTROLLER_BYTES_PER_CLIENT
         + servers * server.memory(max(servers, 1)),
-        disk_bytes=_kept_bytes(rows, server, system) if servers else 0,
+        disk_bytes=_kept_bytes(rows, server.log, system) if servers and server.log else 0,
         disk_guessed=any(_highest_rate(row) is None and _messages(row) is None for row in rows),
     )
+
+
+def _server(system: SystemSpec) -> ServerFootprint:
+    return _NO_SERVER if system.servers is None else system.servers.footprint
 
 
 def group_files(resolved: ResolvedScenario, role: GroupRole, count: int) -> int:
@@ -141,37 +146,38 @@ def _client_files(resolved: ResolvedScenario, clients: int) -> int:
     """The number of files that a process of subscribers opens."""
     scenario, system = resolved.scenario, resolved.system
     packed = _packed(scenario, clients)
-    one = system.implementations[scenario.client].of(packed, resolved.servers)
-    return one.files + packed * (system.connections_of(scenario) - 1)
+    one = system.identity.implementations[scenario.client].footprint.of(packed, resolved.servers)
+    return one.files + packed * (system.resources.connections(scenario) - 1)
 
 
 def _publisher_files(resolved: ResolvedScenario, publishers: int, clients: int) -> int:
     """The number of files that a publisher opens; without servers it has a connection to every subscriber."""
-    files = resolved.system.implementations[resolved.scenario.client].of(1, resolved.servers).files
+    files = resolved.system.identity.implementations[resolved.scenario.client].footprint.of(1, resolved.servers).files
     return files + _listeners(resolved, publishers, clients) if resolved.system.servers is None else files
 
 
 def _server_files(resolved: ResolvedScenario, publishers: int, clients: int) -> int:
     """The number of files that a server opens, if every client connects to it."""
-    server = resolved.system.servers or _NO_SERVER
+    server = _server(resolved.system)
     return server.files + server.connections * (clients + publishers)
 
 
 def _listeners(resolved: ResolvedScenario, publishers: int, clients: int) -> int:
     """The number of connections to one publisher, or to one server."""
     if resolved.system.servers is not None:
-        return resolved.system.servers.connections * (clients + publishers) + resolved.system.own_ports
-    return -(-clients * resolved.system.connections_of(resolved.scenario) // max(publishers, 1))
+        server = resolved.system.servers.footprint
+        return server.connections * (clients + publishers) + server.own_ports
+    return -(-clients * resolved.system.resources.connections(resolved.scenario) // max(publishers, 1))
 
 
 def expected_start_s(resolved: ResolvedScenario, cores: int) -> float:
     """About how many seconds the start of servers and of all clients takes on one machine with this many cores."""
-    scenario, server = resolved.scenario, resolved.system.servers or _NO_SERVER
-    packed = max(scenario.native.clients_per_process, resolved.system.implementations[scenario.client].packed)
+    scenario, times = resolved.scenario, _server(resolved.system).times
+    packed = max(scenario.native.clients_per_process, resolved.system.identity.implementations[scenario.client].packed)
     publishers, clients = (max(counts) for counts in zip(*scenario.sizes, strict=True))
-    servers_s: float = server.start_s * max(resolved.servers / cores, 1) if resolved.servers else 0.0
+    servers_s: float = times.start_s * max(resolved.servers / cores, 1) if resolved.servers else 0.0
     clients_s: float = (publishers + -(-clients // packed)) * _PROCESS_CPU_S / cores
-    return servers_s + len(scenario.sizes) * server.join_s + clients_s
+    return servers_s + len(scenario.sizes) * times.join_s + clients_s
 
 
 def topic_share(scenario: Scenario) -> float:
@@ -183,7 +189,7 @@ def topic_share(scenario: Scenario) -> float:
     return min(min(some or topics, topics) / topics for topics in every for some in own)
 
 
-def _account_bytes(scenario: Scenario, alone: Footprint, publishers: int, rate: float | None) -> int:
+def _account_bytes(scenario: Scenario, alone: Implementation, publishers: int, rate: float | None) -> int:
     """Memory of a subscriber's account, if topics or keys need more than ranges of missing messages.
 
     It is a byte for each message of its publishers, and eight for each key of each topic.
@@ -207,7 +213,7 @@ def ahead_bytes(resolved: ResolvedScenario, publishers: int, clients: int, rate:
         rate: messages/s of each publisher; None: the highest of the scenario.
     """
     scenario = resolved.scenario
-    if (ahead := resolved.system.read_ahead(scenario)) is None:
+    if (ahead := resolved.system.resources.read_ahead(scenario)) is None:
         return 0
     rate, messages = _highest_rate(scenario) if rate is None else rate, _messages(scenario)
     due = math.inf if rate is None else rate * scenario.sweep.longest_s
@@ -231,23 +237,22 @@ def _messages(scenario: Scenario) -> int | None:
     return max(counts) if len(counts) == len(scenario.values_of("messages")) else None
 
 
-def _kept_bytes(rows: Sequence[Scenario], server: ServerFootprint, system: SystemSpec) -> int:
+def _kept_bytes(rows: Sequence[Scenario], log: LogFootprint, system: SystemSpec) -> int:
     """Disk space for the logs of servers started by Hydra, with all copies: for the last steps, or for all steps."""
-    if not server.record_bytes:
-        return 0
-    if not any(system.keeps(row.settings) for row in rows):
-        return max(_disk_bytes(row, server, server.steps_kept, server.late_s) * system.copies_of(row) for row in rows)
-    return sum(_disk_bytes(row, server, row.sweep.repeat * row.sweep.rows, 0.0) * system.copies_of(row) for row in rows)
+    copies, logs = system.resources.copies, (system.delivery(row, row.settings).log for row in rows)
+    if not any(each is not None and each.keeps_all for each in logs):
+        return max(_disk_bytes(row, log, log.steps_kept, log.late_s) * copies(row) for row in rows)
+    return sum(_disk_bytes(row, log, row.sweep.repeat * row.sweep.rows, 0.0) * copies(row) for row in rows)
 
 
-def _disk_bytes(scenario: Scenario, server: ServerFootprint, steps: int, late_s: float) -> int:
+def _disk_bytes(scenario: Scenario, log: LogFootprint, steps: int, late_s: float) -> int:
     """Disk space for this many steps and the seconds after them, for one copy of each message."""
     rate, messages = _highest_rate(scenario), _messages(scenario)
     sizes = [float(size) for size in scenario.values_of("message_size") if size is not None]
     if scenario.settings.message_sizes:
         sizes = [scenario.settings.mean_bytes]
-    record = round(max(sizes)) + server.record_bytes
-    a_second = server.most_bytes_a_second if rate is None else rate * scenario.publishers * record
+    record = round(max(sizes)) + log.record_bytes
+    a_second = log.most_bytes_a_second if rate is None else rate * scenario.publishers * record
     taken = a_second * (steps * scenario.sweep.duration_s + late_s)
     if messages is not None:
         taken = min(taken, steps * messages * scenario.publishers * record)

@@ -184,11 +184,11 @@ def _built(spec: SystemSpec, data: Toml) -> Scenario:
     refuse_missing(Scenario, data)
     made = {
         "sweep": _built_sweep(data["sweep"]),
-        "settings": build(Settings, data.get("settings", {}), ("settings",), own=spec.settings),
-        NATIVE: build(NativeSpec, data.get(NATIVE, {}), (NATIVE,), own=spec.native),
-        "tables": {name: build(kind, data.get(name, {}), (name,)) for name, kind in spec.tables.items()},
+        "settings": build(Settings, data.get("settings", {}), ("settings",), own=spec.settings.step),
+        NATIVE: build(NativeSpec, data.get(NATIVE, {}), (NATIVE,), own=spec.settings.native),
+        "tables": {name: build(kind, data.get(name, {}), (name,)) for name, kind in spec.settings.tables.items()},
     }
-    rest = {name: value for name, value in data.items() if name not in (*made, *spec.tables)}
+    rest = {name: value for name, value in data.items() if name not in (*made, *spec.settings.tables)}
     return build(Scenario, rest, made=made)
 
 
@@ -208,8 +208,8 @@ def _built_sweep(table: object) -> SweepKind:
 
 def _tables(spec: SystemSpec, events: int = 0, written: Collection[str] = ()) -> Tables:
     tables: dict[Key, tuple[str, ...]] = {
-        (): tuple(name for name in (*field_names(Scenario), *spec.tables) if name != "tables"),
-        ("settings",): field_names(Settings, spec.settings),
+        (): tuple(name for name in (*field_names(Scenario), *spec.settings.tables) if name != "tables"),
+        ("settings",): field_names(Settings, spec.settings.step),
         ("sweep",): NAMES,
         **{("sweep", key): field_names(table) for key in TABLES if key in written and (table := kind_named(key).own)},
         ("load",): field_names(LoadSpec),
@@ -217,10 +217,10 @@ def _tables(spec: SystemSpec, events: int = 0, written: Collection[str] = ()) ->
         **{("events", index): field_names(EventSpec) for index in range(events)},
         **{(role,): field_names(ServerSpec if role == "server" else RoleSpec) for role in _ROLES},
         **{(role, "demand"): field_names(Demand) for role in _ROLES},
-        **{(name,): field_names(kind) for name, kind in spec.tables.items()},
-        (NATIVE,): field_names(NativeSpec, spec.native),
+        **{(name,): field_names(kind) for name, kind in spec.settings.tables.items()},
+        (NATIVE,): field_names(NativeSpec, spec.settings.native),
     }
-    if spec.server_spec:
+    if spec.servers:
         return tables
     own = {key: names for key, names in tables.items() if key[:1] != ("server",)}
     return {**own, (): tuple(name for name in own[()] if name != "server")}
@@ -232,10 +232,12 @@ def _of_another(spec: SystemSpec, refused: UnknownKeyError) -> RefusedError | No
         return None
     *place, name = map(str, refused.key)
     if refused.key == ("server",):
-        return RefusedError(refused.key, f"system {spec.name} has no servers of its own", "remove [server]")
+        return RefusedError(refused.key, f"system {spec.identity.name} has no servers of its own", "remove [server]")
     for other in plugins.systems().values():
-        if other.name != spec.name and name in _tables(other).get(tuple(place), ()):
-            return RefusedError(refused.key, refused.what, f"this is a key of system {other.name}, not of {spec.name}")
+        if other.identity.name != spec.identity.name and name in _tables(other).get(tuple(place), ()):
+            return RefusedError(
+                refused.key, refused.what, f"this is a key of system {other.identity.name}, not of {spec.identity.name}"
+            )
     return None
 
 
@@ -247,16 +249,19 @@ def _as_measured(spec: SystemSpec, scenario: Scenario, data: Toml) -> Scenario:
 
     Values that the scenario sets are kept.
     """
-    footprint = spec.implementations.get(scenario.client)
-    if footprint is None:
+    implementation = spec.identity.implementations.get(scenario.client)
+    if implementation is None:
         return scenario
     native = scenario.native
-    if footprint.packed > 1 and "clients_per_process" not in data.get(NATIVE, {}):
-        native = replace(native, clients_per_process=max(footprint.packed // spec.connections_of(scenario), 1))
+    if implementation.packed > 1 and "clients_per_process" not in data.get(NATIVE, {}):
+        native = replace(
+            native, clients_per_process=max(implementation.packed // spec.resources.connections(scenario), 1)
+        )
     demand, written = scenario.subscriber.demand, data.get("subscriber", {}).get("demand", {})
     if "cpus_per_client" not in written:
-        demand = replace(demand, cpus_per_client=footprint.cpus)
+        demand = replace(demand, cpus_per_client=implementation.cpus)
     if "mem_per_client" not in written:
+        footprint = implementation.footprint
         packed = native.clients_per_process if footprint.further else 1
         demand = replace(demand, mem_per_client=footprint.of(packed).memory_bytes / packed / 1e6)
     return replace(scenario, native=native, subscriber=replace(scenario.subscriber, demand=demand))
@@ -270,18 +275,18 @@ def _sweep(spec: SystemSpec, data: Toml) -> None:
     read = {key: kind_named(key).read(sweep[key]) for key in KEYS if key in sweep}
     rows = [table for table in (read.get("vary"), *(p["settings"] for p in read.get("points", ()))) if table]
     for table in rows if all(isinstance(table, dict) for table in rows) else ():
-        table |= with_numbers(with_numbers(table, Settings), spec.settings)
+        table |= with_numbers(with_numbers(table, Settings), spec.settings.step)
     data["sweep"] = {**sweep, **read}
 
 
 def _server_demand(spec: SystemSpec, data: Toml) -> None:
     """Fills in the measured demand of a server, where the scenario sets none."""
     server = data.get("server", {})
-    if spec.server_spec is None or not isinstance(server, dict):
+    if spec.servers is None or not isinstance(server, dict):
         return
     demand = server.get("demand", {})
     if isinstance(demand, dict):
-        measured = {name: getattr(spec.server_spec.demand, name) for name in field_names(Demand)}
+        measured = {name: getattr(spec.servers.demand, name) for name in field_names(Demand)}
         data["server"] = {**server, "demand": {**measured, **demand}}
 
 
@@ -310,7 +315,7 @@ def _constraints(data: Toml, role: str) -> None:
 
 def _free_text(spec: SystemSpec, data: Toml) -> None:
     """Restores foreign names with dots, which TOML and ``--set`` read as tables."""
-    for name, kind in spec.tables.items():
+    for name, kind in spec.settings.tables.items():
         table = data.get(name)
         if not isinstance(table, dict):
             continue
@@ -339,18 +344,19 @@ def _consistent(spec: SystemSpec, scenario: Scenario) -> None:
             f"must be a folder's name of at most {_NAME_CHARACTERS} characters, not {reprlib.repr(scenario.name)}",
             "leave out slashes, control characters and a dot at the beginning",
         )
-    if scenario.client not in spec.implementations:
+    if scenario.client not in spec.identity.implementations:
         raise RefusedError(
             ("client",),
             f"{scenario.client!r} is no client of system {scenario.system}",
-            f"use {' or '.join(spec.implementations)}",
+            f"use {' or '.join(spec.identity.implementations)}",
         )
-    usual = _options(NativeSpec(system=spec.native()))
+    program = spec.identity.implementations[scenario.client].program
+    usual = _options(NativeSpec(system=spec.settings.native()))
     for name in (name for name, value in _options(scenario.native).items() if value != usual[name]):
-        if scenario.client not in spec.natives and not _is_shared(spec, name, scenario.client):
+        if program != "native" and not _is_shared(spec, name, scenario.client):
             what = f"client {scenario.client} has no such option"
             raise RefusedError((NATIVE, name), what, "use client native", others=[("client",)])
-    if scenario.client not in spec.tools:
+    if program != "tool":
         _room_for_header(scenario)
     sweep = kind_of(scenario)
     if scenario.table in sweep.tables:
@@ -365,7 +371,7 @@ def _consistent(spec: SystemSpec, scenario: Scenario) -> None:
 
 def _is_shared(spec: SystemSpec, name: str, client: str) -> bool:
     """Whether an implementation that is no native one has an option of native clients, too."""
-    of = field_of(f"{NATIVE}.{name}", spec.native)
+    of = field_of(f"{NATIVE}.{name}", spec.settings.native)
     return of is not None and any(need.key == "client" and client in need.values for need in setting_of(of).needs)
 
 
@@ -400,13 +406,13 @@ def _given(spec: SystemSpec, sweep: SweepKind, settings: Mapping[str, Any]) -> N
         sweep: the scenario's sweep.
         settings: the scenario's settings as they are written; a row's settings are merged into them.
     """
-    known = field_names(Settings, spec.settings)
+    known = field_names(Settings, spec.settings.step)
     for given in sweep.given():
         for name in given.settings:
             if name not in known:
                 raise _unknown_setting(spec, (*given.key, name), name, (*sweep.row_keys, *known))
         try:
-            build(Settings, {**settings, **given.settings}, own=spec.settings)
+            build(Settings, {**settings, **given.settings}, own=spec.settings.step)
         except RefusedError as e:
             # Values that are wrong in combination are named only if the row has one of them alone.
             names = [name for name in given.settings if (name,) in (e.key, *e.others)]
@@ -416,10 +422,14 @@ def _given(spec: SystemSpec, sweep: SweepKind, settings: Mapping[str, Any]) -> N
 def _cases(spec: SystemSpec, scenario: Scenario) -> None:
     """Rejects rows that the system cannot measure."""
     for case in kind_of(scenario).cases(scenario):
-        if not (spec.has_log or all(clients for _, clients in case.scenario.sizes)):
-            what = f"no subscribers, and system {spec.name} keeps no log that shows what arrived"
+        log = spec.delivery(case.scenario, case.scenario.settings).log
+        if log is None and not all(clients for _, clients in case.scenario.sizes):
+            what = f"no subscribers, and system {spec.identity.name} keeps no log that shows what arrived"
             raise RefusedError((*case.key, "clients"), what, "use 1 or more")
-        for found, what, remedy, *others in (*refused_traffic(spec, case.scenario), *spec.check(case.scenario)):
+        for found, what, remedy, *others in (
+            *refused_traffic(spec, case.scenario),
+            *spec.settings.check(case.scenario),
+        ):
             own = len(found) == 2 and found[0] == "settings" and found[1] in case.settings
             concerned = [each for keys in others for each in keys]
             raise RefusedError((*case.key, found[1]) if own else found, what, remedy, [*concerned, ("client",)])

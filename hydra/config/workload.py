@@ -69,17 +69,18 @@ def _text(key: Key, ranges: list[object] | str) -> str:
 
 def refused_traffic(spec: SystemSpec, scenario: Scenario) -> Iterator[Refusal]:
     """Topics, keys and sizes that the scenario's system or clients cannot have."""
-    if scenario.client in spec.tools:
+    if spec.identity.implementations[scenario.client].program == "tool":
         for name, usual in _USUAL.items():
             if any(value != usual for value in scenario.values_of(name)):
                 what = f"{scenario.client} sends to one topic, without keys, in one size"
                 yield scenario.sweep.key_of(name), what, "leave it out, or choose another client"
-    if not spec.has_topics and any(value != 1 for value in scenario.values_of("topics")):
-        yield scenario.sweep.key_of("topics"), f"clients of system {spec.name} have one topic", "leave it out"
-    if not spec.has_keys and any(scenario.values_of("keys")):
-        yield scenario.sweep.key_of("keys"), f"messages of system {spec.name} have no keys", "leave it out"
-    if not spec.has_patterns and any(scenario.values_of("wildcard")):
-        what = f"subscribers of system {spec.name} have no patterns that leave the order of topics known"
+    obeyed = spec.delivery(scenario, scenario.settings).traffic
+    if "topics" not in obeyed and any(value != 1 for value in scenario.values_of("topics")):
+        yield scenario.sweep.key_of("topics"), f"clients of system {spec.identity.name} have one topic", "leave it out"
+    if "keys" not in obeyed and any(scenario.values_of("keys")):
+        yield scenario.sweep.key_of("keys"), f"messages of system {spec.identity.name} have no keys", "leave it out"
+    if "topics" in obeyed and "wildcard" not in obeyed and any(scenario.values_of("wildcard")):
+        what = f"subscribers of system {spec.identity.name} have no patterns that leave the order of topics known"
         yield scenario.sweep.key_of("wildcard"), what, "leave it out: without topics_per_client they have all topics"
     chosen = max(scenario.whole_values("topics_per_client"))
     if chosen > max(scenario.whole_values("topics")):
@@ -107,12 +108,13 @@ def _of_sizes(scenario: Scenario) -> Iterator[Refusal]:
 
 def _of_topics(spec: SystemSpec, scenario: Scenario, settings: Settings) -> Iterator[Refusal]:
     key = scenario.sweep.key_of("topics")
-    if spec.group(settings):
+    delivery = spec.delivery(scenario, settings)
+    if delivery.group:
         what = "members of a consumer group would need all topics to share the messages"
         yield key, what, "use topics = 1, or leave out the group"
-    if spec.stored(settings):
+    if delivery.log is not None and delivery.log.read_after:
         yield key, "subscribers that read stored messages read one topic", "use topics = 1, or read live"
-    if settings.chosen_topics < settings.topics and spec.log_acknowledges(settings):
+    if settings.chosen_topics < settings.topics and delivery.log_acknowledges:
         what = "only the growth of the log acknowledges messages, which does not show their topics"
         key = scenario.sweep.key_of("topics_per_client")
         yield key, what, "leave it out, or let the servers acknowledge each message"
@@ -235,7 +237,7 @@ def check_connections(spec: SystemSpec, scenario: Scenario) -> None:
             raise RefusedError(("settings", "connect_rate"), "is missing", "give --connect-rate", [("table",)])
         return
     place = scenario.sweep.key_of("connect_rate")
-    if scenario.client in spec.tools:
+    if spec.identity.implementations[scenario.client].program == "tool":
         raise RefusedError(
             place, f"client {scenario.client} does not report how it connects", "use another client", [_CLIENT]
         )
@@ -252,7 +254,7 @@ def check_workload(spec: SystemSpec, scenario: Scenario) -> None:
     if not scenario.has_time_series:
         return
     place = _place(scenario)
-    if scenario.client in spec.tools:
+    if spec.identity.implementations[scenario.client].program == "tool":
         raise RefusedError(place, f"client {scenario.client} does not report each second", "use another", [_CLIENT])
     if scenario.sweep.decided:
         what = "is of steps at a given rate, and this scenario searches"
@@ -290,13 +292,13 @@ def _check_events(spec: SystemSpec, scenario: Scenario) -> None:
     shortest_s = scenario.sweep.shortest_s
     for index, event in enumerate(scenario.events):
         key = ("events", index)
-        if event.kind not in (*EVENT_KINDS, *spec.events):
-            what = f"{event.kind!r} is no event of system {spec.name}"
-            raise RefusedError((*key, "kind"), what, f"use {', '.join((*EVENT_KINDS, *spec.events))}")
+        if event.kind not in (*EVENT_KINDS, *spec.settings.events):
+            what = f"{event.kind!r} is no event of system {spec.identity.name}"
+            raise RefusedError((*key, "kind"), what, f"use {', '.join((*EVENT_KINDS, *spec.settings.events))}")
         if event.at_s >= shortest_s:
             what = f"{event.at_s:g} is after the end of the step, which is {shortest_s:g} s long"
             raise RefusedError((*key, "at_s"), what, "let the event happen earlier, or raise sweep.duration_s")
-        if event.kind in spec.events and (why := spec.events[event.kind](scenario)):
+        if event.kind in spec.settings.events and (why := spec.settings.events[event.kind].why_not(scenario)):
             raise RefusedError((*key, "kind"), f"{event.kind!r} cannot be made: {why}")
         if event.kind in IMPAIRMENTS and min(clients for _, clients in scenario.sizes) < 2:
             raise RefusedError(

@@ -48,7 +48,7 @@ def scope_of(file: ExperimentFile, order: ExperimentOptions, done: Sequence[Part
         "scale": order.scale,
         "hosts": order.hosts,
         "experiment": file.name,
-        "presets": plugins.system(file.system).presets,
+        "presets": plugins.system(file.system).settings.presets,
         "header_bytes": HEADER_BYTES,
         "mib": MIB,
         "done": done,

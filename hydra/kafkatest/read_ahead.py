@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from hydra.kafkatest.footprints import BROKER
+from hydra.kafkatest.footprints import BROKER_LOG
 from hydra.kafkatest.properties import confluent_config
 from hydra.kafkatest.property_table import PROPERTIES
 from hydra.kafkatest.settings import TABLE, spec_of
@@ -46,7 +46,7 @@ def read_ahead_of(scenario: Scenario) -> ReadAhead:
         messages=min(_given(config, _MESSAGES), _given(config, _KILOBYTES) * 1024 // size),
         places=partitions * max(topics, 1),
         shared=all(scenario.values_of("group")),
-        more=-(-fetch // (size + BROKER.record_bytes)),
+        more=-(-fetch // (size + BROKER_LOG.record_bytes)),
         message_bytes=size + _MESSAGE_BYTES,
         least=_LEAST,
         key="" if given.keys() & {_MESSAGES, _KILOBYTES} or spec.read_ahead is not None else READ_AHEAD,

@@ -10,15 +10,12 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from hydra.model import (
-    EventSpec,
     Need,
     Scenario,
     Setting,
-    Settings,
     SystemSettings,
     TlsTable,
     setting,
-    with_values,
 )
 from hydra.model.base import require
 
@@ -38,8 +35,8 @@ KILL: Final = "kill_server"
 """The event that kills the broker that leads the first partition."""
 MOVE: Final = "move_partition"
 """The event that moves the first partition to the next brokers in the order of their ids."""
-_AT_ONCE: Final = 1e-9
-_SETTING: Final = {KILL: "kill_broker_at", MOVE: "move_partition_at"}
+KILL_SETTING: Final = "kill_broker_at"
+MOVE_SETTING: Final = "move_partition_at"
 LIBRDKAFKA: Final = ("confluent-kafka", "native")
 """The clients with librdkafka."""
 _LIBRDKAFKA: Final = Need("client", LIBRDKAFKA)
@@ -206,12 +203,5 @@ def groups_of(scenario: Scenario) -> frozenset[str]:
 
 def ends_a_broker(scenario: Scenario) -> bool:
     """Whether a step of this scenario ends a broker for good."""
-    kills = any(moment is not None for moment in scenario.values_of(_SETTING[KILL]))
+    kills = any(moment is not None for moment in scenario.values_of(KILL_SETTING))
     return kills or any(event.kind == KILL for event in scenario.events)
-
-
-def settings_with_event(settings: Settings, event: EventSpec, duration_s: float) -> Settings:
-    """The settings of a step in which the event happens; those of a restart are unchanged, because the run obeys it."""
-    if event.kind not in _SETTING:
-        return settings
-    return with_values(settings, {_SETTING[event.kind]: max(event.at_s / duration_s, _AT_ONCE)})

@@ -314,4 +314,4 @@ class ServerStartup:
 def servers_of(resolved: ResolvedScenario) -> str:
     """The servers that a run of this scenario starts, in words; "" if it starts none."""
     count = resolved.servers
-    return f"{count} {resolved.system.name} server{'s' if count > 1 else ''}" if count else ""
+    return f"{count} {resolved.system.identity.name} server{'s' if count > 1 else ''}" if count else ""

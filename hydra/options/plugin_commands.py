@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from hydra.config import plugins
-from hydra.config.plugins import engines, systems
+from hydra.config.plugins import engines
 from hydra.errors import ConfigError, UsageError
 from hydra.options.help import CLUSTER, put
 
 if TYPE_CHECKING:
     from hydra.engine.interface import EngineSpec
-    from hydra.system import SystemSpec
 
 
 def commands(own: Mapping[str, click.Command]) -> dict[str, Callable[[], click.Command]]:
@@ -33,9 +32,7 @@ def commands(own: Mapping[str, click.Command]) -> dict[str, Callable[[], click.C
         if name in found:
             raise _taken(plugins.entry_points(plugins.COMMANDS)[name], f"command {name}")
         found[name] = partial(listed.__getitem__, name)
-    specs: list[SystemSpec | EngineSpec] = [systems()[name] for name in plugins.without_commands(plugins.SYSTEMS)]
-    specs += [engines()[name] for name in plugins.without_commands(plugins.ENGINES)]
-    for spec in specs:
+    for spec in (engines()[name] for name in plugins.without_commands(plugins.ENGINES)):
         for command in spec.commands:
             if str(command.name) in found:
                 raise _taken(spec.name, f"command {command.name}")

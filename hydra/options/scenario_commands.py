@@ -392,7 +392,7 @@ def _never(its: _Subject, flag: str) -> UsageError | None:
 
     if its.system not in plugins.systems():
         return None
-    what = plugins.system(its.system).cannot.get(flag)
+    what = plugins.system(its.system).published.cannot.get(flag)
     return UsageError(f"{flag}: {what}", "leave it out") if what else None
 
 

@@ -97,14 +97,14 @@ def _of_system(system: str, first: tuple[str, ...], varied: Mapping[str, str], e
     from hydra.config.fields import own_tables
 
     spec = plugins.system(system)
-    yield (_implementations if experiment else implementation_flag)(list(spec.implementations))
-    if not experiment and any(name in spec.implementations for name in spec.natives):
+    yield (_implementations if experiment else implementation_flag)(list(spec.identity.implementations))
+    if not experiment and any(each.program == "native" for each in spec.identity.implementations.values()):
         yield flags(*(grouped(CLIENTS, setting_flag(key, spec=spec)) for key in _NATIVE))
-    if spec.presets:
+    if spec.settings.presets:
         yield preset_flag
-    tables = spec.tables if experiment else own_tables(spec)
+    tables = spec.settings.tables if experiment else own_tables(spec)
     found = [each for table, noun in tables.items() for each in _settings(table, noun) if each.about.help]
-    address, names = spec.address_key.rpartition(".")[2], list(tables)
+    address, names = spec.servers.address_key.rpartition(".")[2] if spec.servers else "", list(tables)
 
     def place(each: _Found) -> tuple[int, bool]:
         # The address stands at the begin of its table, whose class may have fields of a base.

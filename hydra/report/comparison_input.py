@@ -139,7 +139,7 @@ def _guarantees(resolved: ResolvedScenario) -> str:
     scenario = resolved.scenario
     varied = [[(name, value) for value in scenario.values_of(name)] for name in scenario.sweep.crossed]
     of_rows = (with_values(scenario.settings, dict(values)) for values in product(*varied))
-    texts = {resolved.system.guarantees(scenario, settings) for settings in of_rows}
+    texts = {resolved.system.delivery(scenario, settings).guarantees for settings in of_rows}
     return " or ".join(sorted(filter(None, texts)))
 
 

@@ -64,7 +64,7 @@ def published_for(resolved: ResolvedScenario) -> PublishedTable | None:
         ConfigError: the file is missing in the installation.
     """
     scenario = resolved.scenario
-    reference = resolved.system.reference(scenario) if kind_of(scenario).is_published else None
+    reference = resolved.system.published.reference(scenario) if kind_of(scenario).is_published else None
     if reference is None:
         return None
     return parse(reference, text_of(reference.file))
@@ -129,7 +129,7 @@ def differences(scenario: Scenario, of: ResolvedScenario) -> list[str]:
     same_system = scenario.system == other.system
     if not same_system:
         del pairs["client"]
-    own = [each.name for each in fields(of.system.settings) if setting_of(each).compared] if same_system else []
+    own = [each.name for each in fields(of.system.settings.step) if setting_of(each).compared] if same_system else []
     names = (*_OF_EVERY_SYSTEM, *own)
     for name in names:
         if name not in (*scenario.sweep.varied, *other.sweep.varied):

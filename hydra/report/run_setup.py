@@ -190,16 +190,16 @@ def setup_of(resolved: ResolvedScenario, facts: ReportedFacts | None = None) -> 
     """
     scenario, spec, facts = resolved.scenario, resolved.system, facts or ReportedFacts()
     pins = {role: pin for role in ("publisher", "subscriber", "server") if (pin := getattr(scenario, role).pin)}
-    has_servers, count = spec.servers is not None, None if spec.address(scenario) else spec.servers_of(scenario)
+    has_servers, count = spec.servers is not None, None if resolved.users_servers else resolved.servers
     return RunSetup(
         publishers=tuple(sorted({publishers for publishers, _ in scenario.sizes})),
         subscribers=tuple(sorted({subscribers for _, subscribers in scenario.sizes})),
         message_bytes=tuple(dict.fromkeys(_sizes(scenario))),
         clients=facts.clients or (ClientSetup(None, scenario.client),),
         clients_per_process=(scenario.native.clients_per_process,),
-        settings=(*_traffic(scenario), *spec.setup_parts(scenario)),
-        servers=tuple(ServerSetup(spec.title, count, each.versions, each.tls) for each in facts.servers)
-        or ((ServerSetup(spec.title, count),) if has_servers else ()),
+        settings=(*_traffic(scenario), *spec.settings.shown(scenario)),
+        servers=tuple(ServerSetup(spec.identity.title, count, each.versions, each.tls) for each in facts.servers)
+        or ((ServerSetup(spec.identity.title, count),) if has_servers else ()),
         hosts=tuple(replace(host, pins=pins) for host in facts.hosts),
         step_s=tuple(sorted({scenario.sweep.shortest_s, scenario.sweep.longest_s})),
         step_messages=tuple(sorted({value for value in scenario.values_of("messages") if isinstance(value, int)})),

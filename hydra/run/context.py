@@ -12,13 +12,13 @@ from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.control.controller import Controller
 from hydra.engine.interface import Engine, GroupEvents
 from hydra.events.warnings import CleanupFailed, Journal
-from hydra.model import ClusterSpec, Scenario, StepPlan
+from hydra.model import ClusterSpec, Scenario, Settings, StepPlan
 from hydra.monitor.metrics_exports import Exports
 from hydra.monitor.progress_view import Observer
 from hydra.run.machine_watch import MachineWatch
 from hydra.store.database import RunStore
 from hydra.sweep.step_workload import cohort_ids
-from hydra.system import System, SystemSpec
+from hydra.system import DeliveryRules, Implementation, System, SystemSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class StepSetup:
         plan: the plan of the step.
         cohort: the subscribers of the step's cohort.
         group, one_publisher, stored, log_acknowledges: the properties of the system at these settings, see
-            :class:`hydra.system.SystemSpec`.
+            :class:`hydra.system.DeliveryRules`.
     """
 
     plan: StepPlan
@@ -91,16 +91,25 @@ class RunContext:
         """The specification of its system."""
         return self.resolved.system
 
+    @property
+    def implementation(self) -> Implementation:
+        """What its clients are written with."""
+        return self.spec.identity.implementations[self.scenario.client]
+
+    def delivery(self, settings: Settings) -> DeliveryRules:
+        """How its system delivers messages at these settings."""
+        return self.spec.delivery(self.scenario, settings)
+
     def setup(self, plan: StepPlan, subscribers: range) -> StepSetup:
         """The setup of a step with these subscribers."""
-        spec, settings, cohort = self.spec, plan.settings, cohort_ids(plan.cohort, subscribers)
+        delivery, cohort = self.delivery(plan.settings), cohort_ids(plan.cohort, subscribers)
         return StepSetup(
             plan,
             cohort,
-            group=spec.group(settings),
-            one_publisher=spec.one_publisher(settings),
-            stored=spec.stored(settings),
-            log_acknowledges=spec.log_acknowledges(settings),
+            group=delivery.group,
+            one_publisher=delivery.one_publisher,
+            stored=delivery.log is not None and delivery.log.read_after,
+            log_acknowledges=delivery.log_acknowledges,
         )
 
     def left(self) -> list[str]:

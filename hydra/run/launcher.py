@@ -59,7 +59,9 @@ _KEPT_OR_FAILED: Final = (("ok", "skipped"), ("failed",))
 
 def system_for(resolved: ResolvedScenario, *, is_local: bool = True) -> System:
     """The system under test of a scenario, with its groups on this host or on other hosts."""
-    return resolved.system.make(resolved.scenario, resolved.server_groups(is_local=is_local) is not None, is_local)
+    return resolved.system.identity.make(
+        resolved.scenario, resolved.server_groups(is_local=is_local) is not None, is_local
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +199,7 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor,
                 for event in filter(None, (left_out, here.limited, here.pinned)):
                     store.add_event(event)
                 within = "" if request.whole is None else f"{request.whole.name}/"
-                request.exports.begin(within + request.out.name, resolved.system.name)
+                request.exports.begin(within + request.out.name, resolved.system.identity.name)
                 end = run(RunContext(*measured, store, *shown), request.turn)
         except KeyboardInterrupt:
             if not (request.out / DATABASE).is_file():
@@ -285,7 +287,7 @@ def _within_memory(resolved: ResolvedScenario, request: RunRequest) -> tuple[Res
 
     A resumed run keeps the limit of its first rows.
     """
-    if resolved.system.read_ahead(resolved.scenario) is None:
+    if resolved.system.resources.read_ahead(resolved.scenario) is None:
         return resolved, None
 
     from hydra.config.read_ahead import ahead_limit, kept_limit

@@ -24,6 +24,7 @@ from hydra.model import ClusterSpec, Scenario
 from hydra.store.database import RunStore
 from hydra.store.redaction import HIDDEN, Redactor
 from hydra.store.stored_scenario import as_stored, stored_scenario
+from hydra.system import batch_of
 
 
 def redacted(scenario: Scenario, redactor: Redactor) -> dict[str, Any]:
@@ -123,10 +124,11 @@ def continued(
     _refuse_other_command(directory, load, stored, command, renamed="name" in {**first, **given})
     resolved = load({**first, **given})
     scenario, system = resolved.scenario, resolved.system
-    refuse_hidden(as_written(as_stored(scenario), system.burst(scenario.settings)))
+    burst = batch_of(scenario.settings, system.published.batch)
+    refuse_hidden(as_written(as_stored(scenario), burst))
     shown = redacted(scenario, Redactor.of_runs([resolved, *others]))
-    known = as_written(as_stored(stored), system.burst(stored.settings))
-    difference = next(differences(known, as_written(shown, system.burst(scenario.settings))), None)
+    known = as_written(as_stored(stored), batch_of(stored.settings, system.published.batch))
+    difference = next(differences(known, as_written(shown, burst)), None)
     if difference is not None:
         raise RunDirectoryError(
             f"{directory} is a run of another scenario: {difference}",

@@ -22,6 +22,7 @@ from hydra.run.report_collection import Publishers, ReportCollector, caught_up, 
 from hydra.run.step_servers import ServerCounters, ServerRestarts
 from hydra.run.step_start import StepStarter
 from hydra.run.step_window import run_window
+from hydra.system import batch_of, undisturbed
 from hydra.wire.subscriber_table import SubscriberTable
 
 
@@ -191,8 +192,8 @@ class _RunningStep:
         stored = self._reading_ns is not None
         return Observation(
             plan=plan,
-            queue=spec.queue,
-            batch=spec.batch_of(plan.settings),
+            queue=run.delivery(plan.settings).queue,
+            batch=batch_of(plan.settings, spec.published.batch),
             direct=spec.servers is None,
             columns=run.resolved.added,
             publishers=set(deployment.publishers),
@@ -202,7 +203,7 @@ class _RunningStep:
             group=setup.group,
             one_publisher=setup.one_publisher,
             log_acknowledges=setup.log_acknowledges,
-            counted=scenario.client in spec.tools,
+            counted=run.implementation.program == "tool",
             loss_target=scenario.loss_target,
             steady="rate" in scenario.sweep.decided,
             dead=(deployment.died & unreported).to_array(),
@@ -214,16 +215,16 @@ class _RunningStep:
             window_ns=window,
             last_words={c: p.messages for c, p in progress.items() if stored or p.time_ns <= window[1]},
             reading_ns=self._reading_ns,
-            events=bool(plan.restarts) or spec.undisturbed(plan.settings) != plan.settings,
+            events=bool(plan.restarts) or undisturbed(spec, plan.settings) != plan.settings,
         )
 
     def _connecting(self) -> ConnectFacts | None:
         """What is known of how the subscribers connected; None: the step did not measure it."""
-        run, spec, facts = self._run, self._run.spec, self._begun.connecting
+        run, facts = self._run, self._begun.connecting
+        shows = run.implementation.shows_losses
         return facts and replace(
             facts,
             # The end of one of several servers does not disconnect every subscriber.
             down_ns=tuple(self._restarts.down_ns) if run.resolved.servers == 1 else (),
-            losses_known=run.scenario.client in spec.shows_disconnections
-            and not (spec.connects_to_all and run.resolved.servers > 1),
+            losses_known=shows == "always" or (shows == "of one server" and run.resolved.servers <= 1),
         )

@@ -31,6 +31,7 @@ from hydra.run.own_machine import roles_of, unkept_pin
 from hydra.run.step import StepRunner
 from hydra.store.database import CLIENTS_KEY, MACHINES_KEY, RunStore
 from hydra.sweep.step_workload import loaded
+from hydra.system import disturbed, undisturbed
 from hydra.wire.arrays import total
 
 _WARMUP_RATE: Final = 1_000.0
@@ -127,7 +128,7 @@ class StepSequence:
         self._implementations.note(self._run.controller.roster, self._deployment)
         self._look_at_machines()
         # A warm-up of a tool is useless, because its process ends with that step.
-        is_tool = self._run.scenario.client in self._run.spec.tools
+        is_tool = self._run.implementation.program == "tool"
         # A row that measures connecting has no connections before it.
         warmup_s = 0.0 if is_tool or plan.settings.connect_rate is not None else self._run.scenario.warmup_s
         for _ in range(_WARM_UPS):
@@ -142,10 +143,9 @@ class StepSequence:
         except ValueError as e:
             raise StepError(f"its load and its events give no workload: {e}") from e
         for event in self._run.scenario.events:
-            if event.kind in self._run.spec.events:
-                plan = replace(plan, settings=self._run.spec.disturbed(plan.settings, event, plan.duration_s))
+            plan = replace(plan, settings=disturbed(self._run.spec, plan.settings, event, plan.duration_s))
         # A tool reports no seconds.
-        plan = replace(plan, course=plan.course and self._run.scenario.client not in self._run.spec.tools)
+        plan = replace(plan, course=plan.course and self._run.implementation.program != "tool")
         observation = self._take_time_series(plan) if plan.course else self._stepper.measure(plan, self._tick)
         events, spec = self._run.scenario.events, self._run.spec
         kept = self._run.store.course(self._run.epoch) if plan.course else None
@@ -155,7 +155,7 @@ class StepSequence:
             received=received_of(*kept[1:]) if kept and not plan.load and not events else (),
             course=kept[2] if kept else (),
             facts=kept[1] if kept else None,
-            held_back_s=spec.held_back_s(plan.settings),
+            held_back_s=self._run.delivery(plan.settings).held_back_s,
             # Impairments are those of the cohort, and a burst is part of the load.
             outages=[
                 *(
@@ -164,7 +164,7 @@ class StepSequence:
                     if event.kind not in EVENT_KINDS
                 ),
                 # A disturbance that a setting asks for has no time that is known here.
-                *([(0.0, plan.duration_s)] if spec.undisturbed(plan.settings) != plan.settings and not events else []),
+                *([(0.0, plan.duration_s)] if undisturbed(spec, plan.settings) != plan.settings and not events else []),
             ],
         )
 
@@ -259,7 +259,7 @@ class StepSequence:
     def _warm_up(self, plan: StepPlan, *, at_its_rate: bool = False) -> int:
         """Sends messages that no figure counts through every path of the new deployment; returns how many arrived."""
         rate = min(plan.settings.rate, _WARMUP_RATE) if plan.settings.rate != "max" else _WARMUP_RATE
-        settings = replace(self._run.spec.undisturbed(plan.settings), rate=plan.settings.rate if at_its_rate else rate)
+        settings = replace(undisturbed(self._run.spec, plan.settings), rate=plan.settings.rate if at_its_rate else rate)
         warm_up = replace(plan, settings=settings, duration_s=self._run.scenario.warmup_s, cohort=Cohort())
         try:
             seen = self._stepper.measure(warm_up, lambda _: None)

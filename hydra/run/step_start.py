@@ -22,6 +22,7 @@ from hydra.run.context import RunContext, StepSetup, StepTiming
 from hydra.run.deployment import Deployment
 from hydra.run.step_clocks import ServerUsage, StepClocks, connect_command, known, lead_ns, longest_wait_s, unknown
 from hydra.run.step_servers import settled
+from hydra.system import batch_of
 from hydra.wire.clock import wall_offset_ns
 from hydra.wire.data_message import compression
 from hydra.wire.messages import (
@@ -409,7 +410,7 @@ class StepStarter:
 
     def _shared(self, settings: Settings) -> SharedSettings:
         """The settings for clients of every system."""
-        burst = self._run.spec.burst(settings) if settings.burst is None else settings.burst
+        burst = batch_of(settings, self._run.spec.published.batch) if settings.burst is None else settings.burst
         # Only this process knows the folder of a relative path.
         file = str(Path(settings.payload_file).absolute()) if settings.payload_file else ""
         size = settings.largest_bytes

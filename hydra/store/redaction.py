@@ -61,9 +61,8 @@ class Redactor:
         cls, resolved: Iterable[ResolvedScenario], secrets: Iterable[str] = (), users: Iterable[str] = ()
     ) -> Redactor:
         """A redactor for the texts of a command, with the secrets of all its scenarios and of the engine."""
-        known = [(each.system, each.scenario) for each in resolved]
-        hidden = [secret for spec, scenario in known for secret in spec.secrets(scenario)]
-        return cls([*hidden, *secrets], [*(user for spec, scenario in known for user in spec.users(scenario)), *users])
+        known = [login for each in resolved for login in each.system.settings.logins(each.scenario)]
+        return cls([*(secret for _, secret in known if secret), *secrets], [*(user for user, _ in known), *users])
 
     @classmethod
     def of_command(cls, words: Sequence[str]) -> Redactor:
@@ -153,7 +152,7 @@ def is_secret(key: str) -> bool:
     """Whether the value of a (dotted) key is secret in any system; a key that all systems share is none."""
     if field_of(key, shared_table(key.rpartition(".")[0])) is not None:
         return False
-    return any(spec.is_secret(key) for spec in plugins.systems().values())
+    return any(spec.settings.is_secret(key) for spec in plugins.systems().values())
 
 
 def _assigning(words: Sequence[str]) -> set[str]:

@@ -28,9 +28,9 @@ def stored_scenario(stored: Mapping[str, Any]) -> ResolvedScenario:
     spec, sweep = plugins.system(stored["system"]), stored["sweep"]
     kind = kind_of_table([name for name, value in sweep.items() if value])
     tables: dict[str, Any] = {
-        name: msgspec.convert(table, spec.tables[name])
+        name: msgspec.convert(table, spec.settings.tables[name])
         for name, table in stored["tables"].items()
-        if name in spec.tables
+        if name in spec.settings.tables
     }
     scenario = msgspec.convert(stored, Scenario, dec_hook=_Parts(spec))
     return ResolvedScenario(replace(scenario, sweep=msgspec.convert(sweep, kind), tables=tables), spec)
@@ -40,8 +40,8 @@ class _Parts:
     """Makes the parts of a system in tables that systems share; of an unknown system they are empty."""
 
     def __init__(self, spec: SystemSpec | None) -> None:
-        self._settings = spec.settings if spec else NoSystemSettings
-        self._options = spec.native if spec else NoOptions
+        self._settings = spec.settings.step if spec else NoSystemSettings
+        self._options = spec.settings.native if spec else NoOptions
 
     def __call__(self, kind: type, value: object) -> SystemPart:
         """The part for a field of this type, from its JSON object."""
@@ -79,14 +79,15 @@ def in_order(scenario: Scenario, rows: Sequence[Mapping[str, object]]) -> list[C
 
 def held_by(scenario: Scenario) -> QueueCapacity | None:
     """How many messages can wait for a slow subscriber before messages are lost; None: unknown."""
-    return ResolvedScenario.of(scenario).system.held(scenario)
+    return plugins.system(scenario.system).delivery(scenario, scenario.settings).capacity
 
 
 def of_silent_groups(scenario: Scenario) -> str:
-    """See :meth:`hydra.system.SystemSpec.of_silent_groups`."""
-    return ResolvedScenario.of(scenario).system.of_silent_groups
+    """What a user checks if no member of a group receives anything; "": there is nothing special."""
+    return plugins.system(scenario.system).delivery(scenario, scenario.settings).silent_group
 
 
 def is_native(scenario: Scenario) -> bool:
     """Whether the clients are Hydra's native program."""
-    return scenario.client in ResolvedScenario.of(scenario).system.natives
+    found = plugins.system(scenario.system).identity.implementations.get(scenario.client)
+    return found is not None and found.program == "native"

@@ -1,14 +1,29 @@
 """The interface of a system: its description (``SystemSpec``), and its work for a run (``System``)."""
 
 from hydra.measure.column import Column, ReportColumn
+from hydra.system.delivery import DeliveryRules, MessageLog, QueueCapacity
+from hydra.system.footprints import (
+    Footprint,
+    Implementation,
+    LogFootprint,
+    ReadAhead,
+    ServerFootprint,
+    ServerTimes,
+)
 from hydra.system.interface import Program, ServerCluster, Servers, System, Waiting, programs, wait_alone
 from hydra.system.specification import (
-    Footprint,
     Greeting,
-    QueueCapacity,
-    ReadAhead,
+    Identity,
+    OwnSettings,
+    Published,
     Reference,
     Refusal,
-    ServerFootprint,
+    ScenarioResources,
+    ServerKind,
+    SystemEvent,
     SystemSpec,
+    batch_of,
+    disturbed,
+    setup_part,
+    undisturbed,
 )

@@ -8,8 +8,22 @@ from typing import Final
 
 from hydra.measure.column import ReportColumn, wire_bytes
 from hydra.model import Figure, Scenario, Settings, SetupPart
-from hydra.system import Footprint, QueueCapacity, Reference, Refusal, System, SystemSpec
-from hydra.zmqtest.settings import NATIVES, ZMTP, ZmqNative, ZmqSettings
+from hydra.system import (
+    DeliveryRules,
+    Footprint,
+    Identity,
+    Implementation,
+    OwnSettings,
+    Published,
+    QueueCapacity,
+    Reference,
+    Refusal,
+    ScenarioResources,
+    System,
+    SystemSpec,
+    setup_part,
+)
+from hydra.zmqtest.settings import ZMTP, ZmqNative, ZmqSettings
 
 _PYTHON: Final = Reference("hydra_zmq_python.csv", "zmqrate")
 _NATIVE: Final = Reference("hydra_zmq_cpp.csv", "zmqrate")
@@ -43,105 +57,88 @@ _SHOWN_NATIVE: Final = {
 _LISTENER_BYTES: Final = 30_000
 """A publisher's memory for each connected subscriber: 25 kB in libzmq, and half of the kernel's 10 kB for both ends of
 a connection (docs/limits.md)."""
-_IMPLEMENTATIONS: Final[Mapping[str, Footprint]] = {
-    "pyzmq": Footprint(threads=3, files=18, memory_bytes=8_000_000, cpus=0.002),
-    "native": Footprint(3, 14, 700_000, further=Footprint(0, 2, 100_000), cpus=0.002),
+_IMPLEMENTATIONS: Final[Mapping[str, Implementation]] = {
+    "pyzmq": Implementation(Footprint(threads=3, files=18, memory_bytes=8_000_000), cpus=0.002),
+    "native": Implementation(Footprint(3, 14, 700_000, further=Footprint(0, 2, 100_000)), program="native", cpus=0.002),
     # A subscriber has one connection; of the 20,000 files that a process may open, it needs some itself.
-    ZMTP: Footprint(3, 14, 700_000, further=Footprint(0, 1, 20_000), packed=19_900, cpus=0.0002, ports=4096),
+    ZMTP: Implementation(
+        Footprint(3, 14, 700_000, further=Footprint(0, 1, 20_000)),
+        program="native",
+        packed=19_900,
+        cpus=0.0002,
+        ports=4096,
+    ),
 }
 """Counted in /proc on one machine (method: docs/limits.md), and rounded up."""
 
 
-class ZmqSystemSpec(SystemSpec):
-    """Raw ZMQ: no servers; subscribers connect to their publishers."""
+def _make(scenario: Scenario, deploy: bool, is_local: bool) -> System:  # noqa: ARG001  # there are no servers
+    """See :class:`hydra.zmqtest.system.ZmqSystem`."""
+    from hydra.zmqtest.system import ZmqSystem
 
-    name = "zmq"
-    title = "raw ZMQ PUB/SUB"
-    queue = "high-water mark"
-    settings = ZmqSettings
-    native = ZmqNative
-    has_topics = True
-    natives = NATIVES
-    listener_bytes = _LISTENER_BYTES
-    implementations = _IMPLEMENTATIONS
-    columns = (
-        wire_bytes("the 2 or 9 bytes of its ZMTP frame, once for all subscribers. Empty with `secure`"),
-        ReportColumn(
-            "lost_connections",
-            "connections",
-            "connections of `zmtp` subscribers that were lost in the step and made again. Empty if no connection was "
-            "lost",
-            role="subscriber",
-            key="lost_connections",
-        ),
-        ReportColumn(
-            "refused_connections",
-            "connections",
-            "lost connections that the subscriber ended, because it received something that is not ZMTP",
-            role="subscriber",
-            key="refused_connections",
-        ),
+    return ZmqSystem(scenario)
+
+
+def _check(scenario: Scenario) -> Iterator[Refusal]:
+    """Checks for options that the scenario's clients do not have."""
+    if scenario.client == ZMTP:
+        yield from _of_zmtp(scenario)
+    if ZmqNative.of(scenario.native).publisher == "pyzmq":
+        yield from _of_pyzmq(scenario)
+
+
+def _connections(scenario: Scenario) -> int:
+    """The number of publishers to which a subscriber connects."""
+    return scenario.publishers if "all" in scenario.values_of("subscriptions") else 1
+
+
+def _delivery(scenario: Scenario, settings: Settings) -> DeliveryRules:
+    """What a publisher does at the high-water mark; ZeroMQ has no acknowledgements and no storage."""
+    own = ZmqSettings.of(settings)
+    full = "the publisher waits" if own.nodrop else "messages are dropped"
+    return DeliveryRules(
+        queue="high-water mark",
+        guarantees=f"acknowledges nothing and keeps nothing; beyond the high-water mark {full}",
+        traffic=("topics", "wildcard"),
+        one_publisher=own.subscriptions == "one",
+        capacity=_capacity(scenario, settings),
     )
 
-    def make(self, scenario: Scenario, deploy: bool, is_local: bool) -> System:  # noqa: ARG002  # there are no servers
-        """See :class:`hydra.zmqtest.system.ZmqSystem`."""
-        from hydra.zmqtest.system import ZmqSystem
 
-        return ZmqSystem(scenario)
+def _capacity(scenario: Scenario, settings: Settings) -> QueueCapacity:
+    """The queues at both ends, and the kernel's buffers between them."""
+    own, native = ZmqSettings.of(settings), ZmqNative.of(scenario.native)
+    marks = [own.sndhwm, own.rcvhwm]
+    if not all(marks):
+        return QueueCapacity(None, "--sndhwm and --rcvhwm above 0")
+    buffers = [getattr(native, name) or usual for name, usual in _KERNEL_BYTES.items()]
+    return QueueCapacity(sum(marks), "sndhwm and rcvhwm", sum(buffers) / (settings.mean_bytes + _FRAME_BYTES))
 
-    def check(self, scenario: Scenario) -> Iterator[Refusal]:
-        """Checks for options that the scenario's clients do not have."""
-        if scenario.client == ZMTP:
-            yield from _of_zmtp(scenario)
-        if ZmqNative.of(scenario.native).publisher == "pyzmq":
-            yield from _of_pyzmq(scenario)
 
-    def connections_of(self, scenario: Scenario) -> int:
-        """The number of publishers to which a subscriber connects."""
-        return scenario.publishers if "all" in scenario.values_of("subscriptions") else 1
+def _shown(scenario: Scenario) -> Sequence[SetupPart]:
+    """The settings and options of the sockets that differ from the usual ones."""
+    usual = asdict(ZmqSettings()) | asdict(ZmqNative())
+    native = ZmqNative.of(scenario.native).values()
+    parts = [
+        *(setup_part(ZmqSettings, scenario, name, form, words) for name, (form, words) in _SHOWN.items()),
+        *(SetupPart(name, (native[name],), form) for name, form in _SHOWN_NATIVE.items()),
+    ]
+    return [part for part in parts if part.values != (usual[part.name],)]
 
-    def one_publisher(self, settings: Settings) -> bool:
-        """Whether ``subscriptions`` is ``"one"``."""
-        return ZmqSettings.of(settings).subscriptions == "one"
 
-    def guarantees(self, scenario: Scenario, settings: Settings) -> str:  # noqa: ARG002  # it is the settings' alone
-        """What a publisher does at the high-water mark; ZeroMQ has no acknowledgements and no storage."""
-        full = "the publisher waits" if ZmqSettings.of(settings).nodrop else "messages are dropped"
-        return f"acknowledges nothing and keeps nothing; beyond the high-water mark {full}"
+def _socket_buffers(scenario: Scenario) -> Mapping[str, int]:
+    """``rcvbuf`` and ``sndbuf`` of native clients."""
+    native = ZmqNative.of(scenario.native)
+    return {"rmem_max": native.rcvbuf, "wmem_max": native.sndbuf}
 
-    def setup_parts(self, scenario: Scenario) -> Sequence[SetupPart]:
-        """The settings and options of the sockets that differ from the usual ones."""
-        usual = asdict(ZmqSettings()) | asdict(ZmqNative())
-        native = ZmqNative.of(scenario.native).values()
-        parts = [
-            *(self.setup_part(scenario, name, form, words) for name, (form, words) in _SHOWN.items()),
-            *(SetupPart(name, (native[name],), form) for name, form in _SHOWN_NATIVE.items()),
-        ]
-        return [part for part in parts if part.values != (usual[part.name],)]
 
-    def held(self, scenario: Scenario) -> QueueCapacity:
-        """The queues at both ends, and the kernel's buffers between them."""
-        own, native = ZmqSettings.of(scenario.settings), ZmqNative.of(scenario.native)
-        marks = [own.sndhwm, own.rcvhwm]
-        if not all(marks):
-            return QueueCapacity(None, "--sndhwm and --rcvhwm above 0")
-        buffers = [getattr(native, name) or usual for name, usual in _KERNEL_BYTES.items()]
-        return QueueCapacity(
-            sum(marks), "sndhwm and rcvhwm", sum(buffers) / (scenario.settings.mean_bytes + _FRAME_BYTES)
-        )
-
-    def socket_buffers(self, scenario: Scenario) -> Mapping[str, int]:
-        """``rcvbuf`` and ``sndbuf`` of native clients."""
-        native = ZmqNative.of(scenario.native)
-        return {"rmem_max": native.rcvbuf, "wmem_max": native.sndbuf}
-
-    def reference(self, scenario: Scenario) -> Reference | None:
-        """The published table for the implementation and the kind of table."""
-        if scenario.client == ZMTP:
-            return None  # there are no published figures for these subscribers
-        if scenario.table == "rates":
-            return _NATIVE if scenario.client == "native" else _PYTHON
-        return _FIXED if scenario.table == "fixed" else None
+def _reference(scenario: Scenario) -> Reference | None:
+    """The published table for the implementation and the kind of table."""
+    if scenario.client == ZMTP:
+        return None  # there are no published figures for these subscribers
+    if scenario.table == "rates":
+        return _NATIVE if scenario.client == "native" else _PYTHON
+    return _FIXED if scenario.table == "fixed" else None
 
 
 def _of_pyzmq(scenario: Scenario) -> Iterator[Refusal]:
@@ -170,4 +167,32 @@ def _of_zmtp(scenario: Scenario) -> Iterator[Refusal]:
         yield where, what, f"leave out 'slow' (--no-flaky), {_OTHER}"
 
 
-SPEC: Final = ZmqSystemSpec()
+SPEC: Final = SystemSpec(
+    identity=Identity("zmq", "raw ZMQ PUB/SUB", _IMPLEMENTATIONS, _make),
+    settings=OwnSettings(step=ZmqSettings, native=ZmqNative, check=_check, shown=_shown),
+    delivery=_delivery,
+    resources=ScenarioResources(
+        listener_bytes=_LISTENER_BYTES, connections=_connections, socket_buffers=_socket_buffers
+    ),
+    published=Published(
+        reference=_reference,
+        columns=(
+            wire_bytes("the 2 or 9 bytes of its ZMTP frame, once for all subscribers. Empty with `secure`"),
+            ReportColumn(
+                "lost_connections",
+                "connections",
+                "connections of `zmtp` subscribers that were lost in the step and made again. Empty if no connection "
+                "was lost",
+                role="subscriber",
+                key="lost_connections",
+            ),
+            ReportColumn(
+                "refused_connections",
+                "connections",
+                "lost connections that the subscriber ended, because it received something that is not ZMTP",
+                role="subscriber",
+                key="refused_connections",
+            ),
+        ),
+    ),
+)

@@ -76,13 +76,15 @@ def _programs(folder: Path) -> Iterator[Program]:
     (folder / "user.creds").write_text(CREDENTIALS)
     logins: Any = {"nats": [{"nats.servers": "host:4222", "nats.creds_file": str(folder / "user.creds")}]}
     for name, spec in systems().items():
-        for client in spec.implementations.keys() - set(spec.natives):
-            settings = {"rate": 1.0} if client not in spec.tools else {"messages": 1000}
+        for client, implementation in spec.identity.implementations.items():
+            if implementation.program == "native":
+                continue
+            settings = {"rate": 1.0} if implementation.program != "tool" else {"messages": 1000}
             file: dict[str, Any] = {"system": name, "client": client, "table": "fixed", "settings": settings}
             file["sweep"] = {"clients": [1], "duration_s": 1.0}
             for more in ({}, *logins.get(name, ())):
                 resolved = resolved_from("a test", name, file, more)
-                yield from programs(spec.make(resolved.scenario, True, False))
+                yield from programs(spec.identity.make(resolved.scenario, True, False))
 
 
 def _bare(code: str, *words: str) -> str:

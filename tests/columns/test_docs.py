@@ -45,7 +45,7 @@ def test_every_warning_and_event_has_an_entry() -> None:
     assert {*Event.kinds} - listed <= bases
 
 
-@pytest.mark.parametrize("system", ["all", *(spec.name for spec in SCRIPT["systems"]())])
+@pytest.mark.parametrize("system", ["all", *(spec.identity.name for spec in SCRIPT["systems"]())])
 def test_every_setting_is_explained_and_shown_once(system: str) -> None:
     shown: list[tuple[str, str]] = []
     for mark in SCRIPT["marks"]():

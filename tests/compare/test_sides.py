@@ -131,4 +131,4 @@ def test_a_system_states_what_it_acknowledges_and_keeps(
     scenario: str, given: Mapping[str, object], expected: str
 ) -> None:
     resolved = resolve(scenario, given)
-    assert expected in resolved.system.guarantees(resolved.scenario, resolved.scenario.settings)
+    assert expected in resolved.system.delivery(resolved.scenario, resolved.scenario.settings).guarantees

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hydra.config.experiment_file import experiments_in, read_experiment
 from hydra.config.file_locations import experiment_named, experiments
 from hydra.errors import ConfigError
 from hydra.experiments.experiment import experiment_of
+from hydra.system import Published
 from hydra.system.experiment import ExperimentOptions
 
 TEXT = Path(__file__).with_name("two_rates.toml").read_text()
@@ -89,9 +91,10 @@ def test_the_example_of_the_docs_is_an_experiment(tmp_path: Path) -> None:
 
 
 def test_files_of_a_package_stand_behind_those_of_hydra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written(tmp_path)
+    (tmp_path / "experiments").mkdir()
+    written(tmp_path / "experiments")
     systems = dict(plugins.systems())
-    systems["zmq"] = type(systems["zmq"])(experiments=tmp_path)
+    systems["zmq"] = replace(systems["zmq"], published=Published(folder=tmp_path))
     monkeypatch.setattr(plugins, "systems", lambda: systems)
     assert list(experiments("zmq")) == ["mine"]
     assert list(experiments())[-1] == "mine"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -17,6 +18,7 @@ from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, HydraErro
 from hydra.report import experiment_folder as folders
 from hydra.run import launcher
 from hydra.sweep import Row
+from hydra.system import Published
 from tests.integration.command import table
 
 FILE = Path(__file__).with_name("two_rates.toml")
@@ -30,12 +32,14 @@ def line_of_row(publishers: Sequence[Row], subscribers: Sequence[Row]) -> list[s
 
 @pytest.fixture(autouse=True)
 def known(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = tmp_path_factory.mktemp("experiments")
+    package = tmp_path_factory.mktemp("package")
+    folder = package / "experiments"
+    folder.mkdir()
     text = FILE.read_text()
     (folder / "two-rates.toml").write_text(text)
     (folder / "with-a-goal.toml").write_text(text.replace("[scenario]", f"{GOAL}[scenario]"))
     systems = dict(plugins.systems())
-    systems["zmq"] = type(systems["zmq"])(experiments=folder)
+    systems["zmq"] = replace(systems["zmq"], published=Published(folder=package))
     monkeypatch.setattr(plugins, "systems", lambda: systems)
 
 

@@ -22,6 +22,7 @@ from hydra.store.database import RunStore
 from hydra.sweep.grid import GridSweep
 from hydra.sweep.search import SearchSweep
 from hydra.sweep.search_spec import SearchSpec
+from hydra.system import batch_of
 from hydra.wire.subscriber_table import table_of
 from tests.measure.reports import SECOND, START, published, received
 
@@ -29,7 +30,7 @@ Status = Callable[[StepPlan], tuple[str, str]]
 T = TypeVar("T")
 
 BATCHES = GridSweep(10.0, clients=(30, 60, 120), vary={"msg_batch": (100, 1000)})
-ZMQ, KAFKA = (system(name).settings() for name in ("zmq", "kafka"))
+ZMQ, KAFKA = (system(name).settings.step() for name in ("zmq", "kafka"))
 """The usual settings of both systems, which a stored scenario has all."""
 TITLE = "Kafka: subscriber count x batch size"
 BATCH = Scenario(
@@ -65,13 +66,13 @@ def observe(scenario: Scenario, plan: StepPlan, nth: int = 0) -> Observation:
     sent = int(min(requests, most * 1.5) * seconds) + nth
     got = int(min(sent, most * seconds * (1 - 0.01 * nth)))
     spec = system(scenario.system)
-    batch = spec.batch_of(plan.settings)
+    batch = batch_of(plan.settings, spec.published.batch)
     us = 150 + plan.clients * 3 + int(str(batch or 0)) // 10
     spread = Histogram([us // 2, got - got // 20, us, got // 20], us // 2, us) if us < 2000 else Histogram()
     report = replace(received(got, lost=sent - got, seconds=seconds * 0.95), latency=spread)
     return Observation(
         plan=plan,
-        queue=spec.queue,
+        queue=spec.delivery(scenario, plan.settings).queue,
         batch=batch,
         direct=spec.servers is None,
         columns=added_by(spec),

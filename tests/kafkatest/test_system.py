@@ -19,8 +19,8 @@ from hydra.kafkatest.step_topic import stored_bytes
 from hydra.kafkatest.system import KafkaSystem
 from hydra.kafkatest.topics import Cluster, Topics
 from hydra.model import EventSpec, value_of
+from hydra.system import disturbed, undisturbed, wait_alone
 from hydra.system import server_system as servers
-from hydra.system import wait_alone
 from tests.suite.waiting import SOON_S, wait_until
 
 
@@ -241,9 +241,9 @@ def test_an_event_becomes_a_setting_of_the_step_and_not_of_its_warm_up(kind: str
     event = {"at_s": 15.0, "kind": kind}
     scenario = load_scenario("kafka-fixed", {"server.count": 2, "events": [event], "sweep.duration_s": 60.0})
     spec = plugins.system("kafka")
-    disturbed = spec.disturbed(scenario.settings, EventSpec(15.0, kind), 60.0)
-    assert value_of(disturbed, setting) == 0.25
-    assert spec.undisturbed(disturbed) == scenario.settings
+    changed = disturbed(spec, scenario.settings, EventSpec(15.0, kind), 60.0)
+    assert value_of(changed, setting) == 0.25
+    assert undisturbed(spec, changed) == scenario.settings
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hydra.config.file_locations import scenarios
 from hydra.config.resource_needs import ahead_bytes, expected_start_s, group_files, needs
 from hydra.config.scenario import load_scenario, resolve
 from hydra.config.shortages import read_limits, shortages
-from hydra.kafkatest.spec import SPEC
+from hydra.kafkatest.footprints import BROKER
 from hydra.kafkatest.transport_base import ConsumerTransport
 from hydra.system import Footprint
 
@@ -66,12 +66,12 @@ def test_connections_to_the_controller_are_those_of_relays(groups: int, files: i
     scenario = resolve("kafka-fixed", {"kafka.bootstrap": "h:9092"})
     needed = needs(scenario, clients=3000, groups=groups, fork_window=128, publishers=1)
     assert needed.files == files
-    assert needed.ports == 2 * 3001 + SPEC.own_ports
+    assert needed.ports == 2 * 3001 + BROKER.own_ports
 
 
 def test_a_group_needs_the_files_of_its_largest_process_in_the_largest_row() -> None:
     resolved = resolve("zmqfixed", {"client": "native", "native.clients_per_process": 100, "sweep.clients": [10, 2000]})
-    alone = resolved.system.implementations["native"]
+    alone = resolved.system.identity.implementations["native"].footprint
     assert group_files(resolved, "publisher", 1) == alone.files + 2000
     assert group_files(resolved, "subscriber", 100) == alone.of(100).files >= 200
     python = resolve("nats-fixed", {"client": "nats-py", "sweep.clients": [10, 2000]})
@@ -111,18 +111,17 @@ def test_a_publisher_of_zmq_keeps_something_of_each_of_its_listeners(subscriptio
 
 @pytest.mark.parametrize(
     ("system", "client"),
-    [(name, client) for name, spec in plugins.systems().items() for client in spec.implementations],
+    [(name, client) for name, spec in plugins.systems().items() for client in spec.identity.implementations],
 )
 def test_a_scenario_asks_for_the_memory_that_its_clients_take(system: str, client: str) -> None:
-    spec = plugins.system(system)
+    implementation = plugins.system(system).identity.implementations[client]
     files = {name: load_scenario(name) for name in scenarios()}
     # A grid that every client can do.
     name = next(n for n, s in files.items() if s.system == system and not s.sweep.decided and s.client != "native")
-    chosen = {"client": client, **({"settings.messages": 1000} if client in spec.tools else {})}
+    chosen = {"client": client, **({"settings.messages": 1000} if implementation.program == "tool" else {})}
     scenario = load_scenario(name, chosen)
-    footprint = spec.implementations[client]
-    packed = scenario.native.clients_per_process
-    assert packed == footprint.packed
+    footprint, packed = implementation.footprint, scenario.native.clients_per_process
+    assert packed == implementation.packed
     assert scenario.subscriber.demand.mem_per_client == footprint.of(packed).memory_bytes / packed / 1e6
     assert (scenario.subscriber.demand.mem_per_client < 0.1) == (packed > 1)
     explicit = load_scenario(name, chosen | {"subscriber.demand.mem_per_client": 50.0})
@@ -219,7 +218,7 @@ def test_an_account_by_message_takes_a_byte_for_each_message_and_eight_for_each_
 
 def test_a_footprint_knows_whether_messages_of_several_topics_keep_their_order() -> None:
     assert not ConsumerTransport.keeps_order
-    kafka = resolve("kafka-fixed", {}).system.implementations
+    kafka = resolve("kafka-fixed", {}).system.identity.implementations
     assert [kafka[name].ordered_topics for name in ("kafka-python", "confluent-kafka", "native")] == [
         False,
         False,

@@ -127,7 +127,7 @@ def test_a_socket_buffer_that_the_kernel_does_not_give_is_judged(
 ) -> None:
     resolved = resolve(scenario, set_)
     record = machine("bare-metal-intel", tmp_path)
-    found = judged(record, resolved.system.socket_buffers(resolved.scenario))
+    found = judged(record, resolved.system.resources.socket_buffers(resolved.scenario))
     assert {each.fact for each in found} - {each.fact for each in judged(record)} == judgements
 
 

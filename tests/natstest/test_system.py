@@ -12,7 +12,7 @@ import msgspec
 import nats.errors
 import pytest
 
-from hydra.config import plugins
+from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import load_scenario
 from hydra.errors import ConfigError, ServerError, StepError, UsageError
 from hydra.model import Settings, value_of, with_values
@@ -165,12 +165,12 @@ def test_the_scenarios_are_whole(name: str) -> None:
     scenario = load_scenario(name)
     assert (scenario.system, scenario.client, spec_of(scenario).servers) == ("nats", "nats-py", "")
     assert value_of(scenario.settings, "mode") == "core"
-    assert plugins.system("nats").servers_of(scenario) == 1
+    assert ResolvedScenario.of(scenario).servers == 1
 
 
 def test_servers_of_the_users_own_need_none_of_ours() -> None:
     scenario = load_scenario("nats-fixed", {"nats.servers": "a:4222,[::1]:4222"})
-    assert plugins.system("nats").servers_of(scenario) == 0
+    assert ResolvedScenario.of(scenario).servers == 0
 
 
 @pytest.mark.parametrize(

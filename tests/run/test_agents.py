@@ -104,7 +104,7 @@ def test_check_names_a_step_that_ends_before_the_clients_of_a_restarted_server_a
     monkeypatch.setattr("hydra.run.launcher.system_for", Mock())  # it needs the system's programs
     event = ("--set", 'events=[{at_s=1.0,kind="restart_server",for_s=1.0}]')
     for seconds in short, long:
-        named = ("--implementation", next(iter(plugins.system(system).implementations)))
+        named = ("--implementation", next(iter(plugins.system(system).identity.implementations)))
         notes = json.loads(output("check", f"{system}-fixed", *named, *event, "--duration", seconds, "--json"))["notes"]
         assert [note.partition(":")[0] for note in notes] == ["'restart_server'"] * (seconds == short)
 

@@ -79,7 +79,7 @@ def test_the_check_of_a_silent_server_ends(
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         resolved = resolve(scenario, {key: f"{scheme}{address}"})
         with pytest.raises(UsageError, match=rf"the server at {address} does not answer: network: no answer in 0\.1 s"):
-            resolved.system.make(resolved.scenario, False, False).check()
+            resolved.system.identity.make(resolved.scenario, False, False).check()
 
 
 def test_a_server_that_was_killed_on_purpose_fails_only_if_its_step_does(tmp_path: Path) -> None:

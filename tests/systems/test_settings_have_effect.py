@@ -239,9 +239,9 @@ def sent_settings(resolved: ResolvedScenario, monkeypatch: pytest.MonkeyPatch) -
     scenario, spec = resolved.scenario, resolved.system
     plan = resolved.sweep.next([])
     assert plan is not None
-    tested = spec.make(scenario, False, True)
+    tested = spec.identity.make(scenario, False, True)
     tested._address = "h:1"  # type: ignore[attr-defined]
-    others: list[object] = [scenario.native] if scenario.client in ("pyzmq", *spec.natives) else []
+    others: list[object] = [scenario.native] if scenario.client in ("pyzmq", "native", "zmtp") else []
     if isinstance(tested, NatsSystem):
         monkeypatch.setattr(tested, "_first", lambda *_: 1)
     elif isinstance(tested, KafkaSystem):
@@ -253,7 +253,7 @@ def sent_settings(resolved: ResolvedScenario, monkeypatch: pytest.MonkeyPatch) -
     elif isinstance(tested, MqttSystem):
         tested._given = access_to("h:1")  # its files do not exist
         others.append(scenario.tables)
-    others += [scenario.server.count, dict(scenario.tables), spec.one_publisher(plan.settings)]
+    others += [scenario.server.count, dict(scenario.tables), spec.delivery(scenario, plan.settings).one_publisher]
     shared = [shared_of(plan.settings), plan.settings.largest_bytes, traffic_of(plan.settings)]
     shared.append(connect_command(plan.settings, plan.clients, keeps_up=False))
     return msgspec.to_builtins([shared, scenario.load, tested.configure(plan.settings), others])

@@ -12,9 +12,7 @@ from hydra.cli.main import cli
 from hydra.config import plugins
 from hydra.config.scenario import load_scenario
 from hydra.errors import ConfigError
-from hydra.model import NoSystemSettings
 from hydra.store.database import RunStore
-from hydra.system import SystemSpec
 from tests.integration.command import assert_all_arrived, background, hydra, table
 from tests.suite.waiting import LONG_S, wait_until
 from tests.systems.package import installed_toy
@@ -50,9 +48,12 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def installed(package: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The package can be imported in this process."""
     monkeypatch.syspath_prepend(package)
-    plugins.systems.cache_clear()
+    registries = (plugins.systems, plugins.commands)
+    for registry in registries:
+        registry.cache_clear()
     yield
-    plugins.systems.cache_clear()
+    for registry in registries:
+        registry.cache_clear()
 
 
 @pytest.mark.tier("test")
@@ -109,17 +110,6 @@ def test_its_settings_are_varied_beside_the_shared_ones() -> None:
     assert scenario.sweep.crossed == ("chunk", "message_size")
     assert scenario.values_of("chunk") == (10, 20)
     assert scenario.settings.system.values() == {"chunk": 65536, "shared": 0}
-
-
-def test_a_specification_says_what_it_does_not_know_and_what_it_needs() -> None:
-    class Toy(SystemSpec):
-        name = title = queue = "toy"
-        settings = NoSystemSettings
-
-    with pytest.raises(TypeError, match="has no grup, held_by"):
-        Toy(make=lambda *_: None, grup=lambda _: "", held_by=None)
-    with pytest.raises(TypeError, match=r"needs implementations, make$"):
-        Toy(group=lambda _: "")
 
 
 @pytest.mark.tier("all")

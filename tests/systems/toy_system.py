@@ -18,7 +18,19 @@ from hydra.model import Role, Scenario, Settings, SetupPart, SystemSettings, set
 from hydra.options.late_commands import keyed
 from hydra.options.scenario_commands import scenario_command
 from hydra.options.shared_flags import duration_flag, rate_flag
-from hydra.system import Footprint, Program, Servers, SystemSpec, Waiting
+from hydra.system import (
+    DeliveryRules,
+    Footprint,
+    Identity,
+    Implementation,
+    OwnSettings,
+    Program,
+    Published,
+    Servers,
+    System,
+    SystemSpec,
+    Waiting,
+)
 from hydra.wire.data_message import HEADER
 from hydra.wire.messages import Configure, SystemObject
 
@@ -138,7 +150,7 @@ def _turn(message: bytes) -> int:
     return int(sequence if epoch else int.from_bytes(message[HEADER.size :], "little"))
 
 
-class ToySystem:
+class ToySystem(System):
     """See :class:`hydra.system.System`."""
 
     def __init__(self, scenario: Scenario) -> None:
@@ -220,20 +232,27 @@ def toy_fixed(**_: Any) -> None:
     """A file at a fixed rate, by subscriber count."""
 
 
+def delivery(scenario: Scenario, settings: Settings) -> DeliveryRules:
+    """How the file delivers messages."""
+    return DeliveryRules(queue="page cache", group="readers" if ToySettings.of(settings).shared else "")
+
+
 SPEC = SystemSpec(
-    name="toy",
-    title="a file",
-    queue="page cache",
-    settings=ToySettings,
-    tables={"toy": ToyTable},
-    implementations={"file": Footprint(threads=3, files=12, memory_bytes=8_000_000)},
-    scenarios=Path(__file__).parent / "scenarios",
-    commands=(toy_fixed,),
-    group=lambda settings: "readers" if ToySettings.of(settings).shared else "",
-    setup_parts=lambda scenario: [SetupPart("chunk", scenario.values_of("chunk"), "chunks of {} B")],
-    secrets=lambda scenario: (scenario.tables["toy"].password,),
-    is_secret=lambda key: key.endswith("password"),
-    make=lambda scenario, _deploy, _is_local: ToySystem(scenario),
+    identity=Identity(
+        name="toy",
+        title="a file",
+        implementations={"file": Implementation(Footprint(threads=3, files=12, memory_bytes=8_000_000))},
+        make=lambda scenario, _deploy, _is_local: ToySystem(scenario),
+    ),
+    settings=OwnSettings(
+        step=ToySettings,
+        tables={"toy": ToyTable},
+        shown=lambda scenario: [SetupPart("chunk", scenario.values_of("chunk"), "chunks of {} B")],
+        logins=lambda scenario: [("", scenario.tables["toy"].password)],
+        is_secret=lambda key: key.endswith("password"),
+    ),
+    delivery=delivery,
+    published=Published(folder=Path(__file__).parent),
 )
 
 
