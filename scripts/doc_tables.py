@@ -107,8 +107,8 @@ def columns() -> Mapping[str, list[Column]]:
     every = {column.name: column for series in SERIES for column in side_columns("<series>", series)}
     held = {column.name: column for series in LADDERS for column in series_columns("<series>", series)}
     held = {name: column for name, column in held.items() if name not in every or column != every[name]}
-    adding = {spec.identity.name: spec.published for spec in systems()}
-    own = {name: [*([] if each.batch == BATCH else [each.batch]), *each.columns] for name, each in adding.items()}
+    added = {spec.identity.name: spec.published.columns for spec in systems()}
+    own = {name: [*([] if each.batch == BATCH else [each.batch]), *each.reported] for name, each in added.items()}
     return {
         "published": [*PUBLISHED],
         "searched": [*published(SearchSpec(series=(*SearchSpec().series, "nodrop")))[1:]],

@@ -19,7 +19,7 @@ from hydra.config.scenario import load_scenario
 from hydra.control.roster import Roster
 from hydra.run.deployment import Deployment
 from hydra.run.step import StepRunner
-from hydra.system import DeliveryRules, MessageLog, System
+from hydra.system import DeliveryRules, MessageLog, RunServers, System
 from hydra.wire import messages as wire
 from hydra.wire import report_batch as batch
 from hydra.wire.clock import StepClock
@@ -50,7 +50,7 @@ def framed(answer: wire.FromClient) -> tuple[bytes, bytes | None]:
 
 
 @dataclass
-class Channel(System):
+class Channel(System, RunServers):
     """A publisher and subscribers that answer at once, each by a relay, over a channel that loses chosen messages.
 
     ``report_after_s`` is how long a subscriber drains, ``start_ack_after_s`` how long a client takes to acknowledge a
@@ -81,6 +81,7 @@ class Channel(System):
     roster: Roster = field(default_factory=lambda: Roster(HERE, NETWORK))
 
     def __post_init__(self) -> None:
+        self.servers = self
         self.publishers = range(PUBLISHER, PUBLISHER + 1)
         everyone = [*self.publishers, *self.subscribers]
         self._seq = 0

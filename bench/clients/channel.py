@@ -115,7 +115,7 @@ class Workload:
             stack.callback(system.close)
             system.open("bench", folder, controller.wait_until)
             settings = resolved.scenario.settings
-            yield controller, system, replace(settings, burst=batch_of(settings, resolved.system.published.batch))
+            yield controller, system, replace(settings, burst=batch_of(settings, resolved.system.published.columns))
 
 
 class ControlledClients:

@@ -138,15 +138,15 @@ def added_by(spec: SystemSpec) -> SystemColumns:
     Raises:
         ConfigError: the system has a column with the name of a column of every system.
     """
-    published = spec.published
-    own = (*([] if published.batch == BATCH else [published.batch]), *published.columns)
+    columns = spec.published.columns
+    own = (*([] if columns.batch == BATCH else [columns.batch]), *columns.reported)
     if taken := {column.name for column in own} & _of_every_system():
         raise ConfigError(
             f"the system {spec.identity.name!r} has columns by names that every system's rows have: "
             f"{', '.join(sorted(taken))}",
             "rename them in its specification",
         )
-    return SystemColumns(published.batch, tuple(published.columns))
+    return columns
 
 
 @dataclass(frozen=True, slots=True)

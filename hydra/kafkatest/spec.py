@@ -22,7 +22,7 @@ from hydra.kafkatest.settings import (
     KafkaSpec,
     spec_of,
 )
-from hydra.measure.column import MESSAGES, Column, ReportColumn
+from hydra.measure.column import MESSAGES, Column, ReportColumn, SystemColumns
 from hydra.model import RESTART, Demand, Figure, Scenario, Settings, SetupPart
 from hydra.system import (
     DeliveryRules,
@@ -267,8 +267,7 @@ SPEC: Final = SystemSpec(
     resources=ScenarioResources(copies=_copies, read_ahead=_read_ahead, socket_buffers=_socket_buffers),
     published=Published(
         reference=lambda scenario: {"batch": _BATCH, "fixed": _FIXED}.get(scenario.table),
-        batch=_BATCH_COLUMN,
-        columns=_COLUMNS,
+        columns=SystemColumns(_BATCH_COLUMN, _COLUMNS),
         cannot={"--topic": "Hydra measures with a topic of its own, and cannot use an existing one"},
     ),
 )

@@ -33,7 +33,7 @@ from hydra.model import Role, Scenario, ServerFacts, Settings
 from hydra.native.client_command import command
 from hydra.system import Program, Servers, Waiting
 from hydra.system.local_server import LocalServer
-from hydra.system.server_system import ServerSystem
+from hydra.system.server_system import ServerSystem, SystemServers
 from hydra.wire import kind_of
 
 _MODULES: Final = {
@@ -63,6 +63,7 @@ class KafkaSystem(ServerSystem):
     def __init__(self, scenario: Scenario, *, deploy: bool = False, is_local: bool = True) -> None:
         self._spec = spec_of(scenario)
         super().__init__(scenario, self._spec.bootstrap, deploy=deploy, is_local=is_local, tls=self._spec.tls)
+        self.servers = KafkaServers(self)
         self._data: DataTopic | None = None
         self._topics: Topics | None = None  # of the last cluster, also when they are being deleted
         self._kill: Kill | None = None
@@ -148,19 +149,9 @@ class KafkaSystem(ServerSystem):
 
     def after_step(self) -> None:
         """From now on reports the broker that was killed as a failure."""
+        super().after_step()
         if self._kill is not None and self._kill.killed:
             self._mute = f"the Kafka broker at {self._kill.killed} was killed, as the scenario demands"
-
-    def server_counters(self) -> dict[str, dict[str, float]]:
-        """Traffic, CPU, memory and garbage collection of brokers with an exporter, and traffic of their interfaces."""
-        if self._own is None:
-            return ask(named(self._spec.metrics))
-        endpoints = self._own.endpoints()
-        # One directly after the other, so both have counts of nearly the same time.
-        exported, seen = ask(exporters(endpoints)), of_interfaces(endpoints)
-        return {
-            name: {**exported.get(name, {}), **seen.get(name, {})} for name in sorted(exported.keys() | seen.keys())
-        }
 
     def _group(self, settings: Settings) -> str:
         """The id of a step's group; an exact id from the user must be free when the run first uses it."""
@@ -191,10 +182,6 @@ class KafkaSystem(ServerSystem):
         fetches = kafka.fetch_min_bytes, kafka.fetch_wait_max_ms, kafka.fetch_max_bytes, kafka.max_partition_fetch_bytes
         return self._address, self._topic, kafka.group, kafka.session_timeout_ms, kafka.check_crcs, fetches
 
-    def log_end(self, settings: Settings) -> int:  # noqa: ARG002  # the same for all settings
-        """The number of all messages ever written to the topic; errors as for ``configure``."""
-        return sum(self._end_offsets().values())
-
     def _end_offsets(self) -> dict[int, int]:
         killed = self._kill is not None and self._kill.killed
         limit_s = LEADERS_MOVE_WITHIN_S if killed or self._returned else None
@@ -213,15 +200,6 @@ class KafkaSystem(ServerSystem):
         if self._move is not None:
             self._move.close()
             self._move = None
-
-    def stored_bytes(self) -> int:
-        """The bytes of the topic's logs on this machine's disk."""
-        return stored_bytes(self._folder, self._topic) if self._topic and not self._spec.bootstrap else 0
-
-    def server_facts(self) -> ServerFacts:
-        """The versions of brokers started by Hydra and of their Java, and whether clients use TLS."""
-        versions = {} if self._own is None else {name: self._own.versions[key] for name, key in _PROGRAMS.items()}
-        return ServerFacts(versions, "SSL" in self._properties.get("security.protocol", "").upper())
 
     def metadata(self) -> dict[str, str]:
         """The addresses, the topic, and the version of brokers started by Hydra."""
@@ -290,7 +268,7 @@ class KafkaSystem(ServerSystem):
 
         def settled() -> bool:
             # After closing, only the topic's deletion depends on the brokers.
-            if self._data is not None and (failure := self.failure()):
+            if self._data is not None and (failure := self.servers.failure()):
                 raise ServerError(failure)
             return condition()
 
@@ -313,12 +291,6 @@ class KafkaSystem(ServerSystem):
         self._returned = True
         self._watch()
 
-    def left(self) -> list[CleanupFailed]:
-        """The topics that were created on the user's cluster and not deleted."""
-        topics = self._topics.created if self._users and self._topics is not None else ()
-        clean = f"hydra kafka-clean --servers {quote(self._address)} removes this topic"
-        return [CleanupFailed(topic, self._address, clean) for topic in topics]
-
     def _disconnect(self) -> None:
         """Deletes the topic, unless it is deleted with the data of brokers started by Hydra."""
         self._spare()
@@ -330,7 +302,45 @@ class KafkaSystem(ServerSystem):
             return
         data.topics.remove_groups(group for group, known in self._groups.items() if not known)
         data.close()
-        self._warnings += self.left()
+        self._warnings += self.servers.left()
+
+
+class KafkaServers(SystemServers[KafkaSystem]):
+    """The brokers of a run. See :class:`hydra.system.RunServers`."""
+
+    def facts(self) -> ServerFacts:
+        """The versions of brokers started by Hydra and of their Java, and whether clients use TLS."""
+        own = self._system._own
+        versions = {} if own is None else {name: own.versions[key] for name, key in _PROGRAMS.items()}
+        return ServerFacts(versions, "SSL" in self._system._properties.get("security.protocol", "").upper())
+
+    def counters(self) -> dict[str, dict[str, float]]:
+        """Traffic, CPU, memory and garbage collection of brokers with an exporter, and traffic of their interfaces."""
+        own = self._system._own
+        if own is None:
+            return ask(named(self._system._spec.metrics))
+        endpoints = own.endpoints()
+        # One directly after the other, so both have counts of nearly the same time.
+        exported, seen = ask(exporters(endpoints)), of_interfaces(endpoints)
+        return {
+            name: {**exported.get(name, {}), **seen.get(name, {})} for name in sorted(exported.keys() | seen.keys())
+        }
+
+    def log_end(self, settings: Settings) -> int:  # noqa: ARG002  # the same for all settings
+        """The number of all messages ever written to the topic; errors as for ``configure``."""
+        return sum(self._system._end_offsets().values())
+
+    def stored_bytes(self) -> int:
+        """The bytes of the topic's logs on this machine's disk."""
+        system = self._system
+        return stored_bytes(system._folder, system._topic) if system._topic and not system._users else 0
+
+    def left(self) -> list[CleanupFailed]:
+        """The topics that were created on the user's cluster and not deleted."""
+        system = self._system
+        topics = system._topics.created if system._users and system._topics is not None else ()
+        clean = f"hydra kafka-clean --servers {quote(system._address)} removes this topic"
+        return [CleanupFailed(topic, system._address, clean) for topic in topics]
 
 
 def _check_values(properties: Mapping[str, str]) -> None:

@@ -93,7 +93,7 @@ class EventSpec(Bounded):
     multiplies the rate by ``factor``. With ``slow`` the part ``fraction`` of the subscribers reads at most ``rate``
     messages/s;
     None: half of the step's mean rate. With ``gone`` these subscribers are disconnected. Other kinds belong to the
-    system (``SystemSpec.events``), and have no duration.
+    system (``OwnSettings.events``), and have no duration.
     """
 
     at_s: float = field(metadata=Setting(least=0, most=DAY_S).metadata)
@@ -186,7 +186,7 @@ class ServerSpec(RoleSpec, Bounded):
     """The servers that Hydra starts if the user names none: where each may run, what it needs, and how many there are.
 
     On agents each server is a group, and all together are one cluster. The system has the default demand of a server
-    (``SystemSpec.server_spec``).
+    (``ServerKind.demand``).
     """
 
     count: int = setting(1, least=1, most=1000)
@@ -200,7 +200,7 @@ class ServerSpec(RoleSpec, Bounded):
 class NativeSpec(Bounded):
     """Options that only native clients support; other implementations accept the defaults only.
 
-    ``system`` has all options of one system's clients: an object of ``SystemSpec.native``.
+    ``system`` has all options of one system's clients: an object of ``OwnSettings.native``.
 
     Attributes:
         clients_per_process: the number of subscribers in one process, each with its own connection, id and ledger.
@@ -220,7 +220,7 @@ class NativeSpec(Bounded):
 class Scenario(Bounded):
     """A scenario: what to deploy, what to vary, for how long, and which table results.
 
-    ``tables`` are the further tables of its system (``SystemSpec.tables``), as dataclasses. If the sweep lists points,
+    ``tables`` are the further tables of its system (``OwnSettings.tables``), as dataclasses. If the sweep lists points,
     ``publishers`` is the largest number of any row. ``load`` is how the rate changes during a step, ``events`` are the
     events during each step, and ``slo`` the objectives of each step.
 

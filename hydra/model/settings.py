@@ -192,7 +192,7 @@ class SharedSettings(Bounded):
 class Settings(SharedSettings):
     """All settings of a step.
 
-    ``system`` has all of the system's own settings: an object of ``SystemSpec.settings``. Clients get topics, keys and
+    ``system`` has all of the system's own settings: an object of ``OwnSettings.step``. Clients get topics, keys and
     sizes in another form (:class:`hydra.wire.messages.Traffic`).
 
     Attributes:

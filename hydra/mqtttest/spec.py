@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from hydra.measure.column import LOST_BY_SILENCE, wire_bytes
+from hydra.measure.column import LOST_BY_SILENCE, SystemColumns, wire_bytes
 from hydra.model import RESTART, Demand, Figure, Scenario, Settings, SetupPart
 from hydra.mqtttest.settings import TABLE, MqttSettings, MqttSpec, spec_of
 from hydra.system import (
@@ -51,6 +51,24 @@ _SERVER: Final = ServerFootprint(
     memory=lambda _: 64_000_000,
     own_ports=3,  # counted in a network namespace of its own
     times=ServerTimes(start_s=0.5, join_s=0.3, back_s=1.0),
+)
+_COLUMNS: Final = (
+    wire_bytes("the head of its PUBLISH packet"),
+    ReportColumn(
+        name="lost_connections",
+        unit="",
+        help="number of subscribers whose connection to the server was lost in the step",
+        role="subscriber",
+        key="lost_connections",
+    ),
+    ReportColumn(
+        name=LOST_BY_SILENCE,
+        unit="",
+        help="number of subscribers whose connection was lost because they had sent nothing for longer than "
+        "the `keepalive` allows. Empty if there was none",
+        role="subscriber",
+        key=LOST_BY_SILENCE,
+    ),
 )
 
 
@@ -138,24 +156,7 @@ SPEC: Final = SystemSpec(
         ),
     ),
     published=Published(
-        columns=(
-            wire_bytes("the head of its PUBLISH packet"),
-            ReportColumn(
-                name="lost_connections",
-                unit="",
-                help="number of subscribers whose connection to the server was lost in the step",
-                role="subscriber",
-                key="lost_connections",
-            ),
-            ReportColumn(
-                name=LOST_BY_SILENCE,
-                unit="",
-                help="number of subscribers whose connection was lost because they had sent nothing for longer than "
-                "the `keepalive` allows. Empty if there was none",
-                role="subscriber",
-                key=LOST_BY_SILENCE,
-            ),
-        ),
+        columns=SystemColumns(reported=_COLUMNS),
         cannot={"--topic": "Hydra measures with topics of its own, and cannot use an existing one"},
     ),
 )

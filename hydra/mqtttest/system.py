@@ -27,7 +27,7 @@ from hydra.mqtttest.settings import MqttAccess, MqttSettings, Protocol, most_in_
 from hydra.native.client_command import command
 from hydra.system import Program
 from hydra.system.listener import explained
-from hydra.system.server_system import ServerSystem
+from hydra.system.server_system import ServerSystem, SystemServers
 from hydra.system.worker_thread import WorkerThread
 from hydra.wire import kind_of
 
@@ -161,6 +161,7 @@ class MqttSystem(ServerSystem):
         server = address(self._spec)
         where = server.endpoint if server else ""
         super().__init__(scenario, where, deploy=deploy, is_local=is_local, tls=self._spec.tls)
+        self.servers = MqttServers(self)
         self._retained = False
 
     def program(self, role: Role) -> Program:
@@ -179,14 +180,6 @@ class MqttSystem(ServerSystem):
     def proof(self, settings: Settings) -> Hashable:
         """The address, and all settings that make a subscriber connect again."""
         return self._address, replace(MqttSettings.of(settings), retain=False)
-
-    def connections(self) -> int:
-        """That of the monitor."""
-        return int(self._monitor is not None)
-
-    def server_facts(self) -> ServerFacts:
-        """The version of a server that Hydra started, and whether clients use TLS."""
-        return replace(super().server_facts(), tls=self._has_tls or uses_tls(self._spec))
 
     def metadata(self) -> dict[str, str]:
         """The server, the prefix of the topics, and the version of a server that Hydra started."""
@@ -238,23 +231,14 @@ class MqttSystem(ServerSystem):
     def _observed(self) -> ConnectionMonitor:
         return self._on_a_thread(partial(ConnectionMonitor, self._access, self._protocols[0]))
 
-    def left(self) -> list[CleanupFailed]:
-        """The retained messages of this run on the user's server, if they are not deleted."""
-        if not (self._retained and self._users and self._address):
-            return []
-        host, _, port = self._address.rpartition(":")
-        topics, at = quote(f"{self._run}/#"), f"-h {quote(host.strip('[]'))} -p {port}"
-        clean = f"mosquitto_sub {at} -t {topics} --remove-retained --retained-only -W 5 removes them"
-        return [CleanupFailed(f"retained messages under {self._run}", self._address, clean)]
-
     def _disconnect(self) -> None:
         """Makes the user's server delete the retained messages of this run."""
-        if not self.left():
+        if not self.servers.left():
             return
         try:
             self._on_a_thread(partial(forget, self._access, self._run, self._protocols[0]))
         except ServerError:
-            self._warnings += self.left()
+            self._warnings += self.servers.left()
         finally:
             self._retained = False
 
@@ -270,3 +254,25 @@ class MqttSystem(ServerSystem):
             except OSError as e:
                 remedy = e.remedy if isinstance(e, AccessError) else ""
                 raise ServerError(str(e) or f"the MQTT server at {self._address} does not answer", remedy) from e
+
+
+class MqttServers(SystemServers[MqttSystem]):
+    """The server of a run. See :class:`hydra.system.RunServers`."""
+
+    def facts(self) -> ServerFacts:
+        """The version of a server that Hydra started, and whether clients use TLS."""
+        return replace(super().facts(), tls=self._system._has_tls or uses_tls(self._system._spec))
+
+    def connections(self) -> int:
+        """That of the monitor."""
+        return int(self._system._monitor is not None)
+
+    def left(self) -> list[CleanupFailed]:
+        """The retained messages of this run on the user's server, if they are not deleted."""
+        run, address = self._system._run, self._system._address
+        if not (self._system._retained and self._system._users and address):
+            return []
+        host, _, port = address.rpartition(":")
+        topics, at = quote(f"{run}/#"), f"-h {quote(host.strip('[]'))} -p {port}"
+        clean = f"mosquitto_sub {at} -t {topics} --remove-retained --retained-only -W 5 removes them"
+        return [CleanupFailed(f"retained messages under {run}", address, clean)]

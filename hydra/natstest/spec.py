@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from hydra.measure.column import LOST_BY_SILENCE, MESSAGES, ReportColumn, wire_bytes
+from hydra.measure.column import LOST_BY_SILENCE, MESSAGES, ReportColumn, SystemColumns, wire_bytes
 from hydra.model import RESTART, Demand, Figure, Scenario, Settings, SetupPart
 from hydra.natstest.settings import TABLE, NatsSettings, NatsSpec, spec_of
 from hydra.system import (
@@ -57,6 +57,40 @@ def _why_no_restart(scenario: Scenario) -> str:
     if in_memory and spec_of(scenario).replicas < _SURVIVING:
         return f"the server keeps the stream in memory, and could lose it; use storage file, or {_SURVIVING} replicas"
     return why_no_restart(scenario, spec_of(scenario).servers)
+
+
+_COLUMNS: Final = (
+    wire_bytes("its `PUB` line and the end of a line. Empty if publishers request the stream's acknowledgements"),
+    ReportColumn(
+        "slow_consumers",
+        "",
+        "how often a subscriber exceeded the pending limits of its library, see [nats.md](nats.md)",
+        role="subscriber",
+        key="slow_consumers",
+    ),
+    ReportColumn(
+        "dropped",
+        MESSAGES,
+        "messages that subscribers' libraries dropped because they exceeded the libraries' pending limits",
+        role="subscriber",
+        key="dropped",
+    ),
+    ReportColumn(
+        "disconnects",
+        "",
+        "how often a subscriber lost its connection; a server disconnects subscribers that are too slow",
+        role="subscriber",
+        key="disconnects",
+    ),
+    ReportColumn(
+        name=LOST_BY_SILENCE,
+        unit="",
+        help="how often a server ended the connection of a subscriber that had not answered its pings (stale "
+        "connection). Empty if there was none",
+        role="subscriber",
+        key=LOST_BY_SILENCE,
+    ),
+)
 
 
 def _make(scenario: Scenario, deploy: bool, is_local: bool) -> System:
@@ -145,40 +179,7 @@ SPEC: Final = SystemSpec(
     ),
     resources=ScenarioResources(copies=lambda scenario: spec_of(scenario).replicas),
     published=Published(
-        columns=(
-            wire_bytes(
-                "its `PUB` line and the end of a line. Empty if publishers request the stream's acknowledgements"
-            ),
-            ReportColumn(
-                "slow_consumers",
-                "",
-                "how often a subscriber exceeded the pending limits of its library, see [nats.md](nats.md)",
-                role="subscriber",
-                key="slow_consumers",
-            ),
-            ReportColumn(
-                "dropped",
-                MESSAGES,
-                "messages that subscribers' libraries dropped because they exceeded the libraries' pending limits",
-                role="subscriber",
-                key="dropped",
-            ),
-            ReportColumn(
-                "disconnects",
-                "",
-                "how often a subscriber lost its connection; a server disconnects subscribers that are too slow",
-                role="subscriber",
-                key="disconnects",
-            ),
-            ReportColumn(
-                name=LOST_BY_SILENCE,
-                unit="",
-                help="how often a server ended the connection of a subscriber that had not answered its pings (stale "
-                "connection). Empty if there was none",
-                role="subscriber",
-                key=LOST_BY_SILENCE,
-            ),
-        ),
+        columns=SystemColumns(reported=_COLUMNS),
         cannot={
             "--subject": "Hydra measures with a subject of its own, and cannot use an existing one",
             "--stream": "Hydra measures with a stream of its own, and cannot use an existing one",

@@ -29,7 +29,7 @@ from hydra.natstest.server_demands import host_and_port, info_of
 from hydra.natstest.settings import NatsAccess, NatsEnd, NatsSettings, spec_of
 from hydra.natstest.streams import JetStreams, RefusedStreamError, StreamRegistry
 from hydra.system import Program
-from hydra.system.server_system import ServerSystem
+from hydra.system.server_system import ServerSystem, SystemServers
 from hydra.system.worker_thread import WorkerThread
 from hydra.wire import kind_of
 
@@ -147,6 +147,7 @@ class NatsSystem(ServerSystem):
         self._spec = spec_of(scenario)
         users = ",".join(each.endpoint for each in addresses(self._spec))
         super().__init__(scenario, users, deploy=deploy, is_local=is_local, tls=self._spec.tls)
+        self.servers = NatsServers(self)
         self._reached: NatsAccess | None = None  # how the user's servers let clients in
         self._streams: JetStreams | None = None
         self._registry: StreamRegistry | None = None  # of the streams on the user's servers
@@ -212,33 +213,10 @@ class NatsSystem(ServerSystem):
         own = NatsSettings.of(settings)
         return self._address, replace(own, publish_acks=True, publish_window=1)
 
-    def log_end(self, settings: Settings) -> int | None:
-        """The number of messages that were ever put into the stream; None without a stream."""
-        if NatsSettings.of(settings).mode == "core" or not self._stream:
-            return None
-        streams, stream = self._opened(), self._stream
-        return self._answered(lambda: streams.last(stream))
-
     def _opened(self) -> JetStreams:
         if self._streams is None:
             raise ServerError("the NATS system is not open")
         return self._streams
-
-    def stored_bytes(self) -> int:
-        """Disk space of the streams in files, of a server that Hydra started on this machine."""
-        total = 0
-        for path in self._folder.glob(f"**/streams/**/{self._run}-file*/**/*") if self._own else ():
-            with contextlib.suppress(OSError):  # the server has just removed it
-                total += path.stat().st_blocks * _BLOCK_BYTES
-        return total
-
-    def connections(self) -> int:
-        """That of the requests to the servers."""
-        return int(self._streams is not None)
-
-    def server_facts(self) -> ServerFacts:
-        """The version that the servers report, and whether clients use TLS."""
-        return ServerFacts({PROGRAM: self._version} if self._version else {}, self._demands_tls())
 
     def metadata(self) -> dict[str, str]:
         """The servers, their version, and the run's subjects."""
@@ -353,11 +331,6 @@ class NatsSystem(ServerSystem):
         self._streams.reach(jetstream=self._needs_streams())
         self._watch()
 
-    def left(self) -> list[CleanupFailed]:
-        """The streams on the user's servers that are not deleted."""
-        streams = self._registry.all() if self._registry is not None else ()
-        return [self._kept(each) for each in streams]
-
     def _kept(self, stream: str) -> CleanupFailed:
         """The warning about a stream that is not deleted, with the command that removes it."""
         clean = f"nats --server {quote(self._address)} stream rm {stream}"
@@ -377,6 +350,40 @@ class NatsSystem(ServerSystem):
                 else:
                     if self._registry is not None:
                         self._registry.remove(stream)
+
+
+class NatsServers(SystemServers[NatsSystem]):
+    """The servers of a run. See :class:`hydra.system.RunServers`."""
+
+    def facts(self) -> ServerFacts:
+        """The version that the servers report, and whether clients use TLS."""
+        return ServerFacts(
+            {PROGRAM: self._system._version} if self._system._version else {}, self._system._demands_tls()
+        )
+
+    def connections(self) -> int:
+        """That of the requests to the servers."""
+        return int(self._system._streams is not None)
+
+    def log_end(self, settings: Settings) -> int | None:
+        """The number of messages that were ever put into the stream; None without a stream."""
+        if NatsSettings.of(settings).mode == "core" or not self._system._stream:
+            return None
+        streams, stream = self._system._opened(), self._system._stream
+        return self._system._answered(lambda: streams.last(stream))
+
+    def stored_bytes(self) -> int:
+        """Disk space of the streams in files, of a server that Hydra started on this machine."""
+        system, total = self._system, 0
+        for path in system._folder.glob(f"**/streams/**/{system._run}-file*/**/*") if system._own else ():
+            with contextlib.suppress(OSError):  # the server has just removed it
+                total += path.stat().st_blocks * _BLOCK_BYTES
+        return total
+
+    def left(self) -> list[CleanupFailed]:
+        """The streams on the user's servers that are not deleted."""
+        registry = self._system._registry
+        return [self._system._kept(each) for each in (registry.all() if registry is not None else ())]
 
 
 class ServerMonitor:

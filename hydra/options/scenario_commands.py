@@ -178,7 +178,7 @@ def experiment_command(
 
     Args:
         name: the command's name.
-        system: the name of the experiments' system (``SystemSpec.experiments``).
+        system: the name of the experiments' system (``Published.folder``).
         options: additional flags.
         one: the experiment that the command runs; "" for the one that the user names.
         examples: complete command lines.

@@ -127,7 +127,7 @@ class CommandExchange:
 
     def check_system(self) -> None:
         """Raises StepError if the system under test has failed."""
-        if failure := self._run.system.failure():
+        if failure := self._run.system.servers.failure():
             raise StepError(failure)
 
     def require_publishers(self) -> None:

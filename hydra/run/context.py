@@ -28,16 +28,17 @@ class StepSetup:
     Attributes:
         plan: the plan of the step.
         cohort: the subscribers of the step's cohort.
-        group, one_publisher, stored, log_acknowledges: the properties of the system at these settings, see
-            :class:`hydra.system.DeliveryRules`.
+        delivery: how its system delivers messages at its settings.
     """
 
     plan: StepPlan
     cohort: BitMap
-    group: str
-    one_publisher: bool
-    stored: bool
-    log_acknowledges: bool
+    delivery: DeliveryRules
+
+    @property
+    def stored(self) -> bool:
+        """Whether subscribers read from the log, after everything has been sent."""
+        return self.delivery.log is not None and self.delivery.log.read_after
 
 
 @dataclass(slots=True)
@@ -102,19 +103,11 @@ class RunContext:
 
     def setup(self, plan: StepPlan, subscribers: range) -> StepSetup:
         """The setup of a step with these subscribers."""
-        delivery, cohort = self.delivery(plan.settings), cohort_ids(plan.cohort, subscribers)
-        return StepSetup(
-            plan,
-            cohort,
-            group=delivery.group,
-            one_publisher=delivery.one_publisher,
-            stored=delivery.log is not None and delivery.log.read_after,
-            log_acknowledges=delivery.log_acknowledges,
-        )
+        return StepSetup(plan, cohort_ids(plan.cohort, subscribers), self.delivery(plan.settings))
 
     def left(self) -> list[str]:
         """A line for each thing that stays if this process ends at once, with what removes it; returns at once."""
-        return [self.store.redact(str(warning)) for warning in (*self.system.left(), *self.on_cluster)]
+        return [self.store.redact(str(warning)) for warning in (*self.system.servers.left(), *self.on_cluster)]
 
     def now_s(self) -> float:
         """The monotonic clock in seconds."""

@@ -112,9 +112,9 @@ class ReportCollector:
         if log_begin is None:
             return reports, None
         expected = log_begin + sum(r.sent for r in reports.values())
-        log_end = settled(self._run.system, self._plan.settings, self._run.controller.wait_until, expected)
+        log_end = settled(self._run.system.servers, self._plan.settings, self._run.controller.wait_until, expected)
         grown = (log_end or 0) - log_begin
-        if self._step.log_acknowledges:
+        if self._step.delivery.log_acknowledges:
             # The servers accepted the messages by which their log grew (there is one publisher).
             reports = {p: replace(r, acknowledged=grown) for p, r in reports.items()}
         return reports, grown
@@ -130,7 +130,7 @@ class ReportCollector:
         """As :meth:`subscribers`, for subscribers that read stored messages since ``since_ns``."""
         deployment, answers = self._deployment, self._run.controller.roster.answers
         expected = sum(r.acknowledged for r in publishers.values())
-        shared = self._step.group != ""
+        shared = self._step.delivery.group != ""
 
         def report(now_ns: int) -> None:
             tick(reading(expected, answers.progress, deployment.subscribers, since_ns, now_ns, shared=shared))
@@ -163,7 +163,7 @@ class ReportCollector:
             quiet_s=quiet_s(len(subscribers)),
             system=self._run.system.finish(),
         )
-        one = self._step.one_publisher
+        one = self._step.delivery.one_publisher
         self._asker.ask(
             [
                 (listeners, msgspec.structs.replace(finish, publishers=[sent[p] for p in served]))

@@ -124,10 +124,10 @@ def continued(
     _refuse_other_command(directory, load, stored, command, renamed="name" in {**first, **given})
     resolved = load({**first, **given})
     scenario, system = resolved.scenario, resolved.system
-    burst = batch_of(scenario.settings, system.published.batch)
+    burst = batch_of(scenario.settings, system.published.columns)
     refuse_hidden(as_written(as_stored(scenario), burst))
     shown = redacted(scenario, Redactor.of_runs([resolved, *others]))
-    known = as_written(as_stored(stored), batch_of(stored.settings, system.published.batch))
+    known = as_written(as_stored(stored), batch_of(stored.settings, system.published.columns))
     difference = next(differences(known, as_written(shown, burst)), None)
     if difference is not None:
         raise RunDirectoryError(

@@ -205,18 +205,18 @@ def _up(run: RunContext) -> Iterator[StepSequence]:
         stack.push(partial(_brace, run))
         # The terminal is restored before the tear-down, which a user may interrupt.
         stack.callback(run.observer.close)
-        program, joined, spec = system.server(), system.cluster(), run.resolved.server_groups(is_local=engine.is_local)
+        groups, spec = system.servers.groups(), run.resolved.server_groups(is_local=engine.is_local)
         starting = ServerStartup(run.observer, servers_of(run.resolved), controller.wait_until)
         servers = None
-        if program is not None and joined is not None and spec is not None:
+        if groups is not None and spec is not None:
             from hydra.run.deployed_servers import DeployedServers  # most systems have no such servers
 
-            servers = DeployedServers(run, program, joined, spec, starting)
+            servers = DeployedServers(run, *groups, spec, starting)
         with starting.shown():
             system.open(name, run.store.directory, starting.wait, servers)
         warn()
         # A resumed run may have other servers than before.
-        known, facts = run.store.meta(SERVERS_KEY, []), run.system.server_facts()
+        known, facts = run.store.meta(SERVERS_KEY, []), system.servers.facts()
         if facts is not None and (its_servers := msgspec.to_builtins(facts)) not in known:
             run.store.set_meta(SERVERS_KEY, [*known, its_servers])
         steps = StepSequence(run, deployment, starting)

@@ -91,8 +91,8 @@ class _RunningStep:
         run, plan, step_ns = self._run, self._plan, self._begun.clocks.step_ns
         # A step with a number of messages may end long before its time limit.
         known_s = plan.duration_s if plan.settings.messages is None else 0.0
-        hosts = StepHosts(run.controller, run.epoch, step_ns, known_s, run.system.server_processes)
-        run.machines.begin(run.controller, run.system.server_processes())
+        hosts = StepHosts(run.controller, run.epoch, step_ns, known_s, run.system.servers.processes)
+        run.machines.begin(run.controller, run.system.servers.processes())
         machine_of = run.machines.of_agents(run.controller)
         window = self._through_window(hosts, tick)
         run.machines.end(run.controller)
@@ -127,8 +127,8 @@ class _RunningStep:
         run, deployment, setup = self._run, self._deployment, self._setup
         answers, start_ns = run.controller.roster.answers, self._begun.start.start_at_ns
         others, settings = self._subscribers - setup.cohort, self._plan.settings
-        each = 0.0 if setup.cohort or setup.group else 1.0
-        if setup.one_publisher:
+        each = 0.0 if setup.cohort or setup.delivery.group else 1.0
+        if setup.delivery.one_publisher:
             each /= len(deployment.publishers)
         each *= settings.chosen_topics / settings.topics
 
@@ -148,10 +148,6 @@ class _RunningStep:
                 *(run, deployment, self._asker, self._counters, self._plan, self._begun, sampled, self._restarts)
             )
             self._restarts.end()
-        except BaseException:
-            # Otherwise the next step would wait for a server that nothing starts.
-            run.system.abandon_restart()
-            raise
         finally:
             hosts.end()
         return window
@@ -178,7 +174,7 @@ class _RunningStep:
         if any(report.stopped_early for report in publishers.values()):
             return
         # A member of a consumer group cannot know that nothing follows; the reports of all members show it.
-        nothing_left = self._setup.group != "" and is_complete(reports, publishers)
+        nothing_left = self._setup.delivery.group != "" and is_complete(reports, publishers)
         self._beginner.ready(self._begun, caught_up(reports, self._setup.cohort, nothing_left=nothing_left))
 
     def _of_clients(
@@ -192,17 +188,17 @@ class _RunningStep:
         stored = self._reading_ns is not None
         return Observation(
             plan=plan,
-            queue=run.delivery(plan.settings).queue,
-            batch=batch_of(plan.settings, spec.published.batch),
+            queue=setup.delivery.queue,
+            batch=batch_of(plan.settings, spec.published.columns),
             direct=spec.servers is None,
             columns=run.resolved.added,
             publishers=set(deployment.publishers),
             subscribers=subscribers.to_array(),
             publisher_reports=publishers,
             subscriber_reports=stored_only(reports) if stored else reports,
-            group=setup.group,
-            one_publisher=setup.one_publisher,
-            log_acknowledges=setup.log_acknowledges,
+            group=setup.delivery.group,
+            one_publisher=setup.delivery.one_publisher,
+            log_acknowledges=setup.delivery.log_acknowledges,
             counted=run.implementation.program == "tool",
             loss_target=scenario.loss_target,
             steady="rate" in scenario.sweep.decided,

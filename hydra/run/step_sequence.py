@@ -120,10 +120,10 @@ class StepSequence:
         if plan.rest_s:
             self._run.controller.wait_until(lambda: self._run.observer.passes_over, plan.rest_s)
         self._require_room(plan)
-        if failure := self._run.system.failure():
+        if failure := self._run.system.servers.failure():
             self._run.journal.note(SystemRestarted(failure))
             with self._starting.shown():
-                self._run.system.revive()
+                self._run.system.servers.revive()
         changed = self._deployment.scale(plan.clients, plan.publishers)
         self._implementations.note(self._run.controller.roster, self._deployment)
         self._look_at_machines()
@@ -243,7 +243,8 @@ class StepSequence:
         if not deployment.is_local or (size[0] <= running[0] and size[1] <= running[1]):
             return
         free = read_limits(self._run.store.directory)
-        checked = check_row(self._run.resolved, self._run.cluster, free, size, running, self._run.system.stored_bytes())
+        stored = self._run.system.servers.stored_bytes()
+        checked = check_row(self._run.resolved, self._run.cluster, free, size, running, stored)
         if not checked.fits:
             raise DoesNotFitError("; ".join(str(s) for s in checked.shortages if s.severe))
 

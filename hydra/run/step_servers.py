@@ -13,7 +13,7 @@ from hydra.events.run_events import ServerRestarted
 from hydra.measure.observation import ServerFigures, ServerSample, between
 from hydra.model import ServerRestart, Settings
 from hydra.run.context import RunContext
-from hydra.system import System, Waiting
+from hydra.system import KilledServer, RunServers, Waiting
 from hydra.system.worker_thread import WorkerThread
 
 _BACK_WITHIN_S: Final = 60.0
@@ -34,6 +34,7 @@ class ServerRestarts:
         self.down_ns: list[int] = []
         self._run = run
         self._planned = deque(planned)
+        self._killed: KilledServer
         self._return_s: float | None = None
         self._returning = False
 
@@ -45,19 +46,19 @@ class ServerRestarts:
             now_ns: reads the step's clock.
         """
         if self._returning:
-            self._returning = not self._run.system.server_is_back()
+            self._returning = not self._killed.is_back()
         elif self._return_s is not None and elapsed_s >= self._return_s:
             self._start()
         elif self._return_s is not None:
             # Not yet: but it repeats what was lost, and notices another failure.
-            self._run.system.server_is_back()
-        elif self._return_s is None and self._planned and elapsed_s >= self._planned[0].at_s:
+            self._killed.is_back()
+        elif self._planned and elapsed_s >= self._planned[0].at_s:
             due = self._planned.popleft()
             # Read before the kill: a client that notices it at once must not seem to have been disconnected before.
             self.down_ns.append(now_ns())
-            address = self._run.system.kill_server()
+            self._killed = self._run.system.servers.kill()
             self._return_s = elapsed_s + due.for_s
-            self._run.journal.note(ServerRestarted(address, elapsed_s, due.for_s))
+            self._run.journal.note(ServerRestarted(self._killed.address, elapsed_s, due.for_s))
 
     def end(self) -> None:
         """Waits until a server that was killed is back, so the step can end.
@@ -69,12 +70,12 @@ class ServerRestarts:
             raise StepError("the server was not killed: the window ended before that was due")
         if self._return_s is not None:
             self._start()
-        if self._returning and not self._run.controller.wait_until(self._run.system.server_is_back, _BACK_WITHIN_S):
+        if self._returning and not self._run.controller.wait_until(self._killed.is_back, _BACK_WITHIN_S):
             raise StepError(f"the server did not answer within {_BACK_WITHIN_S:g} s after it was started again")
         self._returning = False
 
     def _start(self) -> None:
-        self._run.system.start_server()
+        self._killed.start()
         self._return_s, self._returning = None, True
 
 
@@ -101,7 +102,7 @@ class ServerCounters:
     def _ask(self) -> ServerSample:
         before_ns = self._run.clock_ns()
         try:
-            figures = self._run.system.server_counters()
+            figures = self._run.system.servers.counters()
         except HydraError:
             figures = {}  # servers that cannot be reached have no figures
         return ServerSample((before_ns + self._run.clock_ns()) // 2, figures)
@@ -127,26 +128,26 @@ _LOOKS_WHERE_MISSING: Final = 10
 _SETTLE_AT_MOST_S: Final = 5.0
 
 
-def settled(system: System, settings: Settings, wait: Waiting, expected: int | None = None) -> int | None:
+def settled(servers: RunServers, settings: Settings, wait: Waiting, expected: int | None = None) -> int | None:
     """The messages in the log when it has stopped growing; None: there is no log.
 
     The wait is needed because a flush without acknowledgements does not wait for the log, and followers learn the end
     of a leader's log a moment later.
 
     Args:
-        system: the system with the log.
+        servers: the servers with the log.
         settings: the settings of the step.
         wait: waits for a condition with a time limit.
         expected: the number of messages at which the log is complete; None: not known.
 
     Raises:
-        StepError, ServerError: as for :meth:`hydra.system.System.log_end`.
+        StepError, ServerError: as for :meth:`hydra.system.RunServers.log_end`.
     """
-    end = system.log_end(settings)
+    end = servers.log_end(settings)
     looks = 1 if expected is None else _LOOKS_WHERE_MISSING
     alike, deadline = 0, time.monotonic() + _SETTLE_AT_MOST_S
     while end is not None and end != expected and alike < looks and time.monotonic() < deadline:
         wait(lambda: False, _SETTLE_S)
-        before, end = end, system.log_end(settings)
+        before, end = end, servers.log_end(settings)
         alike = alike + 1 if before == end else 0
     return end

@@ -179,7 +179,7 @@ class StepStarter:
         publishers = BitMap(deployment.publishers)
         subscribers = BitMap(range(0) if step.stored else deployment.subscribers)
         topics = (traffic.seed, traffic.topics, traffic.topics_per_client, traffic.wildcard) if traffic.several else ()
-        needed = (deployment.publishers, step.group, self._run.system.proof(plan.settings), topics)
+        needed = (deployment.publishers, step.delivery.group, self._run.system.proof(plan.settings), topics)
         renewed = deployment.take_renewed()
         if renewed.intersect(publishers) or (subscribers and needed != self._proven.of):
             self._proven = ReadinessProof()
@@ -213,12 +213,12 @@ class StepStarter:
             phases.end("readiness")
             self._proven = ReadinessProof(self._proven.clients | unproven, needed)
         if not unproven:
-            return command, self._run.system.log_end(plan.settings)
+            return command, self._run.system.servers.log_end(plan.settings)
         # The log contains the probes, which are no messages of the step: end them, and wait until it stops growing.
-        if self._run.system.log_end(plan.settings) is None:
+        if self._run.system.servers.log_end(plan.settings) is None:
             return command, None
         self._end_probes(publishers, msgspec.structs.replace(command, number=answers.next_number(), probe=False))
-        log_begin = settled(self._run.system, plan.settings, self._run.controller.wait_until)
+        log_begin = settled(self._run.system.servers, plan.settings, self._run.controller.wait_until)
         phases.end("end of probes")
         return command, log_begin
 
@@ -235,7 +235,7 @@ class StepStarter:
             publishers=[],
             probe=probe,
             progress_s=max(1.0, reporting / _PROGRESS_A_SECOND),
-            group=step.group,
+            group=step.delivery.group,
             payload_share=compression(shared).share if shared.payload == "json" else 0,
             load=list(plan.load),
             course_s=max(1.0, len(deployment.subscribers) / _TIME_SERIES_A_SECOND) if plan.course else 0.0,
@@ -250,7 +250,7 @@ class StepStarter:
         The others have given up, and are part of the step.
         """
         run, answers = self._run, self._run.controller.roster.answers
-        usage = ServerUsage(run.system.server_processes())
+        usage = ServerUsage(run.system.servers.processes())
         clocks = self._step_clocks(subscribers)
         connect = msgspec.structs.replace(
             connect,
@@ -263,7 +263,9 @@ class StepStarter:
         within_s = longest_wait_s(connect, subscribers.max(), clocks.step_ns(run.clock_ns()))
         self._asker.ask(shares, lambda: answers.ready, within_s, self._asker.check_system, is_sent=True)
         self._asker.require_publishers()
-        self._connecting = usage.facts(step.plan.settings, run.system.connections, len(self._deployment.publishers))
+        self._connecting = usage.facts(
+            step.plan.settings, run.system.servers.connections, len(self._deployment.publishers)
+        )
         return subscribers & answers.ready
 
     def _configure_subscribers(
@@ -276,7 +278,7 @@ class StepStarter:
         """
         deployment, answers = self._deployment, self._run.controller.roster.answers
         endpoints = {p: PublisherEndpoint(p, answers.endpoints[p]) for p in deployment.publishers}
-        plan, one = step.plan, step.one_publisher
+        plan, one = step.plan, step.delivery.one_publisher
         # The others report as often as the limit allows: for a client that dies, only its last progress is known.
         seldom_s = max(1.0, len(deployment.subscribers) / _PROGRESS_A_SECOND)
         everyone, sampled = BitMap(deployment.subscribers), BitMap(deployment.subscribers[:_SAMPLED])
@@ -381,7 +383,7 @@ class StepStarter:
             stop_at_ns=start_ns + round(plan.duration_s * 1e9),
             clock=clocks.own,
         )
-        begins = turns(deployment.publishers, plan.settings.rate, start_ns, one=step.one_publisher)
+        begins = turns(deployment.publishers, plan.settings.rate, start_ns, one=step.delivery.one_publisher)
         in_turn = [
             part
             for ids, begin_ns in begins
@@ -410,7 +412,7 @@ class StepStarter:
 
     def _shared(self, settings: Settings) -> SharedSettings:
         """The settings for clients of every system."""
-        burst = batch_of(settings, self._run.spec.published.batch) if settings.burst is None else settings.burst
+        burst = batch_of(settings, self._run.spec.published.columns) if settings.burst is None else settings.burst
         # Only this process knows the folder of a relative path.
         file = str(Path(settings.payload_file).absolute()) if settings.payload_file else ""
         size = settings.largest_bytes

@@ -155,10 +155,10 @@ def copies(step: StepSetup, ids: range, publishers: int) -> tuple[float, float]:
         publishers: the number of publishers.
     """
     cohort = step.cohort
-    if step.group:
+    if step.delivery.group:
         share = len(cohort) / len(ids) if ids else 0.0
         return 1.0 - share, share
-    each = 1 / publishers if step.one_publisher else 1.0
+    each = 1 / publishers if step.delivery.one_publisher else 1.0
     if step.plan.settings.chosen_topics < step.plan.settings.topics:
         traffic = traffic_of(step.plan.settings)
         shares = topic_shares(traffic)

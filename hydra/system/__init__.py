@@ -1,6 +1,6 @@
 """The interface of a system: its description (``SystemSpec``), and its work for a run (``System``)."""
 
-from hydra.measure.column import Column, ReportColumn
+from hydra.measure.column import Column, ReportColumn, SystemColumns
 from hydra.system.delivery import DeliveryRules, MessageLog, QueueCapacity
 from hydra.system.footprints import (
     Footprint,
@@ -10,7 +10,17 @@ from hydra.system.footprints import (
     ServerFootprint,
     ServerTimes,
 )
-from hydra.system.interface import Program, ServerCluster, Servers, System, Waiting, programs, wait_alone
+from hydra.system.interface import (
+    KilledServer,
+    Program,
+    RunServers,
+    ServerCluster,
+    Servers,
+    System,
+    Waiting,
+    programs,
+    wait_alone,
+)
 from hydra.system.specification import (
     Greeting,
     Identity,

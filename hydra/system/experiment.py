@@ -60,7 +60,7 @@ class PartResult:
         publishers: for each row, figures of each publisher: those of ``store.client_rows.client_figures``, its
             ``agent``, and ``began_ns``, the time of its first data (ns since 1970).
         subscribers: for each row, the same figures of each subscriber.
-        servers: for each row, figures of each server by name (``System.server_counters`` as rates).
+        servers: for each row, figures of each server by name (``RunServers.counters`` as rates).
         reason: why the part could not be run; "" if it was run.
     """
 

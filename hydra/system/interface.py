@@ -131,12 +131,105 @@ class ServerCluster(Protocol):
         """
 
 
+class KilledServer(Protocol):
+    """A server that Hydra has started and killed on purpose."""
+
+    address: str
+    """Its address for clients."""
+
+    def start(self) -> None:
+        """Starts the server again at its address; returns at once."""
+
+    def is_back(self) -> bool:
+        """Whether the server answers again; False before :meth:`start`. Returns at once.
+
+        Raises:
+            StepError: it cannot be started.
+        """
+
+
+class RunServers:
+    """The servers of a system during a run, Hydra's or the user's.
+
+    The default methods are for a system that has neither servers nor a log.
+    """
+
+    def groups(self) -> tuple[Program, ServerCluster] | None:
+        """The program of a server on an agent, and what joins servers to one cluster; None: no servers run there."""
+        return None
+
+    def facts(self) -> ServerFacts | None:
+        """What is known of the servers since the system was opened; None if the system has no servers."""
+        return None
+
+    def processes(self) -> Sequence[int]:
+        """The processes of servers on this host that are no groups; the process that runs the step samples them."""
+        return ()
+
+    def connections(self) -> int | None:
+        """The connections that Hydra itself keeps with the servers, beside those of clients; None: not known."""
+        return None
+
+    def counters(self) -> Mapping[str, Mapping[str, float]]:
+        """Current figures by server and name; {} if servers report none.
+
+        A name that ends with ``_total`` is a counter, which only grows; all others are gauges. The method is called on
+        a separate thread when a window begins and when it ends; it may take about a second.
+
+        Raises:
+            HydraError: the servers cannot be queried.
+        """
+        return {}
+
+    def log_end(self, settings: Settings) -> int | None:
+        """The total number of messages that the servers' log has accepted; None if these settings have no log.
+
+        Errors as for :meth:`System.configure`. ``DeliveryRules.log_acknowledges`` is whether only its growth
+        acknowledges messages.
+        """
+        return None
+
+    def stored_bytes(self) -> int:
+        """Bytes that Hydra's servers store on this machine's disk for the last steps; the next steps replace them."""
+        return 0
+
+    def left(self) -> Sequence[CleanupFailed]:
+        """What stays on the user's servers if this process ends now, without :meth:`System.close`; returns at once."""
+        return ()
+
+    def failure(self) -> str:
+        """Why the servers cannot serve a step now, "" if they can; returns at once.
+
+        A server that was ended on purpose is not reported before :meth:`System.after_step`.
+        """
+        return ""
+
+    def revive(self) -> None:
+        """Recovers from a failure, for instance by a new server, or waits for the recovery.
+
+        Raises:
+            ServerError: the servers did not recover.
+        """
+
+    def kill(self) -> KilledServer:
+        """Kills the last server that Hydra started by SIGKILL, which counts as no failure; returns at once.
+
+        Only for systems with the event ``restart_server``.
+
+        Raises:
+            StepError: Hydra has started no server.
+        """
+        raise StepError("the system has no server that Hydra could end")
+
+
 class System:
     """A system under test during a run: derive a class, and override what differs for the system.
 
-    The default methods are for a system that has neither servers nor a log. A class that has all of these methods need
-    not be derived.
+    Attributes:
+        servers: its servers.
     """
+
+    servers: RunServers = RunServers()
 
     def check(self) -> None:
         """Checks whether the system could be started; starts and writes nothing.
@@ -153,7 +246,7 @@ class System:
             run: the run's name.
             folder: the run's directory.
             wait: how this and every later call waits.
-            servers: the servers on the cluster's agents, if ``server`` has named a program for them.
+            servers: the servers on the cluster's agents, if ``servers.groups`` has named a program for them.
 
         Raises:
             ServerError, MissingDependencyError, PlacementError: the system cannot be started.
@@ -162,14 +255,6 @@ class System:
     def program(self, role: Role) -> Program:
         """The program of the clients of a role."""
         raise NotImplementedError
-
-    def server(self) -> Program | None:
-        """The program of a server on an agent; None if no servers run on agents."""
-        return None
-
-    def cluster(self) -> ServerCluster | None:
-        """Joins servers on agents to one cluster; None if no servers run on agents."""
-        return None
 
     def configure(self, settings: Settings) -> dict[str, Any] | None:
         """The ``system`` object of the next step's ``configure``: the system's own settings, and where its data goes.
@@ -182,26 +267,12 @@ class System:
         """
         return settings.system.values()
 
-    def finish(self) -> dict[str, Any] | None:
-        """The ``system`` object of ``finish``: where this step's data ends; None if only publishers know that.
-
-        Errors as above.
-        """
-        return None
-
     def proof(self, settings: Settings) -> Hashable:
         """What a subscriber's readiness depends on, in addition to the processes at both ends.
 
         As long as this value is the same, a subscriber that received all messages of a step is ready for the next one.
         """
         return settings.system
-
-    def log_end(self, settings: Settings) -> int | None:
-        """The total number of messages that the servers' log has accepted; None if these settings have no log.
-
-        Errors as above. ``SystemSpec.log_acknowledges`` is whether only its growth acknowledges messages.
-        """
-        return None
 
     def during(self, settings: Settings, elapsed_s: float, duration_s: float) -> None:
         """Called a few times a second in a step's window; returns at once.
@@ -212,73 +283,15 @@ class System:
             duration_s: maximum length of the window in seconds.
         """
 
+    def finish(self) -> dict[str, Any] | None:
+        """The ``system`` object of ``finish``: where this step's data ends; None if only publishers know that.
+
+        Errors as above.
+        """
+        return None
+
     def after_step(self) -> None:
         """Called after a step, however it ended: a server that was killed on purpose counts as failed from now on."""
-
-    def kill_server(self) -> str:
-        """Kills the last server that Hydra started by SIGKILL, which counts as no failure; returns its address.
-
-        Only for systems with the event ``restart_server``. The method returns at once.
-
-        Raises:
-            StepError: Hydra has started no server.
-        """
-        raise StepError("the system has no server that Hydra could end")
-
-    def start_server(self) -> None:
-        """Starts the killed server again at its address; returns at once."""
-
-    def server_is_back(self) -> bool:
-        """Whether the server that was started again answers; returns at once.
-
-        Raises:
-            StepError: it cannot be started.
-        """
-        return True
-
-    def abandon_restart(self) -> None:
-        """Marks a server as failed that an event has killed and not started again before its step ended."""
-
-    def server_counters(self) -> Mapping[str, Mapping[str, float]]:
-        """Current figures by server and name; {} if servers report none.
-
-        A name that ends with ``_total`` is a counter, which only grows; all others are gauges. The method is called on
-        a separate thread when a window begins and when it ends; it may take about a second.
-
-        Raises:
-            HydraError: the servers cannot be queried.
-        """
-        return {}
-
-    def connections(self) -> int | None:
-        """The connections that Hydra itself keeps with the servers, beside those of clients; None: not known."""
-        return None
-
-    def server_processes(self) -> Sequence[int]:
-        """The processes of servers on this host that are no groups; the process that runs the step samples them."""
-        return ()
-
-    def failure(self) -> str:
-        """Why this system cannot run a step now, "" if it can; returns at once.
-
-        A server that :meth:`during` ended on purpose is not reported before :meth:`after_step`.
-        """
-        return ""
-
-    def revive(self) -> None:
-        """Recovers from a failure, for instance by a new server, or waits for the recovery.
-
-        Raises:
-            ServerError: the system did not recover.
-        """
-
-    def stored_bytes(self) -> int:
-        """Bytes that Hydra's servers store on this machine's disk for the last steps; the next steps replace them."""
-        return 0
-
-    def server_facts(self) -> ServerFacts | None:
-        """What is known of the servers since :meth:`open`; None if the system has no servers."""
-        return None
 
     def metadata(self) -> dict[str, str]:
         """Facts to store with the run: versions and configuration, without secrets."""
@@ -287,10 +300,6 @@ class System:
     def warnings(self) -> list[HydraWarning]:
         """Warnings about the system that were not returned yet; empties the list."""
         return []
-
-    def left(self) -> Sequence[CleanupFailed]:
-        """What stays on the user's servers if this process ends now, without :meth:`close`; returns at once."""
-        return ()
 
     def close(self) -> None:
         """Removes everything that :meth:`open` made; may be called twice."""
@@ -302,5 +311,5 @@ def programs(system: System) -> list[Program]:
     Raises:
         MissingDependencyError: a program needs something that is missing and cannot be fetched.
     """
-    server = system.server()
-    return [*(system.program(role) for role in get_args(Role)), *([] if server is None else [server])]
+    groups = system.servers.groups()
+    return [*(system.program(role) for role in get_args(Role)), *([] if groups is None else groups[:1])]

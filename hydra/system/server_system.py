@@ -10,13 +10,13 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from hydra.client.server_interface import PROVE
 from hydra.client.tls import AccessError
 from hydra.errors import ServerError, StepError, UsageError
 from hydra.model import ServerFacts, parse_cpus
-from hydra.system import Program, ServerCluster, Servers, System, Waiting, wait_alone
+from hydra.system import KilledServer, Program, RunServers, ServerCluster, Servers, System, Waiting, wait_alone
 from hydra.system.local_server import LocalServer
 from hydra.system.server_listener import listeners
 from hydra.system.worker_thread import WorkerThread
@@ -35,6 +35,7 @@ _ASK_AGAIN_S: Final = 0.5
 CHECK_WITHIN_S: Final = 5.0
 """Time limit for the check of the user's servers before a run."""
 
+_S = TypeVar("_S", bound="ServerSystem")
 _T = TypeVar("_T")
 
 
@@ -62,6 +63,7 @@ class ServerSystem(System):
     def __init__(
         self, scenario: Scenario, users: str, *, deploy: bool = False, is_local: bool = True, tls: bool = False
     ) -> None:
+        self.servers: RunServers = SystemServers(self)
         self._scenario = scenario
         self._users = users
         self._deploy = deploy
@@ -92,77 +94,10 @@ class ServerSystem(System):
         self._run, self._folder, self._wait, self._deployed = self._unique(run), folder, wait, servers
         self._bring_up()
 
-    def server(self) -> Program | None:
-        """The program of one server, if servers run as groups."""
-        return replace(self._server_node(), proof=(PROVE,)) if self._deploy else None
-
-    def cluster(self) -> ServerCluster | None:
-        """Joins these servers to one cluster."""
-        return self._server_cluster() if self._deploy else None
-
-    def server_processes(self) -> Sequence[int]:
-        """The processes of a local server, or of the user's servers that listen on this host."""
-        return self._own.processes() if self._own else self._listeners
-
-    def kill_server(self) -> str:
-        """Kills the last of Hydra's servers; see :class:`hydra.system.System`."""
-        if self._own is None:
-            return super().kill_server()
-        self._unwatch()
-        self._is_killed = True
-        return self._own.halt()
-
-    def start_server(self) -> None:
-        """Starts the killed server again."""
-        if self._is_killed and self._own is not None:
-            self._own.start_again()
-
-    def server_is_back(self) -> bool:
-        """Whether the killed server answers again; then it is watched like before."""
-        try:
-            if self._own is None or not self._own.is_back():
-                return False
-            self._is_killed = False
-            self._renew()
-        except ServerError as e:
-            self._is_killed, self._mute = False, e.what
-            raise StepError(e.what) from e
-        return True
-
-    def abandon_restart(self) -> None:
+    def after_step(self) -> None:
         """Marks the server as failed if an event has killed it and not started it again."""
         if self._is_killed:
             self._is_killed, self._mute = False, "the step ended before the server that it had killed was back"
-
-    def failure(self) -> str:
-        """The failure of servers that did not answer, ended or disconnected; "" if there is none."""
-        if self._is_killed:
-            return ""  # it was killed on purpose, and is about to return
-        own = self._own.failure() if self._own and not self._mute else ""
-        return self._mute or own or (self._monitor.failure() if self._monitor else "")
-
-    def revive(self) -> None:
-        """Replaces Hydra's servers if one failed or was killed; waits for the user's servers.
-
-        Raises:
-            ServerError: the user's servers did not answer within ``COMES_BACK_WITHIN_S``, or ``ready_timeout_s`` if
-                that is less.
-        """
-        if not self.failure():
-            return
-        if self._own is not None:
-            self.close()
-            self._bring_up()
-        else:
-            self._mute = ""
-            # The monitor would report the same silence again during the wait.
-            self._unwatch()
-            await_return(self._return, self._wait, self._scenario.ready_timeout_s)
-            self._listeners = listeners(self._users)
-
-    def server_facts(self) -> ServerFacts:
-        """The versions of Hydra's servers, and whether they use TLS."""
-        return ServerFacts(dict(self._own.versions) if self._own else {}, self._has_tls)
 
     def warnings(self) -> list[HydraWarning]:
         """Warnings about things that this run, or an earlier part of it, has left behind; empties the list."""
@@ -272,7 +207,7 @@ class ServerSystem(System):
         try:
             return question()
         except ServerError as e:
-            self._mute = self.failure() or e.what
+            self._mute = self.servers.failure() or e.what
             raise StepError(self._mute) from e
 
     def _bring_up(self) -> None:
@@ -293,6 +228,92 @@ class ServerSystem(System):
         monitor, self._monitor = self._monitor, None
         if monitor is not None:
             monitor.close()
+
+
+class SystemServers(RunServers, Generic[_S]):
+    """The servers of a :class:`ServerSystem`, which has their state; a system derives its own."""
+
+    def __init__(self, system: _S) -> None:
+        self._system = system
+
+    def groups(self) -> tuple[Program, ServerCluster] | None:
+        """The program of one server and its cluster, if servers run as groups."""
+        system = self._system
+        if not system._deploy:
+            return None
+        return replace(system._server_node(), proof=(PROVE,)), system._server_cluster()
+
+    def facts(self) -> ServerFacts:
+        """The versions of Hydra's servers, and whether they use TLS."""
+        own = self._system._own
+        return ServerFacts(dict(own.versions) if own else {}, self._system._has_tls)
+
+    def processes(self) -> Sequence[int]:
+        """The processes of a local server, or of the user's servers that listen on this host."""
+        return self._system._own.processes() if self._system._own else self._system._listeners
+
+    def failure(self) -> str:
+        """The failure of servers that did not answer, ended or disconnected; "" if there is none."""
+        system = self._system
+        if system._is_killed:
+            return ""  # it was killed on purpose, and is about to return
+        own = system._own.failure() if system._own and not system._mute else ""
+        return system._mute or own or (system._monitor.failure() if system._monitor else "")
+
+    def revive(self) -> None:
+        """Replaces Hydra's servers if one failed or was killed; waits for the user's servers.
+
+        Raises:
+            ServerError: the user's servers did not answer within ``COMES_BACK_WITHIN_S``, or ``ready_timeout_s`` if
+                that is less.
+        """
+        system = self._system
+        if not self.failure():
+            return
+        if system._own is not None:
+            system.close()
+            system._bring_up()
+        else:
+            system._mute = ""
+            # The monitor would report the same silence again during the wait.
+            system._unwatch()
+            await_return(system._return, system._wait, system._scenario.ready_timeout_s)
+            system._listeners = listeners(system._users)
+
+    def kill(self) -> KilledServer:
+        """Kills the last of Hydra's servers."""
+        system = self._system
+        if system._own is None:
+            return super().kill()
+        system._unwatch()
+        system._is_killed = True
+        return _EndedServer(system, system._own.halt())
+
+
+class _EndedServer:
+    """See :class:`hydra.system.KilledServer`."""
+
+    def __init__(self, system: ServerSystem, address: str) -> None:
+        self._system = system
+        self.address = address
+
+    def start(self) -> None:
+        """Starts the killed server again."""
+        if self._system._is_killed and self._system._own is not None:
+            self._system._own.start_again()
+
+    def is_back(self) -> bool:
+        """Whether the killed server answers again; then it is watched like before."""
+        system = self._system
+        try:
+            if system._own is None or not system._own.is_back():
+                return False
+            system._is_killed = False
+            system._renew()
+        except ServerError as e:
+            system._is_killed, system._mute = False, e.what
+            raise StepError(e.what) from e
+        return True
 
 
 def unused_folder(run: Path) -> Path:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from hydra.measure.column import BATCH, Column, ReportColumn
+from hydra.measure.column import SystemColumns
 from hydra.model import (
     Demand,
     EventSpec,
@@ -184,15 +184,14 @@ class Published:
         folder: a folder whose folders ``scenarios`` and ``experiments`` have further TOML files, beside those in
             ``conf``; None: there are none.
         reference: the published table of the experiment that a scenario repeats; None: there is none.
-        batch: the column of the setting with the number of messages sent together, if this is not ``burst``.
-        columns: columns that only this system's clients report.
+        columns: the column of the setting with the number of messages sent together, if this is not ``burst``, and
+            columns that only this system's clients report.
         cannot: flags that users may expect, and what Hydra does instead, as an error states it.
     """
 
     folder: Path | None = None
     reference: Callable[[Scenario], Reference | None] = lambda _: None
-    batch: Column = BATCH
-    columns: Sequence[ReportColumn] = ()
+    columns: SystemColumns = field(default_factory=SystemColumns)
     cannot: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -230,9 +229,9 @@ def setup_part(
     return SetupPart(name, tuple(dict.fromkeys(values)), form, words or {})
 
 
-def batch_of(settings: Settings, column: Column) -> int:
-    """The number of messages sent together: the figure of the column :attr:`Published.batch`."""
-    value = value_of(settings, column.name)
+def batch_of(settings: Settings, columns: SystemColumns) -> int:
+    """The number of messages sent together: the figure of the column ``batch``."""
+    value = value_of(settings, columns.batch.name)
     return value if isinstance(value, int) else _BURST
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Final
 
-from hydra.measure.column import ReportColumn, wire_bytes
+from hydra.measure.column import ReportColumn, SystemColumns, wire_bytes
 from hydra.model import Figure, Scenario, Settings, SetupPart
 from hydra.system import (
     DeliveryRules,
@@ -70,6 +70,23 @@ _IMPLEMENTATIONS: Final[Mapping[str, Implementation]] = {
     ),
 }
 """Counted in /proc on one machine (method: docs/limits.md), and rounded up."""
+_COLUMNS: Final = (
+    wire_bytes("the 2 or 9 bytes of its ZMTP frame, once for all subscribers. Empty with `secure`"),
+    ReportColumn(
+        "lost_connections",
+        "connections",
+        "connections of `zmtp` subscribers that were lost in the step and made again. Empty if no connection was lost",
+        role="subscriber",
+        key="lost_connections",
+    ),
+    ReportColumn(
+        "refused_connections",
+        "connections",
+        "lost connections that the subscriber ended, because it received something that is not ZMTP",
+        role="subscriber",
+        key="refused_connections",
+    ),
+)
 
 
 def _make(scenario: Scenario, deploy: bool, is_local: bool) -> System:  # noqa: ARG001  # there are no servers
@@ -176,23 +193,6 @@ SPEC: Final = SystemSpec(
     ),
     published=Published(
         reference=_reference,
-        columns=(
-            wire_bytes("the 2 or 9 bytes of its ZMTP frame, once for all subscribers. Empty with `secure`"),
-            ReportColumn(
-                "lost_connections",
-                "connections",
-                "connections of `zmtp` subscribers that were lost in the step and made again. Empty if no connection "
-                "was lost",
-                role="subscriber",
-                key="lost_connections",
-            ),
-            ReportColumn(
-                "refused_connections",
-                "connections",
-                "lost connections that the subscriber ended, because it received something that is not ZMTP",
-                role="subscriber",
-                key="refused_connections",
-            ),
-        ),
+        columns=SystemColumns(reported=_COLUMNS),
     ),
 )

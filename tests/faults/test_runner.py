@@ -40,7 +40,7 @@ from hydra.run.context import RunContext
 from hydra.run.runner import run
 from hydra.store.database import RunStore
 from hydra.sweep import Row, for_scenario
-from hydra.system import Waiting
+from hydra.system import RunServers, Waiting
 from tests.faults.faulty import FaultyZmq, cluster, pid, scenario
 from tests.integration.command import hydra, steps, table
 from tests.jupyter.runs import make
@@ -380,7 +380,7 @@ def test_a_row_is_checked_with_what_the_brokers_keep_on_the_disk(
         stored.append(arguments[-1])
         return lacking
 
-    monkeypatch.setattr(FaultyZmq, "stored_bytes", lambda _: 4096)
+    monkeypatch.setattr(RunServers, "stored_bytes", lambda _: 4096)
     monkeypatch.setattr(taking, "check_row", check)
     done = ran(tmp_path, its_scenario, lambda _: None, WindowOpened, times=0)
     assert (stored, done.statuses) == ([4096], ["skipped"])

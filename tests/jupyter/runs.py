@@ -66,7 +66,7 @@ def observe(scenario: Scenario, plan: StepPlan, nth: int = 0) -> Observation:
     sent = int(min(requests, most * 1.5) * seconds) + nth
     got = int(min(sent, most * seconds * (1 - 0.01 * nth)))
     spec = system(scenario.system)
-    batch = batch_of(plan.settings, spec.published.batch)
+    batch = batch_of(plan.settings, spec.published.columns)
     us = 150 + plan.clients * 3 + int(str(batch or 0)) // 10
     spread = Histogram([us // 2, got - got // 20, us, got // 20], us // 2, us) if us < 2000 else Histogram()
     report = replace(received(got, lost=sent - got, seconds=seconds * 0.95), latency=spread)

@@ -131,9 +131,9 @@ def test_a_cluster_that_falls_silent_between_steps_is_waited_for(
     pretended.silent_for = 5
     with pytest.raises(StepError, match="does not answer"):
         system.finish()
-    assert "does not answer" in system.failure()
-    system.revive()
-    assert (pretended.silent_for, system.failure()) == (0, "")
+    assert "does not answer" in system.servers.failure()
+    system.servers.revive()
+    assert (pretended.silent_for, system.servers.failure()) == (0, "")
 
 
 def test_a_broker_that_was_killed_fails_nothing_until_the_step_is_over(pretended: Pretended, tmp_path: Path) -> None:
@@ -148,11 +148,11 @@ def test_a_broker_that_was_killed_fails_nothing_until_the_step_is_over(pretended
     wait_until(lambda: brokers.killed, "the kill", between=lambda: system.during(scenario.settings, 6, 10))
     assert [address for address, _ in brokers.killed] == ["h:3"]
     assert system.finish() == {"end_offsets": {"0": 7}}
-    assert system.failure() == ""
+    assert system.servers.failure() == ""
     system.after_step()
-    assert system.failure() == "the Kafka broker at h:3 was killed, as the scenario demands"
-    system.revive()
-    assert (system.failure(), brokers.starts) == ("", 2)
+    assert system.servers.failure() == "the Kafka broker at h:3 was killed, as the scenario demands"
+    system.servers.revive()
+    assert (system.servers.failure(), brokers.starts) == ("", 2)
     system.close()
 
 

@@ -104,10 +104,10 @@ def test_between_steps_all_but_the_last_one_is_deleted(broker: LocalBroker, tmp_
             assert system.finish() == {"end_offsets": {"0": 5 * (step + 1), "1": 0}}
             beginning = {0: max(0, 5 * (step - 1)), 1: 0}
             wait_until(lambda: beginnings(topic) == beginning, "the log to begin with the last step")  # noqa: B023
-            end = system.log_end(no_acks)
+            end = system.servers.log_end(no_acks)
             assert end is not None
             kept.append(end - beginning[0])
-        assert system.log_end(scenario.settings) == system.log_end(no_acks)
+        assert system.servers.log_end(scenario.settings) == system.servers.log_end(no_acks)
         assert kept == [5, 10, 10]
     finally:
         system.close()

@@ -68,7 +68,7 @@ def test_core_has_a_subject_and_no_end(system: NatsSystem, server: LocalServer) 
     step = step_of(system, settings(system))
     assert (step.servers, step.stream) == ([server.address], "")
     assert system.finish() is None
-    assert system.log_end(settings(system, publish_acks=False)) is None
+    assert system.servers.log_end(settings(system, publish_acks=False)) is None
 
 
 @pytest.mark.parametrize("storage", ["memory", "file"])
@@ -81,8 +81,8 @@ def test_a_stream_goes_on_from_step_to_step_and_is_deleted(
     assert msgspec.convert(system.finish(), NatsEnd).last == 3
     second = step_of(system, requests)
     assert (first.first, second.first, second.stream) == (1, 4, first.stream)
-    assert system.log_end(requests) == 3
-    assert system.log_end(settings(system, mode="jetstream", storage=storage, publish_acks=False)) == 3
+    assert system.servers.log_end(requests) == 3
+    assert system.servers.log_end(settings(system, mode="jetstream", storage=storage, publish_acks=False)) == 3
     system.close()
     assert system.warnings() == []
     assert first.stream not in names(server)
@@ -102,11 +102,11 @@ def test_a_server_of_our_own_that_died_is_replaced(tmp_path: Path, needs_nats: N
         before = step_of(system, settings(system))
         assert isinstance(system._own, LocalServer)
         kill(system._own)
-        wait_until(system.failure, "the end of the server")
+        wait_until(system.servers.failure, "the end of the server")
         with pytest.raises(StepError):
             system.finish()
-        system.revive()
-        assert system.failure() == ""
+        system.servers.revive()
+        assert system.servers.failure() == ""
         after = step_of(system, settings(system))
         assert (after.servers != before.servers, after.first) == (True, 1)
     assert list(tmp_path.iterdir()) == []
@@ -123,17 +123,16 @@ def test_a_server_of_the_users_that_died_fails_the_step(
     system.open("run", tmp_path, wait_alone)
     system.configure(settings(system, mode=mode))
     system.finish()
-    assert system.failure() == ""
+    assert system.servers.failure() == ""
     monkeypatch.setattr(streams, "QUESTION_TIMEOUT_S", 0.5)
     kill(own_server)
     # It is sent without a request, while the step continues.
-    assert (
-        wait_until(system.failure, "the end of the server") == f"NATS at {own_server.address} does not answer any more"
-    )
+    silent = f"NATS at {own_server.address} does not answer any more"
+    assert wait_until(system.servers.failure, "the end of the server") == silent
     with pytest.raises(StepError, match="does not answer any more"):
         system.finish()
     with pytest.raises(ServerError, match="does not answer"):
-        system.revive()
+        system.servers.revive()
     system.close()
     assert len(system.warnings()) == (1 if mode == "jetstream" else 0)
 

@@ -14,18 +14,20 @@ def test_an_end_is_timed_before_the_kill() -> None:
     now_ns = 100
     system = Mock()
 
-    def kill() -> str:
+    killed = Mock(address="127.0.0.1:4222")
+
+    def kill() -> Mock:
         nonlocal now_ns
         now_ns = 900
-        return "127.0.0.1:4222"
+        return killed
 
-    system.kill_server.side_effect = kill
+    system.servers.kill.side_effect = kill
     restarts = ServerRestarts(context(system=system), (ServerRestart(1.0, 0.5),))
     restarts.look(0.9, lambda: now_ns)
     assert restarts.down_ns == []
     restarts.look(1.1, lambda: now_ns)
     assert restarts.down_ns == [100]
     restarts.look(1.5, lambda: now_ns)
-    assert not system.start_server.called
+    assert not killed.start.called
     restarts.look(1.6, lambda: now_ns)
-    assert system.start_server.called
+    assert killed.start.called

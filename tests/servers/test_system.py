@@ -85,7 +85,7 @@ def test_the_check_of_a_silent_server_ends(
 def test_a_server_that_was_killed_on_purpose_fails_only_if_its_step_does(tmp_path: Path) -> None:
     system = ServerSystem(Mock(), "")
     system._own = LocalServer(Mock(), Mock(), tmp_path)
-    system.kill_server()
-    assert system.failure() == ""
-    system.abandon_restart()
-    assert system.failure() == "the step ended before the server that it had killed was back"
+    system.servers.kill()
+    assert system.servers.failure() == ""
+    system.after_step()
+    assert system.servers.failure() == "the step ended before the server that it had killed was back"

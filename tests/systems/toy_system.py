@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -13,7 +13,6 @@ import msgspec
 
 from hydra.client import process_group
 from hydra.client.transport import Kind, PublisherTransport, read_system
-from hydra.events.warnings import HydraWarning
 from hydra.model import Role, Scenario, Settings, SetupPart, SystemSettings, setting
 from hydra.options.late_commands import keyed
 from hydra.options.scenario_commands import scenario_command
@@ -31,6 +30,7 @@ from hydra.system import (
     SystemSpec,
     Waiting,
 )
+from hydra.wire import kind_of
 from hydra.wire.data_message import HEADER
 from hydra.wire.messages import Configure, SystemObject
 
@@ -151,65 +151,28 @@ def _turn(message: bytes) -> int:
 
 
 class ToySystem(System):
-    """See :class:`hydra.system.System`."""
+    """The file of a run."""
 
     def __init__(self, scenario: Scenario) -> None:
         self._table: ToyTable = scenario.tables["toy"]
         self._path = Path()
-
-    def check(self) -> None: ...
 
     def open(self, run: str, folder: Path, wait: Waiting, servers: Servers | None = None) -> None:
         self._path = (folder / self._table.file).absolute()
         self._path.touch()
 
     def program(self, role: Role) -> Program:
-        kind = "toy-pub" if role == "publisher" else "toy-sub"
-        # numpy must not start threads in a parent that forks.
-        environment = {"PYTHONPATH": str(Path(__file__).parent), "OPENBLAS_NUM_THREADS": "1"}
-        return Program((sys.executable, "-m", "toy_system", kind), environment)
-
-    def server(self) -> None: ...
-
-    def cluster(self) -> None: ...
+        program = Program.of_module("toy_system", kind_of("toy", role))
+        return replace(program, environment={**program.environment, "PYTHONPATH": str(Path(__file__).parent)})
 
     def configure(self, settings: Settings) -> dict[str, Any]:
         return {**settings.system.values(), "path": str(self._path)}
 
-    def finish(self) -> None: ...
-
     def proof(self, settings: Settings) -> Hashable:
         return str(self._path)
 
-    def log_end(self, settings: Settings) -> None: ...
-
-    def during(self, settings: Settings, elapsed_s: float, duration_s: float) -> None: ...
-
-    def after_step(self) -> None: ...
-
-    def server_counters(self) -> dict[str, dict[str, float]]:
-        return {}
-
-    def server_processes(self) -> tuple[int, ...]:
-        return ()
-
-    def failure(self) -> str:
-        return ""
-
-    def revive(self) -> None: ...
-
-    def stored_bytes(self) -> int:
-        return self._path.stat().st_size
-
-    def server_facts(self) -> None: ...
-
     def metadata(self) -> dict[str, str]:
         return {"toy": "1.0"}
-
-    def warnings(self) -> list[HydraWarning]:
-        return []
-
-    def close(self) -> None: ...
 
 
 def kinds() -> Mapping[str, Kind]:
