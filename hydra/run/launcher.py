@@ -47,7 +47,7 @@ from hydra.run.runner import RunEnd, conclude, run
 from hydra.store.database import ENDED_KEY, ERROR_KEY, FINISHED, INTERRUPTED, RunStore
 from hydra.store.redaction import Redactor
 from hydra.store.run_folders import DATABASE, check_folder, locked
-from hydra.sweep import RepeatTurn, kind_of
+from hydra.sweep import RepeatTurn, plan_of
 from hydra.sweep.interface import StepPace
 from hydra.system import System, programs
 
@@ -346,18 +346,18 @@ def _began(
     resolved: ResolvedScenario, request: RunRequest, agents: Sequence[Agent], machine: MachineLimits | None
 ) -> RunBegan:
     """The line about a run before its first step."""
-    scenario, sweep, kind = resolved.scenario, resolved.sweep, kind_of(resolved.scenario)
+    scenario, sweep, plan = resolved.scenario, resolved.sweep, plan_of(resolved.scenario)
     expected_s = request.expected_s(resolved)
     return RunBegan(
         scenario.name,
         str(request.out),
-        kind.rows,
-        kind.counts,
+        scenario.sweep.rows,
+        scenario.sweep.counts,
         expected_s,
-        sweep.bound_s() if kind.keeps_time else None,
+        sweep.bound_s() if plan.keeps_time else None,
         "" if machine is not None else servers_of(resolved),
-        None if kind.sharp_ratio is None else kind.sharp_ratio * expected_s,
-        3 * expected_s if kind.in_order and kind.rows == 1 else None,
+        None if plan.sharp_ratio is None else plan.sharp_ratio * expected_s,
+        3 * expected_s if plan.in_order and scenario.sweep.rows == 1 else None,
         *(unfit_rows(resolved, request.cluster, agents, machine) or ()),
     )
 

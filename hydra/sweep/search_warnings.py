@@ -11,7 +11,7 @@ from math import ceil
 from typing import ClassVar, Final, NamedTuple
 
 from hydra.events.event import Event, Level
-from hydra.events.value_formatting import between, duration, number
+from hydra.events.value_formatting import between, duration, known_texts, number
 from hydra.events.warnings import GO_ON, HydraWarning
 from hydra.measure.column import REPEATS, STEP_S, values_of
 from hydra.model import Figure
@@ -19,7 +19,6 @@ from hydra.model import number as number_of
 from hydra.sweep import search_columns
 from hydra.sweep.host_trouble import host_trouble
 from hydra.sweep.interface import QUICK_DRAIN_S, Row
-from hydra.sweep.kind import known_texts
 from hydra.sweep.search_answer import Inconclusive, LossyRanges
 from hydra.sweep.search_spec import MOST_STEPS
 
