@@ -307,7 +307,7 @@ def _holders_named(request: RunRequest) -> Iterator[None]:
     except PlacementError as e:
         rows: list[dict[str, object]] = []
         with contextlib.suppress(HydraError):  # the placement's own error is enough
-            rows = engine.spec.leftovers(engine.master, engine.settings) if engine.spec.leftovers else []
+            rows = engine.spec.leftovers.listed(engine.master, engine.settings) if engine.spec.leftovers else []
         if not (runs := sorted({str(row["run"]) for row in rows} - {request.run})):
             raise
         kill = f"hydra kill RUN --master {quote(engine.master)} ends one"
@@ -318,7 +318,7 @@ def _holders_named(request: RunRequest) -> Iterator[None]:
 def _on_cluster(request: RunRequest) -> list[CleanupFailed]:
     """What a run leaves on a cluster if its process ends at once."""
     master = f"--master {quote(request.engine.master)}"
-    if request.engine.spec.end_run is None:
+    if request.engine.spec.leftovers is None:
         return []
     return [CleanupFailed(f"the run {request.run}", master, f"hydra kill {quote(request.run)} {master} removes it")]
 
