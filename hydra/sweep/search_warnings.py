@@ -19,7 +19,7 @@ from hydra.model import number as number_of
 from hydra.sweep import search_columns
 from hydra.sweep.host_trouble import host_trouble
 from hydra.sweep.interface import QUICK_DRAIN_S, Row
-from hydra.sweep.search_answer import Inconclusive, LossyRanges
+from hydra.sweep.search_answer import SURPRISE, Inconclusive, LossyRanges
 from hydra.sweep.search_spec import MOST_STEPS
 
 Limits = tuple[float | None, float | None]
@@ -248,8 +248,8 @@ class AnswerContradicted(NoAnswer):
 
     why = Inconclusive.CONTRADICTED.value
     because = (
-        "one step contradicts the other steps: by the result of the others, the loss "
-        "of this step has less than 1 % probability"
+        "one step contradicts the other steps: by the result of the others, the loss of this step has less than "
+        f"{100 * SURPRISE:g} % probability"
     )
 
     @property
