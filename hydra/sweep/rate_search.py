@@ -23,7 +23,7 @@ from hydra.sweep.scripted_sweep import PlayedScript, Script, ScriptedSweep
 from hydra.sweep.search_answer import Inconclusive, SideFindings
 from hydra.sweep.search_columns import ANSWER, HIGH_PPS, LOW_PPS, WHY, published, rates, side_columns, sndhwm_prefix
 from hydra.sweep.search_end import StopRule, longest_s, most_steps
-from hydra.sweep.search_figures import columns_of
+from hydra.sweep.search_figures import RateFigures
 from hydra.sweep.search_spec import SearchSeries, SearchSpec
 from hydra.sweep.search_warnings import SearchWarning, text_of_search
 from hydra.sweep.series_cohorts import cohort_of, warn
@@ -278,7 +278,9 @@ class Search(ScriptedSweep[_Searched]):
         for column in side_columns(name, found.series):
             row.pop(column.name, None)  # an earlier call may have filled it
         row[f"{name}_steps"] = len(found.findings.evidence) + len(searched.more)
-        row |= columns_of(name, found.answer, tried, searched.side_findings(self._search.target), against)
+        objections = (kind.why for kind in against)
+        side = searched.side_findings(self._search.target)
+        row |= RateFigures.of(found.answer, tried, side, objections).cells(name)
         row[f"{name}_note"] = text_of_search(row, name)
         row[f"{name}_verdict"] = found.limiting.limit.verdict
         _mark(row, name, found.limiting.limit.generator_limited)

@@ -24,7 +24,8 @@ from hydra.sweep.interface import SHARP_STEPS, Row, RowName, Sweep
 from hydra.sweep.kind import SweepKind
 from hydra.sweep.plan import SweepPlan
 from hydra.sweep.rows import SweepRows
-from hydra.sweep.search_columns import ANSWER, FLOOR, HIGH_PPS, LOW_PPS
+from hydra.sweep.search_columns import HIGH_PPS, LOW_PPS
+from hydra.sweep.search_figures import RateFigures
 from hydra.sweep.search_spec import SearchSpec
 from hydra.sweep.steps import FoundRate, Noted, SweepSteps, lost_pct, rate_of
 from hydra.sweep.texts import HeadlineFigure, SweepTexts, together
@@ -129,10 +130,11 @@ class SearchRows(SweepRows):
     def in_place(self, row: Row, column: str) -> str:
         """See :class:`hydra.sweep.rows.SweepRows`."""
         prefix = search_columns.prefixes(self._sweep.search).get(column)
-        if prefix is None or row.get(column) is not None or row.get(prefix + ANSWER) is None:
+        if prefix is None or row.get(column) is not None:
             return ""
-        lost = row.get(prefix + FLOOR[0])
-        return f"{row[prefix + ANSWER]}: loses {text_of(lost)} %" if lost is not None else str(row[prefix + ANSWER])
+        found = RateFigures.of_row(row, prefix)
+        loses = "" if found.floor_pct is None else f": loses {text_of(found.floor_pct)} %"
+        return "" if found.answer is None else f"{found.answer}{loses}"
 
     def warnings(self, row: Row) -> list[HydraWarning]:
         """See :class:`hydra.sweep.rows.SweepRows`."""
@@ -260,7 +262,8 @@ class SearchSteps(SweepSteps):
         """See :class:`hydra.sweep.steps.SweepSteps`."""
         found = []
         for column, prefix in self._within.items():
-            low, rate, high = (number(row.get(name)) for name in (prefix + LOW_PPS, column, prefix + HIGH_PPS))
+            figures, rate = RateFigures.of_row(row, prefix), number(row.get(column))
+            low, high = figures.low_pps, figures.high_pps
             if low is not None and rate is not None and high is not None:
                 text = f"found: {text_of(rate)}/s, 95 % interval {text_of(low)} to {text_of(high)}/s"
                 found.append(FoundRate(low, rate, high, self._own_settings(prefix), text))
