@@ -189,14 +189,14 @@ def fields_of(noun: type) -> Mapping[str, Field[Any]]:
     """The fields of a table by name."""
     if noun is not SweepSpec:
         return {each.name: each for each in fields(noun)}
-    known = {each.name: each for kind in kinds() for each in fields(kind) if each.name == kind.key}
+    known = {each.name: each for kind in kinds() for each in fields(kind.spec) if each.name == kind.key}
     known |= {each.name: each for each in fields(SweepSpec)}
     return {name: known[name] for name in NAMES}
 
 
 def meanings(noun: type) -> dict[tuple[str, ...], str]:
     """What the docstring of a table says of its fields: names that share a text, and the text in Markdown."""
-    nouns = (SweepSpec, *kinds()) if noun is SweepSpec else noun.__mro__
+    nouns = (SweepSpec, *(kind.spec for kind in kinds())) if noun is SweepSpec else noun.__mro__
     described = [inspect.cleandoc(each.__doc__ or "").partition("Attributes:\n")[2] for each in nouns]
     entries = [entry for text in described for entry in _ENTRY.findall(text)]
     plain = {names: " ".join(text.replace("``", "`").split()).removesuffix(".") for names, text in entries}
@@ -216,7 +216,7 @@ def _setting(noun: type, field: Field[Any], system: str, table: str) -> tuple[st
 
 
 def _hints(noun: type) -> dict[str, Any]:
-    nouns = (*kinds(), SweepSpec) if noun is SweepSpec else (noun,)
+    nouns = (*(kind.spec for kind in kinds()), SweepSpec) if noun is SweepSpec else (noun,)
     return {name: hint for each in nouns for name, hint in get_type_hints(each).items()}
 
 

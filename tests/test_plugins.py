@@ -106,7 +106,7 @@ def test_a_damaged_package_is_named(
 _ENGINE = """
 from contextlib import nullcontext
 from dataclasses import dataclass
-from hydra.engine.interface import EngineSpec
+from hydra.engine.specification import EngineSettings, EngineSpec
 from hydra.model import Bounded, setting
 
 @dataclass(frozen=True)
@@ -114,7 +114,12 @@ class Settings{base}:
     port: int = setting(1, least=1)
 
 SPEC = EngineSpec(
-    name="greet", masters="greet", is_local=True, open=nullcontext, agents=lambda *_: [], settings=Settings{more}
+    name="greet",
+    masters="greet",
+    is_local=True,
+    open=nullcontext,
+    agents=lambda *_: [],
+    settings=EngineSettings(Settings){more},
 )
 """
 

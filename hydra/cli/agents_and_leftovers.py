@@ -157,8 +157,8 @@ def list_leftovers(config: Path | None, master: str | None, flags: Mapping[str, 
     # The imports below are slow: errors that were found so far do not wait for them.
     from hydra.report.table import tabled, terminal_width
 
-    rows = leftovers(engine.master, engine.settings)
-    parts = ", ".join(flag.opts[0] for flag in engine.spec.cluster_flags)
+    rows = leftovers.listed(engine.master, engine.settings)
+    parts = ", ".join(flag.opts[0] for flag in engine.spec.flags.cluster)
     elsewhere = f"; {parts} names another part of the cluster" if parts else ""
     none = f"the cluster of --master {engine.master} knows no run of Hydra's{elsewhere}"
     text = tabled(rows, terminal_width()) if rows else none
@@ -172,9 +172,9 @@ def end_leftovers(run: str, config: Path | None, master: str | None, flags: Mapp
         UsageError: the cluster knows no such run.
     """
     engine = choose(master, config, flags)
-    if engine.spec.end_run is None:
+    if engine.spec.leftovers is None:
         raise _nothing_left("kill", engine)
-    for what in engine.spec.end_run(engine.master, engine.settings, run):
+    for what in engine.spec.leftovers.end(engine.master, engine.settings, run):
         click.echo(f"ended {what}")
 
 

@@ -76,7 +76,7 @@ def check_scenario(
             click.echo(fitted(line, width))
     notes = []
     # An engine's check may take long or fail; the other results are printed before it.
-    of_engine = engine.spec.check(engine.master, engine.settings) if engine.spec.check else ()
+    of_engine = engine.spec.checks.advice(engine.master, engine.settings)
     for line in chain(filter(None, [note, str(left_out or "")]), _of_restarts(resolved), of_engine):
         notes.append(line)
         if not as_json:

@@ -98,7 +98,7 @@ def checked_hosts(engine: SelectedEngine) -> dict[str, CheckedMachine]:
     Raises:
         UsageError, ClusterError: the hosts cannot be used, or do not reply.
     """
-    if (read := engine.spec.texts) is None:
+    if (read := engine.spec.checks.texts) is None:
         return {}
     records = {name: texts for name, (texts,) in read(engine.master, engine.settings, [RECORD_FILES]).items()}
     groups = dict.fromkeys(path for texts in records.values() for path in group_files(texts))

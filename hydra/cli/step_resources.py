@@ -18,7 +18,7 @@ from hydra.model import HostSample, RunSetup, Scenario, number
 from hydra.report.run_setup import stored_setup
 from hydra.store.database import RunStore
 from hydra.store.stored_scenario import stored_scenario
-from hydra.sweep import kind_of
+from hydra.sweep import steps_of
 from hydra.sweep.cleanness import flaws
 
 
@@ -100,7 +100,7 @@ def _whole(scenario: Scenario, results: list[StepResult]) -> list[StepResult]:
         and not result.figures.loss.without_report
         and (result.figures.rates.aggregate_pps or 0) > 0
     ]
-    return kind_of(scenario).at_full_load(good)
+    return steps_of(scenario).at_full_load(good)
 
 
 def _facts(store: RunStore, resolved: ResolvedScenario, result: StepResult) -> StepUsage:

@@ -18,7 +18,7 @@ from hydra.errors import Key, RefusedError, RefusedKeyError
 from hydra.model import ClusterSpec
 
 if TYPE_CHECKING:
-    from hydra.engine.interface import EngineSpec
+    from hydra.engine.specification import EngineSpec
 
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ def load_cluster(path: Path | None = None) -> ClusterSpec:
     with refusals_in(source):
         if "system" in data:
             raise RefusedError((), "is a scenario, and no cluster file", f"run it with hydra run {quote(str(source))}")
-        arrays = (name for spec in engines().values() for name in spec.arrays)
+        arrays = (name for spec in engines().values() for name in spec.settings.arrays)
         known_keys((), data, ("cluster", "agents", *engines(), *arrays))
         cluster = table_of(("cluster",), data.get("cluster", {}))
         known_keys(("cluster",), cluster, _CLUSTER_KEYS)
@@ -107,17 +107,18 @@ def load_engine(name: str, path: Path | None = None, given: Mapping[str, object]
         ConfigError: the file is missing, malformed or invalid, or a flag is invalid.
     """
     spec = engines()[name]
+    own = spec.settings
     source, data = read_cluster(path)
     with refusals_in(source):
         written = table_of((name,), data.get(name, {}))
-        known_keys((name,), written, [key for key in field_names(spec.settings) if key not in spec.arrays])
-        written |= {key: data[key] for key in spec.arrays if key in data}
-        surroundings = {key: os.environ[v] for key, v in spec.environment.items() if os.environ.get(v)}
+        known_keys((name,), written, [key for key in field_names(own.kind) if key not in own.arrays])
+        written |= {key: data[key] for key in own.arrays if key in data}
+        surroundings = {key: os.environ[v] for key, v in own.environment.items() if os.environ.get(v)}
     flags = {key: value for key, value in (given or {}).items() if value is not None}
     try:
         return _built(spec, {**written, **surroundings, **flags})
     except RefusedError as e:
-        words = {str(flag.name): flag.opts[0] for flag in spec.all_flags}
+        words = {str(flag.name): flag.opts[0] for flag in spec.flags.of_settings}
         field = str(e.key[1]) if len(e.key) > 1 else ""
         if field in flags:
             raise RefusedKeyError(words.get(field, field), "", e.what, e.remedy) from e
@@ -126,9 +127,10 @@ def load_engine(name: str, path: Path | None = None, given: Mapping[str, object]
 
 
 def _built(spec: EngineSpec, values: Mapping[str, object]) -> Any:
-    homes = {name: spec.name for name in field_names(spec.settings) if name not in spec.arrays}
+    own = spec.settings
+    homes = {name: spec.name for name in field_names(own.kind) if name not in own.arrays}
     try:
-        return built(spec.settings, values, homes)
+        return built(own.kind, values, homes)
     except RefusedError as e:
         # What is wrong with several keys together is wrong with the table.
         raise (e if e.key else RefusedError((spec.name,), e.what, e.remedy)) from e

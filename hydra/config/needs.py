@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from hydra.config.fields import field_of, own_tables, shared_table
 from hydra.errors import Key, RefusedError
 from hydra.model import ADDRESS, Need, Scenario, SettingValue, flag_names, setting_of
-from hydra.sweep import TABLES, kind_of
+from hydra.sweep import TABLES, plan_of
 from hydra.system import SystemSpec
 
 _SHARED: Final = ("settings", "native", "load", "server", *(f"sweep.{key}" for key in TABLES))
@@ -109,7 +109,7 @@ def unused(spec: SystemSpec, scenario: Scenario, given: Mapping[str, Any]) -> li
         given: what the user gave of it, by the keys of a file.
     """
     found = []
-    cases = [case.scenario for case in kind_of(scenario).cases(scenario)]
+    cases = [case.scenario for case in plan_of(scenario).cases()]
     for key, needs in _given(spec, given):
         if not any(all(_met(need, case) for need in needs) for case in cases):
             # Each need may be met by a row of its own, and all of them by none.

@@ -2,8 +2,9 @@
 
 Plug-ins are found by entry points in the groups ``hydra.systems``, ``hydra.engines`` and ``hydra.commands``, so
 another package can add one without a change to Hydra. An entry point's name is the name that scenarios, flags and
-command lines use; its object is a :class:`~hydra.system.SystemSpec`, an :class:`~hydra.engine.interface.EngineSpec` or
-a click command with this name. An object is imported when it is looked up; listing the names imports nothing.
+command lines use; its object is a :class:`~hydra.system.SystemSpec`, an
+:class:`~hydra.engine.specification.EngineSpec` or a click command with this name. An object is imported when it is
+looked up; listing the names imports nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from hydra.errors import ConfigError
 if TYPE_CHECKING:
     import click
 
-    from hydra.engine.interface import EngineSpec
+    from hydra.engine.specification import EngineSpec
     from hydra.system import Greeting, SystemSpec
 
 T = TypeVar("T")
@@ -58,7 +59,7 @@ def greetings() -> list[Greeting]:
 @cache
 def engines() -> Mapping[str, EngineSpec]:
     """Every engine by its name; raises the same exceptions as :func:`systems`."""
-    from hydra.engine.interface import EngineSpec
+    from hydra.engine.specification import EngineSpec
 
     return _Registry(ENGINES, EngineSpec)
 
@@ -153,8 +154,8 @@ class _Registry(Mapping[str, T]):
 def _unchecked(spec: object) -> Iterator[str]:
     """The names of the classes of a specification whose fields have bounds, and that do not check them."""
     own = getattr(spec, "settings", None)
-    # The settings of a system are several classes, those of an engine are one.
-    kinds = (own, *(getattr(own, name, None) for name in ("step", "native")), *getattr(own, "tables", {}).values())
+    classes = [getattr(own, name, None) for name in ("step", "native", "kind")]
+    kinds = (own, *classes, *getattr(own, "tables", {}).values())
     if not any(kinds):  # a command: the list of commands does without the imports
         return
     from dataclasses import fields, is_dataclass

@@ -12,7 +12,7 @@ from typing import Final
 
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.model import GroupRole, Scenario
-from hydra.sweep import kind_of
+from hydra.sweep import plan_of
 from hydra.system import Implementation, LogFootprint, ServerFootprint, SystemSpec
 
 MEGABYTE: Final = 1_000_000
@@ -92,7 +92,7 @@ def needs(
         _publisher_files(resolved, publishers, clients),
     )
     server_files = _server_files(resolved, publishers, clients) if servers else 0
-    rows = [case.scenario for case in kind_of(scenario).cases(scenario)]
+    rows = [case.scenario for case in plan_of(scenario).cases()]
     processes = client_processes + GROUP_PROCESSES * groups + servers * server_processes
     return MachineNeeds(
         processes=processes,

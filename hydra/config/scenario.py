@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import reprlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -53,9 +53,11 @@ from hydra.model import (
     ServerSpec,
     Settings,
     SloSpec,
+    SweepSpec,
     setting_of,
 )
-from hydra.sweep import KEYS, NAMES, TABLES, SweepKind, kind_named, kind_of, kind_of_table, kinds
+from hydra.sweep import KEYS, NAMES, TABLES, kind_named, kind_of, kind_of_table, kinds, plan_of
+from hydra.sweep.plan import RowSettings
 from hydra.system import SystemSpec
 
 NATIVE: Final = "native"
@@ -164,14 +166,14 @@ def _scenario(spec: SystemSpec, data: Toml) -> Scenario:
     except UnknownKeyError as e:
         raise _of_another(spec, e) or e from e
     scenario = _built(spec, data)
-    scenario = _as_measured(spec, kind_of(scenario).completed(scenario), data)
+    scenario = _as_measured(spec, plan_of(scenario).completed(), data)
     _consistent(spec, scenario)
     scenario = with_recorded(scenario)
     check_workload(spec, scenario)
     check_connections(spec, scenario)
-    sweep = kind_of(scenario)
-    _given(spec, sweep, data.get("settings", {}))
-    for key, what, remedy in sweep.refusals(scenario):
+    plan = plan_of(scenario)
+    _given(spec, plan.given(), data.get("settings", {}))
+    for key, what, remedy in plan.refusals():
         raise RefusedError(key, what, remedy)
     _cases(spec, scenario)
     return scenario
@@ -192,7 +194,7 @@ def _built(spec: SystemSpec, data: Toml) -> Scenario:
     return build(Scenario, rest, made=made)
 
 
-def _built_sweep(table: object) -> SweepKind:
+def _built_sweep(table: object) -> SweepSpec:
     """The sweep that a table describes."""
     values = table if isinstance(table, dict) else {}
     written = [name for name, value in values.items() if value or (name in TABLES and isinstance(value, dict))]
@@ -201,9 +203,9 @@ def _built_sweep(table: object) -> SweepKind:
     except FieldError as e:
         raise refused_fields(e, ("sweep",)) from e
     # A key of another kind may stand there without a value.
-    others = {name for name in NAMES if name not in (*field_names(kind), *written)}
+    others = {name for name in NAMES if name not in (*field_names(kind.spec), *written)}
     left = {name: value for name, value in values.items() if name not in others}
-    return build(kind, left if isinstance(table, dict) else table, ("sweep",))
+    return build(kind.spec, left if isinstance(table, dict) else table, ("sweep",))
 
 
 def _tables(spec: SystemSpec, events: int = 0, written: Collection[str] = ()) -> Tables:
@@ -358,15 +360,15 @@ def _consistent(spec: SystemSpec, scenario: Scenario) -> None:
             raise RefusedError((NATIVE, name), what, "use client native", others=[("client",)])
     if program != "tool":
         _room_for_header(scenario)
-    sweep = kind_of(scenario)
-    if scenario.table in sweep.tables:
+    own = kind_of(scenario)
+    if scenario.table in own.tables:
         return
     possible = [kind for kind in kinds() if scenario.table in kind.tables]
-    if all(kind.decided for kind in possible):
+    if all(kind.spec.decided for kind in possible):
         remedy = f"add {' or '.join(f'[sweep.{kind.key}]' for kind in possible)}"
         raise RefusedError(("table",), f"{scenario.table} is the table of a search", remedy)
-    what, remedy = f"{scenario.table} has no {sweep.key}", f"remove [sweep.{sweep.key}] or use {sweep.tables[0]}"
-    raise RefusedError(("table",), what, remedy, [("sweep", sweep.key)])
+    what, remedy = f"{scenario.table} has no {own.key}", f"remove [sweep.{own.key}] or use {own.tables[0]}"
+    raise RefusedError(("table",), what, remedy, [("sweep", own.key)])
 
 
 def _is_shared(spec: SystemSpec, name: str, client: str) -> bool:
@@ -385,7 +387,7 @@ def _room_for_header(scenario: Scenario) -> None:
     sizes: list[tuple[Key, Figure]] = [(("settings", "message_size"), scenario.settings.message_size)]
     sizes += [
         (given.place("message_size"), given.settings["message_size"])
-        for given in kind_of(scenario).given()
+        for given in plan_of(scenario).given()
         if "message_size" in given.settings
     ]
     for key, size in sizes:
@@ -398,19 +400,19 @@ def _unknown_setting(spec: SystemSpec, key: Key, name: str, known: Sequence[str]
     return RefusedError(key, refused.what, (_of_another(spec, refused) or refused).remedy)
 
 
-def _given(spec: SystemSpec, sweep: SweepKind, settings: Mapping[str, Any]) -> None:
+def _given(spec: SystemSpec, rows: Iterable[RowSettings], settings: Mapping[str, Any]) -> None:
     """Rejects settings of rows that no step can have.
 
     Args:
         spec: the specification of the scenario's system.
-        sweep: the scenario's sweep.
+        rows: the settings of rows.
         settings: the scenario's settings as they are written; a row's settings are merged into them.
     """
     known = field_names(Settings, spec.settings.step)
-    for given in sweep.given():
+    for given in rows:
         for name in given.settings:
             if name not in known:
-                raise _unknown_setting(spec, (*given.key, name), name, (*sweep.row_keys, *known))
+                raise _unknown_setting(spec, (*given.key, name), name, (*given.keys, *known))
         try:
             build(Settings, {**settings, **given.settings}, own=spec.settings.step)
         except RefusedError as e:
@@ -421,7 +423,7 @@ def _given(spec: SystemSpec, sweep: SweepKind, settings: Mapping[str, Any]) -> N
 
 def _cases(spec: SystemSpec, scenario: Scenario) -> None:
     """Rejects rows that the system cannot measure."""
-    for case in kind_of(scenario).cases(scenario):
+    for case in plan_of(scenario).cases():
         log = spec.delivery(case.scenario, case.scenario.settings).log
         if log is None and not all(clients for _, clients in case.scenario.sizes):
             what = f"no subscribers, and system {spec.identity.name} keeps no log that shows what arrived"

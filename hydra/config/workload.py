@@ -27,7 +27,7 @@ from hydra.model import (
 )
 from hydra.model.base import MOST_RATE
 from hydra.model.settings import sizes_text, without_units
-from hydra.sweep import kind_of
+from hydra.sweep import plan_of
 from hydra.system import Refusal, SystemSpec
 
 MOST_ORDERED: Final = 4_000_000
@@ -123,7 +123,7 @@ def _of_topics(spec: SystemSpec, scenario: Scenario, settings: Settings) -> Iter
 def _rows(scenario: Scenario) -> Iterable[Settings]:
     """The settings of rows: those of the scenario, with what each row changes."""
     yield scenario.settings
-    for given in kind_of(scenario).given():
+    for given in plan_of(scenario).given():
         try:
             yield with_values(scenario.settings, given.settings)
         except ValueError:
@@ -258,7 +258,7 @@ def check_workload(spec: SystemSpec, scenario: Scenario) -> None:
         raise RefusedError(place, f"client {scenario.client} does not report each second", "use another", [_CLIENT])
     if scenario.sweep.decided:
         what = "is of steps at a given rate, and this scenario searches"
-        raise RefusedError(place, what, f"remove [sweep.{kind_of(scenario).key}]")
+        raise RefusedError(place, what, f"remove [sweep.{scenario.sweep.key}]")
     if any(value == "stored" for value in scenario.values_of("read")):
         raise RefusedError(place, "is of messages in flight, and read is 'stored'", "use read = 'live'", [_READ])
     if scenario.settings.messages is not None:

@@ -74,6 +74,12 @@ def known_digits(value: float, half: float) -> float:
     return round(value, 1 - min(floor(log10(half)), floor(log10(abs(value)))))
 
 
+def known_texts(figure: float, low: float, high: float) -> tuple[str, str, str]:
+    """A figure and the limits of its interval, with the digits that the interval leaves known."""
+    figure, low, high = (known_digits(each, (high - low) / 2) for each in (figure, low, high))
+    return number(figure), number(low), number(high)
+
+
 def between(low: float | None, high: float | None, unit: str) -> str:
     """Where a value is by its limits: ``between 1,000 and 2,000/s``, ``above 1,000/s``; "" without a limit."""
     if low is not None and high is not None:

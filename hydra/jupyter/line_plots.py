@@ -20,7 +20,7 @@ from hydra.measure.loss_pattern import sending_s
 from hydra.measure.step_result import StepResult, step_columns
 from hydra.measure.traffic_columns import AGGREGATE, AVG_RX, AVG_TX, CLIENTS
 from hydra.store.stored_scenario import added_by, columns_of
-from hydra.sweep import Row, kind_of
+from hydra.sweep import Row, rows_of, steps_of
 
 STEP: Final = {column.name: column for column in step_columns()}
 RATES: Final = (AVG_TX, AVG_RX, AGGREGATE)
@@ -29,7 +29,7 @@ RATES: Final = (AVG_TX, AVG_RX, AGGREGATE)
 def rates(run: RunData) -> go.Figure | None:
     """Rates, published ones dotted; if settings distinguish lines, a panel for each figure."""
     if not of_lines(run):
-        return _two(run, *kind_of(run.scenario).rates)
+        return _two(run, *rows_of(run.scenario).rates)
     return by_settings(run, [STEP[c] for c in RATES])
 
 
@@ -98,7 +98,7 @@ def _published(run: RunData, like: Row | None = None) -> list[Row]:
 
 def _interval(run: RunData, column: str) -> Interval | None:
     """The 95 % interval of a searched rate; None for other columns."""
-    limits = kind_of(run.scenario).limits(column)
+    limits = rows_of(run.scenario).limits(column)
     if limits is None:
         return None
     low, high = limits
@@ -114,7 +114,7 @@ _MOST_SLOWEST: Final = 6
 
 def latency(run: RunData) -> go.Figure | None:
     """Latency percentiles across the horizontal axis; for a search, those of the fastest step within the found rate."""
-    rows = list(kind_of(run.scenario).with_latency(marked(run), run.results, ""))
+    rows = list(steps_of(run.scenario).with_latency(marked(run), run.results, ""))
     percentiles = next((columns for columns in map(latency_columns, (DUE, SENT)) if has(rows, columns[0].name)), None)
     if percentiles is None:
         return None

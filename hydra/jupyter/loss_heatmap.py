@@ -16,7 +16,7 @@ from hydra.jupyter.run_data import RunData, losses_of, lossy_subscribers, plan_o
 from hydra.measure.loss_pattern import edges, shares
 from hydra.measure.step_result import StepResult
 from hydra.report.tables import name_of
-from hydra.sweep import kind_of
+from hydra.sweep import steps_of
 
 _MOST_GROUPS: Final = 60
 """The maximum number of lines of the heat map; with more subscribers, several share a line."""
@@ -54,7 +54,7 @@ class _Map:
 def losers(run: RunData) -> LossHeatmap | None:
     """The heat maps of subscribers by step and by time; None if no subscriber lost a message."""
     name = partial(name_of, run.scenario)
-    steps, at = kind_of(run.scenario).lossy_steps(run.rows, run.results, name, _MOST_STEPS)
+    steps, at = steps_of(run.scenario).lossy_steps(run.rows, run.results, name, _MOST_STEPS)
     ids = subscribers_of(run)
     if not steps or not ids or any(step.figures.passing.group is not None for _, step in steps):
         return None  # members of a consumer group share the messages, so a loss belongs to no single member

@@ -23,7 +23,8 @@ from hydra.measure.traffic_columns import CLIENTS, LOSS, REQUESTED
 from hydra.model import number
 from hydra.report.interval_display import least_losses, loss_limits
 from hydra.store.stored_scenario import columns_of
-from hydra.sweep.kind import FoundRate, kind_of, rate_of
+from hydra.sweep import steps_of, texts_of
+from hydra.sweep.steps import FoundRate, rate_of
 
 _NOT_LOST: Final = ("late_pct", "undrained_pct", "unknown_pct")
 """Messages that did not arrive in the window, but are not lost."""
@@ -44,7 +45,7 @@ def loss(run: RunData) -> LossPlot | None:
     For a search around a target, it is the shortfall at each rate. If the loss has a single line, late, undrained and
     unknown messages have lines, too.
     """
-    if (target := kind_of(run.scenario).target) is not None:
+    if (target := steps_of(run.scenario).target) is not None:
         return _tried(run, 100 * target)
     rows = _known(run, marked(run))
     rates = {row.get(_RATE) for row, _ in rows}
@@ -137,7 +138,7 @@ def _tried(run: RunData, target: float) -> LossPlot | None:
     if figure.data and column == SHORTFALL:
         level(figure, target, f"target {target:g} %")
         if _answers(run, target, lines, figure):
-            note += f" {kind_of(run.scenario).of_diamonds}"
+            note += f" {texts_of(run.scenario).of_diamonds}"
     drawn = finish(figure, STEP[REQUESTED].axis_title, [STEP[column].axis_title], floor)
     return LossPlot(drawn, note.strip()) if drawn else None
 
@@ -174,7 +175,7 @@ def _answers(run: RunData, target: float, lines: Sequence[SearchSteps], figure: 
     """Marks the found rates at the target; returns whether there was one."""
     some = False
     for row in run.rows:
-        for found in kind_of(run.scenario).found(row):
+        for found in steps_of(run.scenario).found(row):
             its = [each for each in lines if each.clients == row.get(CLIENTS)]
             own = [each for each in its if found.settings.items() <= each.settings.system.values().items()] or its
             if own:

@@ -28,7 +28,7 @@ from hydra.report.tables import FigureFormat, count_lines, name_of, pacing_line,
 from hydra.report.tables import table as its_table
 from hydra.store.database import FINISHED
 from hydra.store.stored_scenario import columns_of, in_order
-from hydra.sweep import Row, kind_of
+from hydra.sweep import Row, texts_of
 from hydra.sweep.cleanness import flaws
 from hydra.sweep.host_trouble import host_trouble
 
@@ -111,7 +111,7 @@ def warnings(run: RunData) -> Html:
     """All warnings as a list, or a text that there are none."""
     found = warnings_of(run)
     if not found:
-        good = kind_of(run.scenario).all_good
+        good = texts_of(run.scenario).all_good
         return block(f'<p class="all-good">None: {good if run.rows else "no row was measured"}.</p>')
     return block(f'<ul class="cautions">{"".join(map(_warning, found))}</ul>')
 
@@ -137,7 +137,7 @@ def facts(run: RunData) -> Html:
         "Command": f"<code>{escape(str(known.get('command_line', UNKNOWN)))}</code>",
         "Began": escape(str(known.get("began", UNKNOWN))),
         "System": escape(f"{scenario.system}, client {scenario.client}"),
-        "Measured": escape(f"{kind_of(scenario).outline}{steps}, {counted(len(run.rows), 'row')}"),
+        "Measured": escape(f"{texts_of(scenario).outline}{steps}, {counted(len(run.rows), 'row')}"),
         "Settings": escape(_pairs(_settings(run))),
         "Clients": "<br>".join(map(escape, client_texts(client for client in run.setup.clients if client.role))),
         "Versions": escape(_pairs(known.get("versions", {}))),

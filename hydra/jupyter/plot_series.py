@@ -16,7 +16,8 @@ from hydra.measure.step_result import StepResult
 from hydra.measure.traffic_columns import CLIENTS
 from hydra.model import Figure, Settings, names_of, number, value_of
 from hydra.report.tables import headings, name_of
-from hydra.sweep.kind import kind_of, rate_of
+from hydra.sweep import rows_of, steps_of
+from hydra.sweep.steps import rate_of
 
 
 def across(run: RunData) -> str:
@@ -29,7 +30,7 @@ def across(run: RunData) -> str:
         values = [number(value) for value in run.scenario.values_of(sweep.crossed[0])]
         if len(values) > 1 and all(value is not None and value > 0 for value in values):
             return sweep.crossed[0]
-    return kind_of(run.scenario).across
+    return rows_of(run.scenario).across
 
 
 def of_lines(run: RunData) -> tuple[str, ...]:
@@ -103,7 +104,7 @@ def shades(count: int) -> list[float]:
 
 def shown_steps(run: RunData) -> list[tuple[str, str, list[StepResult]]]:
     """(label, colour, steps) for each line of a plot of single steps."""
-    found = kind_of(run.scenario).shown_steps(run.rows, run.results, partial(name_of, run.scenario))
+    found = steps_of(run.scenario).shown_steps(run.rows, run.results, partial(name_of, run.scenario))
     return [(label, color, steps) for (label, steps), color in zip(found, scale(len(found)), strict=True)]
 
 

@@ -14,7 +14,7 @@ from hydra.jupyter.run_data import RunData
 from hydra.jupyter.run_data import load as load  # for notebooks, as all that is here
 from hydra.jupyter.summary import summary
 from hydra.report.slo_text import answer_line, events_table, objective_warnings, objectives_table
-from hydra.sweep import kind_of
+from hydra.sweep import texts_of
 
 
 def rates(run: RunData) -> Section:
@@ -41,7 +41,7 @@ def latency(run: RunData) -> Section:
 
 def percentiles(run: RunData) -> Section:
     """Latency at every percentile, a curve for each row."""
-    below = f"For {kind_of(run.scenario).of_rows}, over all messages of all subscribers."
+    below = f"For {texts_of(run.scenario).of_rows}, over all messages of all subscribers."
     return titled("Latency at every percentile", line_plots.percentiles(run), below)
 
 

@@ -19,8 +19,8 @@ from hydra.model import PUBLISHERS, Scenario
 from hydra.report.figure_texts import NOTED, OF_RUNS, marks_line
 from hydra.report.slo_text import deciding
 from hydra.report.tables import name_of
-from hydra.sweep import Row, kind_of
-from hydra.sweep.kind import HeadlineFigure
+from hydra.sweep import Row, texts_of
+from hydra.sweep.texts import HeadlineFigure
 
 
 def summary(run: RunData) -> Html:
@@ -50,7 +50,7 @@ def request_sentence(run: RunData) -> str:
     """What was asked of the system, where and when, in a sentence; "" if nothing of it is known."""
     sweep, host = run.scenario.sweep, run.metadata.get("host", {})
     varied = ", ".join(f"{name} {_listed(run.scenario.values_of(name))}" for name in sweep.varied)
-    aim = kind_of(run.scenario).aim or _rate(run.scenario.settings.rate)
+    aim = texts_of(run.scenario).aim or _rate(run.scenario.settings.rate)
     when = str(run.metadata.get("began", ""))[:10]
     ends = " ".join(filter(None, (f"on {host['name']}" if "name" in host else "", when and f"on {when}")))
     parts = ", ".join(filter(None, (aim if "rate" not in sweep.varied else "", varied, ends)))
@@ -76,7 +76,7 @@ def numbers(run: RunTable) -> list[HeadlineFigure]:
     good = [row for row in run.rows if row.get(STATUS) == "ok"]
     if not good:
         return [*numbers_, HeadlineFigure("carried", UNKNOWN, "no row was finished", clean=False)]
-    found = kind_of(run.scenario).headline(good, partial(_with_publishers, run.scenario))
+    found = texts_of(run.scenario).headline(good, partial(_with_publishers, run.scenario))
     return [*numbers_, *(replace(each, value=each.value or UNKNOWN) for each in found), _limit(good)]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from hydra.engine.interface import Opening
+from hydra.engine.specification import Opening
 from hydra.events.value_formatting import counted
 from hydra.kubernetes import nodes, object_names
 from hydra.kubernetes.api_client import Api, ApiError, Json

@@ -14,7 +14,8 @@ from typing import Final
 
 from hydra.client.network_interfaces import resolved, route_to
 from hydra.engine.driver_engine import DriverProcess
-from hydra.engine.interface import Engine, Opening
+from hydra.engine.interface import Engine
+from hydra.engine.specification import Opening
 from hydra.errors import ClusterError, UsageError
 from hydra.kubernetes import api_errors, keeper_job
 from hydra.kubernetes.api_client import Json, check_context, context_of, require_client

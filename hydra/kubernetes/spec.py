@@ -8,7 +8,16 @@ from typing import Final
 
 import click
 
-from hydra.engine.interface import Engine, EngineSpec, Opening, Relocation
+from hydra.engine.interface import Engine
+from hydra.engine.specification import (
+    ClusterChecks,
+    EngineFlags,
+    EngineSettings,
+    EngineSpec,
+    Leftovers,
+    Opening,
+    Relocation,
+)
 from hydra.kubernetes.settings import KubernetesSettings
 from hydra.model import Agent
 from hydra.options.flag_types import WORD
@@ -62,26 +71,27 @@ SPEC: Final = EngineSpec(
     is_local=False,
     open=_opened,
     agents=_agents,
-    leftovers=_leftovers,
-    end_run=_end_run,
-    check=_check,
-    settings=KubernetesSettings,
+    settings=EngineSettings(KubernetesSettings),
+    leftovers=Leftovers(_leftovers, _end_run),
+    checks=ClusterChecks(_check),
     relocate=_relocate,
-    cluster_flags=(
-        click.Option(["--namespace"], type=WORD, help="Kubernetes namespace in which the run's Pods are created."),
-    ),
-    flags=(
-        *agents_flags,
-        click.Option(
-            ["--image", "python_image"],
-            type=WORD,
-            metavar="IMAGE",
-            help="Image with Python for the Pods, in place of Hydra's own image.",
+    flags=EngineFlags(
+        cluster=(
+            click.Option(["--namespace"], type=WORD, help="Kubernetes namespace in which the run's Pods are created."),
         ),
-    ),
-    run_flags=(
-        click.Option(
-            ["--in-cluster"], is_flag=True, default=None, help="Run the whole command in the Kubernetes cluster."
+        groups=(
+            *agents_flags,
+            click.Option(
+                ["--image", "python_image"],
+                type=WORD,
+                metavar="IMAGE",
+                help="Image with Python for the Pods, in place of Hydra's own image.",
+            ),
+        ),
+        run=(
+            click.Option(
+                ["--in-cluster"], is_flag=True, default=None, help="Run the whole command in the Kubernetes cluster."
+            ),
         ),
     ),
 )

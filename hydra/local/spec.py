@@ -8,7 +8,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Final
 
-from hydra.engine.interface import Engine, EngineSpec, Opening
+from hydra.engine.interface import Engine
+from hydra.engine.specification import EngineSpec, Opening
 from hydra.errors import UsageError
 from hydra.model import Agent
 

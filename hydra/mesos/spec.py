@@ -6,7 +6,8 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from hydra.engine.interface import Engine, EngineSpec, Opening
+from hydra.engine.interface import Engine
+from hydra.engine.specification import EngineFlags, EngineSettings, EngineSpec, Leftovers, Opening
 from hydra.mesos.settings import MesosSettings
 from hydra.model import Agent
 from hydra.options.shared_flags import agents_flags
@@ -55,11 +56,12 @@ SPEC: Final = EngineSpec(
     is_local=False,
     open=_opened,
     agents=_agents,
-    settings=MesosSettings,
-    environment={"principal": "HYDRA_MESOS_PRINCIPAL", "secret": "HYDRA_MESOS_SECRET"},
-    flags=agents_flags,
-    secrets=lambda settings: (settings.secret,),
-    users=lambda settings: (settings.principal,),
-    leftovers=_leftovers,
-    end_run=_end_run,
+    settings=EngineSettings(
+        MesosSettings,
+        environment={"principal": "HYDRA_MESOS_PRINCIPAL", "secret": "HYDRA_MESOS_SECRET"},
+        secrets=lambda settings: (settings.secret,),
+        users=lambda settings: (settings.principal,),
+    ),
+    flags=EngineFlags(groups=agents_flags),
+    leftovers=Leftovers(_leftovers, _end_run),
 )

@@ -100,7 +100,7 @@ DEFAULT_LOSS_TARGET: Final = 0.005
 class SweepSpec(Bounded):
     """The common part of all kinds of sweeps: subscriber counts, one after another.
 
-    Each kind has a file in ``hydra/sweep``; ``hydra/sweep/kind.py`` has the interface for results and tables.
+    Each kind has a file in ``hydra/sweep``; ``hydra/sweep/kind.py`` has the objects for results and tables.
 
     Attributes:
         clients: the numbers of subscribers, measured in ascending order; required unless ``points`` are listed.
@@ -111,6 +111,8 @@ class SweepSpec(Bounded):
             ``hydra slo`` always keep it. The report and ``hydra compare`` plot it.
     """
 
+    key: ClassVar[str] = ""
+    """The field of its kind, a key of the table ``[sweep]``; "" for a sweep without a kind."""
     decided: ClassVar[tuple[str, ...]] = ()
     """The settings that results decide: their values are not known before a step is measured."""
 
@@ -139,6 +141,8 @@ class SweepSpec(Bounded):
     def __post_init__(self) -> None:
         Bounded.__post_init__(self)
         require(len(set(self.clients)) == len(self.clients), f"a subscriber count stands twice in {list(self.clients)}")
+        if self.key and not self.counts:
+            raise ValueError("clients must name at least one subscriber count, or list points")
 
     @property
     def rows(self) -> int:

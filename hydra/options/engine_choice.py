@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from hydra.config.cluster import load_engine
 from hydra.config.plugins import engines
-from hydra.engine.interface import Engine, EngineSpec, Opening
+from hydra.engine.interface import Engine
+from hydra.engine.specification import EngineSpec, Opening
 from hydra.errors import UsageError
 from hydra.model import Agent
 from hydra.options.plugin_commands import masters
@@ -42,7 +43,8 @@ class SelectedEngine:
             agents: the agents of the cluster file.
             run: the run's name.
             out: the run directory.
-            programs: the programs of the groups that will be launched; see :class:`~hydra.engine.interface.Opening`.
+            programs: the programs of the groups that will be launched; see
+                :class:`~hydra.engine.specification.Opening`.
             notify: prints a line for the user; see there.
 
         Raises:
@@ -63,7 +65,7 @@ class SelectedEngine:
 
     def secrets(self) -> tuple[Iterable[str], Iterable[str]]:
         """The secret values of the settings, and the user names that may stand before them."""
-        return self.spec.secrets(self.settings), self.spec.users(self.settings)
+        return self.spec.settings.secrets(self.settings), self.spec.settings.users(self.settings)
 
 
 def choose(master: str | None, config: Path | None, flags: Mapping[str, object] | None = None) -> SelectedEngine:
@@ -83,10 +85,10 @@ def choose(master: str | None, config: Path | None, flags: Mapping[str, object] 
     given = flags or {}
     master = _spelled_out(master, given)
     spec = _engine_of(master)
-    own = {str(flag.name): given.get(str(flag.name)) for flag in spec.all_flags}
+    own = {str(flag.name): given.get(str(flag.name)) for flag in spec.flags.of_settings}
     owners: dict[str, list[str]] = {}
     for other in engines().values():
-        for flag in other.all_flags:
+        for flag in other.flags.of_settings:
             if flag.name not in own and given.get(str(flag.name)) is not None:
                 owners.setdefault(flag.opts[0], []).append(other.masters)
     for name, names in owners.items():
@@ -98,9 +100,9 @@ def choose(master: str | None, config: Path | None, flags: Mapping[str, object] 
 def _spelled_out(master: str | None, given: Mapping[str, object]) -> str:
     """The value of ``--master`` that these flags stand for."""
     for spec in engines().values():
-        value = given.get(str(spec.shorthand.name)) if spec.shorthand is not None else None
-        if spec.shorthand is not None and value is not None:
-            flag = spec.shorthand.opts[0]
+        shorthand = spec.flags.shorthand
+        if shorthand is not None and (value := given.get(str(shorthand.name))) is not None:
+            flag = shorthand.opts[0]
             if master not in (None, spec.name):
                 raise UsageError(f"{flag} and --master {master} name two clusters", f"leave out {flag} or --master")
             master = f"{spec.name}://{value}"

@@ -14,7 +14,7 @@ from hydra.errors import ConfigError, UsageError
 from hydra.options.help import CLUSTER, put
 
 if TYPE_CHECKING:
-    from hydra.engine.interface import EngineSpec
+    from hydra.engine.specification import EngineSpec
 
 
 def commands(own: Mapping[str, click.Command]) -> dict[str, Callable[[], click.Command]]:
@@ -91,9 +91,9 @@ def _flags_for(names: Set[str], spec: EngineSpec, *, of_any: bool) -> list[click
         spec: the engine.
         of_any: whether the command is for any engine.
     """
-    groups, whole = "sets" in names, "resume" in names
-    shorthand = (spec.shorthand,) if spec.shorthand is not None and of_any else ()
-    return [*shorthand, *spec.cluster_flags, *(spec.flags if groups else ()), *(spec.run_flags if whole else ())]
+    groups, whole, flags = "sets" in names, "resume" in names, spec.flags
+    shorthand = (flags.shorthand,) if flags.shorthand is not None and of_any else ()
+    return [*shorthand, *flags.cluster, *(flags.groups if groups else ()), *(flags.run if whole else ())]
 
 
 def _taken(who: str, what: str) -> ConfigError:

@@ -299,8 +299,8 @@ def _flags_of(its: _Subject) -> list[click.Option]:
         or (
             isinstance(param, ScenarioKeyOption)
             and param.key != "published"
-            and param.key.removeprefix("settings.") not in kind.decided
-            and (kind.decided or group_of(param) != SEARCH)
+            and param.key.removeprefix("settings.") not in kind.spec.decided
+            and (kind.spec.decided or group_of(param) != SEARCH)
         )
     ]
     found = first_of([*made, *others])
@@ -411,7 +411,7 @@ def _key_without_flag(where: str, its: _Subject, flag: str) -> UsageError | None
     if its.system not in plugins.systems():
         return None
     name, kind = flag.removeprefix("--").replace("-", "_"), kind_with(its.sweep)
-    if name in kind.decided and not its.experiment:
+    if name in kind.spec.decided and not its.experiment:
         return None
     tables = () if its.experiment else tuple(f"sweep.{each}" for each in kind.uses)
     key = key_named(name, plugins.system(its.system), tables)
@@ -440,7 +440,7 @@ def _of_others(where: str, its: _Subject, flag: str) -> UsageError | None:
     names = [f"hydra {each.name}" for each in runs if _system_of(each) == its.system]
     scenario = where.rpartition(" ")[2]
     kind, name = kind_with(its.sweep), flag.removeprefix("--")
-    if names and name in kind.decided and not its.experiment:
+    if names and name in kind.spec.decided and not its.experiment:
         first = [f"--start-{name} for the first {name}"] if f"sweep.search.start_{name}" in kind.flags else []
         use = [f"give {each}" for each in first] + [f"use {each} {flag}" for each in names]
         return UsageError(f"{flag}: {where} searches for a {name}, so none is given", ", or ".join(use))

@@ -237,7 +237,7 @@ def kind_flags(key: str) -> Callable[[_F], _F]:
         from hydra.sweep import kind_with
 
         kind = kind_with([key])
-        return grouped(SEARCH if kind.decided else WORKLOAD, *map(setting_flag, kind.flags))(command)
+        return grouped(SEARCH if kind.spec.decided else WORKLOAD, *map(setting_flag, kind.flags))(command)
 
     return decorate
 

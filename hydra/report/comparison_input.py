@@ -42,7 +42,7 @@ from hydra.store.database import CLIENTS_KEY, ENDED_KEY, RunStore
 from hydra.store.interleaved_record import folders_of, given_apart, took_turns
 from hydra.store.run_folders import is_experiment
 from hydra.store.stored_scenario import stored_scenario
-from hydra.sweep import Row, kind_of
+from hydra.sweep import Row, plan_of, rows_of, texts_of
 from hydra.sweep.cleanness import why_not_clean
 
 _NOT_COMPARED: Final = re.compile(r"description|.*\bdemand\b.*")
@@ -164,9 +164,9 @@ def _load(run: Path, name: str, apart: Mapping[str, str], machines: Mapping[str,
         system=scenario.system,
         rows=[_row(scenario, row, rows, its, slices) for row, its in zip(rows, repeats, strict=True)],
         columns=resolved.columns,
-        searches=kind_of(scenario).searched,
+        searches=texts_of(scenario).searched,
         varied=scenario.sweep.varied,
-        primary=kind_of(scenario).primary(scenario),
+        primary=rows_of(scenario).primary,
         facts=_facts(metadata, scenario, facts, machines),
         apart=apart,
         guarantees=_guarantees(resolved),
@@ -215,7 +215,7 @@ def _facts(
     metadata: Mapping[str, Any], scenario: Scenario, system: Mapping[str, str], machines: Mapping[str, object]
 ) -> dict[str, object]:
     """Facts that can differ between runs: scenario, machines, and the versions that clients and servers reported."""
-    settings = {**msgspec.to_builtins(scenario), "sweep": kind_of(scenario).facts}
+    settings = {**msgspec.to_builtins(scenario), "sweep": plan_of(scenario).facts}
     for table in ("settings", "native"):
         # A scenario file has the system's own keys in the same table.
         own = settings[table].pop("system")

@@ -11,7 +11,7 @@ from hydra.measure.loss_columns import Loss
 from hydra.measure.loss_interval import ConfidenceInterval, around
 from hydra.measure.traffic_columns import CLIENTS, Totals
 from hydra.model import Figure, Scenario
-from hydra.sweep import Row, kind_of
+from hydra.sweep import Row, texts_of
 
 LeastLosses = Mapping[Figure, LossEvidence]
 """For each client count with a row that lost messages, the evidence of the row that lost least."""
@@ -70,9 +70,9 @@ def legend(scenario: Scenario, rows: Sequence[Row]) -> str:
         "In brackets: the 95 % confidence interval of the mean loss, from the times and subscribers of the losses."
     )
     least = least_losses(rows)
-    return kind_of(scenario).legend(rows) or (of_losses if any(loss_limits(row, least) for row in rows) else "")
+    return texts_of(scenario).legend(rows) or (of_losses if any(loss_limits(row, least) for row in rows) else "")
 
 
 def efforts(scenario: Scenario, rows: Sequence[Row]) -> list[str]:
     """A line about the effort of each row, if chance decides it."""
-    return [text for row in rows if (text := kind_of(scenario).effort(row))]
+    return [text for row in rows if (text := texts_of(scenario).effort(row))]

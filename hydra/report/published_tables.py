@@ -15,7 +15,7 @@ from hydra.events import value_formatting
 from hydra.model import Figure, Scenario, number, setting_of, value_of
 from hydra.report.figure_texts import mark_of_row
 from hydra.report.reference_files import parsed, text_of
-from hydra.sweep import Row, kind_of
+from hydra.sweep import Row, plan_of
 from hydra.system import Reference
 from hydra.system.experiment import ratio
 
@@ -64,7 +64,7 @@ def published_for(resolved: ResolvedScenario) -> PublishedTable | None:
         ConfigError: the file is missing in the installation.
     """
     scenario = resolved.scenario
-    reference = resolved.system.published.reference(scenario) if kind_of(scenario).is_published else None
+    reference = None if plan_of(scenario).aims is None else resolved.system.published.reference(scenario)
     if reference is None:
         return None
     return parse(reference, text_of(reference.file))
@@ -134,7 +134,7 @@ def differences(scenario: Scenario, of: ResolvedScenario) -> list[str]:
     for name in names:
         if name not in (*scenario.sweep.varied, *other.sweep.varied):
             pairs[name] = (value_of(scenario.settings, name), value_of(other.settings, name))
-    own_aims, other_aims = kind_of(scenario).aims, kind_of(other).aims
+    own_aims, other_aims = plan_of(scenario).aims or {}, plan_of(other).aims or {}
     pairs |= {name: (own_aims[name], other_aims[name]) for name in own_aims if name in other_aims}
     return [f"{name} {_text(a)} instead of {_text(b)}" for name, (a, b) in pairs.items() if a != b]
 

@@ -48,7 +48,7 @@ from hydra.report.send_warnings import (
     StoppedEarly,
 )
 from hydra.report.slow_client_warnings import NotJudged, SlowClientsWithoutEffect, UnsteadyRow
-from hydra.sweep import Row, kind_of
+from hydra.sweep import Row, rows_of
 
 OF_STATUS: Final[Sequence[type[RowWarning]]] = (
     RowSkipped,
@@ -107,8 +107,7 @@ def warnings_of_rows(scenario: Scenario, rows: Sequence[Row]) -> list[list[Hydra
 
 
 def _warnings(about: RowContext) -> list[HydraWarning]:
-    kind = kind_of(about.scenario)
-    return [*_found(about, OF_STATUS), *kind.warnings(about.row), *_found(about, OF_FIGURES)]
+    return [*_found(about, OF_STATUS), *rows_of(about.scenario).warnings(about.row), *_found(about, OF_FIGURES)]
 
 
 def _found(about: RowContext, kinds: Iterable[type[RowWarning]]) -> list[HydraWarning]:

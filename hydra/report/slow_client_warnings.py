@@ -11,7 +11,7 @@ from hydra.events.warnings import HydraWarning
 from hydra.measure.column import STATUS, Differences, Unsteadiness
 from hydra.report.row_context import RowContext, RowWarning
 from hydra.store.stored_scenario import held_by
-from hydra.sweep import kind_of
+from hydra.sweep import rows_of
 from hydra.sweep.cleanness import unjudged
 
 
@@ -77,7 +77,7 @@ class SlowClientsWithoutEffect(RowWarning):
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
-        rates = kind_of(about.scenario).slow_rates(about.row)
+        rates = rows_of(about.scenario).slow_rates(about.row)
         if rates is None or about.row.get("slow_cohort_felt") is not False:
             return []
         held = held_by(about.scenario)

@@ -35,7 +35,7 @@ from hydra.report.table import PartedLine, Table, TableCell, TableRow, fitted
 from hydra.report.table import markdown as text_of
 from hydra.store.run_folders import ROWS, write_whole
 from hydra.store.stored_scenario import columns_of, in_order, published_columns
-from hydra.sweep import Row, kind_of
+from hydra.sweep import Row, rows_of, steps_of
 from hydra.sweep.cleanness import flaws, judged
 
 
@@ -70,8 +70,8 @@ def table_columns(scenario: Scenario, rows: Sequence[Row], results: Sequence[Ste
     late = [replace(known[LATE], heading="Late")] if any(number_of(row.get(LATE)) for row in rows) else []
     latencies = [] if scenario.table == "connections" else _latencies(known)
     chosen = [*columns[:last], *varied, *columns[last:], *late, *latencies]
-    kind = kind_of(scenario)
-    measured = [kind.latency_row(row, results) for row in rows]
+    of_rows, steps = rows_of(scenario), steps_of(scenario)
+    measured = [steps.latency_row(row, results) for row in rows]
     return [
         column
         for column in chosen
@@ -79,7 +79,7 @@ def table_columns(scenario: Scenario, rows: Sequence[Row], results: Sequence[Ste
         or (
             any(row.get(column.name) is not None for row in measured)
             if _is_latency(column)
-            else any(row.get(column.name) is not None or kind.in_place(row, column.name) for row in rows)
+            else any(row.get(column.name) is not None or of_rows.in_place(row, column.name) for row in rows)
         )
     ]
 
@@ -116,7 +116,7 @@ _PERCENTILES: Final = ("p50", "p99")
 
 def name_of(scenario: Scenario, row: Row) -> str:
     """The name of a row: its point, or ``60 clients, Batch 200``."""
-    return kind_of(scenario).name_of(row, lambda column: columns_of(scenario)[column].title)
+    return rows_of(scenario).name_of(row, lambda column: columns_of(scenario)[column].title)
 
 
 class RunTables:
@@ -227,7 +227,7 @@ class RunTables:
     def _document(self, written: FigureFormat) -> list[str | PartedLine | Table]:
         """The table with its title, what was measured, the legend and the warnings."""
         scenario, rows, titles = self.scenario, self.rows, headings(self.scenario)
-        names = [kind_of(scenario).name_of(row, titles.__getitem__) for row in rows]
+        names = [rows_of(scenario).name_of(row, titles.__getitem__) for row in rows]
         about = merge_equal_warnings(
             [WarnedRow(name, its, not flaws(row)) for name, its, row in zip(names, self.notes, rows, strict=True)]
         )
@@ -263,12 +263,12 @@ def table(
         results: the steps of the run.
         written: the formats of figures.
     """
-    kind = kind_of(scenario)
+    steps = steps_of(scenario)
     least = least_losses(rows)
     body = [
         TableRow(
             [
-                _latency(column, row, kind.latency_row(row, results), written)
+                _latency(column, row, steps.latency_row(row, results), written)
                 if _is_latency(column)
                 else _with_interval(column, row, scenario, least, written)
                 for column in columns
@@ -348,12 +348,12 @@ def _with_interval(
 ) -> TableCell:
     """A cell: its figure, its 95 % interval if it was searched or repeated, and the number of repeats if not all."""
     name, text = column.name, partial(written.figure, column)
-    kind = kind_of(scenario)
-    if limits := kind.interval(row, name):
+    of_rows = rows_of(scenario)
+    if limits := of_rows.interval(row, name):
         wide = limits[1] - limits[0]
         figure, low, high = (written.rate(known_digits(x, wide / 2)) for x in (number_of(row[name]) or 0.0, *limits))
         return TableCell(figure, f"[{low} – {high}]")
-    if answer := kind.in_place(row, name):
+    if answer := of_rows.in_place(row, name):
         return TableCell(answer)
     notes, half, count = [], number_of(row.get(name + INTERVAL)), row.get(name + COUNT)
     shown = bounded_text(row, name)

@@ -47,7 +47,7 @@ from hydra.run.runner import RunEnd, conclude, run
 from hydra.store.database import ENDED_KEY, ERROR_KEY, FINISHED, INTERRUPTED, RunStore
 from hydra.store.redaction import Redactor
 from hydra.store.run_folders import DATABASE, check_folder, locked
-from hydra.sweep import RepeatTurn, kind_of
+from hydra.sweep import RepeatTurn, plan_of
 from hydra.sweep.interface import StepPace
 from hydra.system import System, programs
 
@@ -309,7 +309,7 @@ def _holders_named(request: RunRequest) -> Iterator[None]:
     except PlacementError as e:
         rows: list[dict[str, object]] = []
         with contextlib.suppress(HydraError):  # the placement's own error is enough
-            rows = engine.spec.leftovers(engine.master, engine.settings) if engine.spec.leftovers else []
+            rows = engine.spec.leftovers.listed(engine.master, engine.settings) if engine.spec.leftovers else []
         if not (runs := sorted({str(row["run"]) for row in rows} - {request.run})):
             raise
         kill = f"hydra kill RUN --master {quote(engine.master)} ends one"
@@ -320,7 +320,7 @@ def _holders_named(request: RunRequest) -> Iterator[None]:
 def _on_cluster(request: RunRequest) -> list[CleanupFailed]:
     """What a run leaves on a cluster if its process ends at once."""
     master = f"--master {quote(request.engine.master)}"
-    if request.engine.spec.end_run is None:
+    if request.engine.spec.leftovers is None:
         return []
     return [CleanupFailed(f"the run {request.run}", master, f"hydra kill {quote(request.run)} {master} removes it")]
 
@@ -348,18 +348,18 @@ def _began(
     resolved: ResolvedScenario, request: RunRequest, agents: Sequence[Agent], machine: MachineLimits | None
 ) -> RunBegan:
     """The line about a run before its first step."""
-    scenario, sweep, kind = resolved.scenario, resolved.sweep, kind_of(resolved.scenario)
+    scenario, sweep, plan = resolved.scenario, resolved.sweep, plan_of(resolved.scenario)
     expected_s = request.expected_s(resolved)
     return RunBegan(
         scenario.name,
         str(request.out),
-        kind.rows,
-        kind.counts,
+        scenario.sweep.rows,
+        scenario.sweep.counts,
         expected_s,
-        sweep.bound_s() if kind.keeps_time else None,
+        sweep.bound_s() if plan.keeps_time else None,
         "" if machine is not None else servers_of(resolved),
-        None if kind.sharp_ratio is None else kind.sharp_ratio * expected_s,
-        3 * expected_s if kind.in_order and kind.rows == 1 else None,
+        None if plan.sharp_ratio is None else plan.sharp_ratio * expected_s,
+        3 * expected_s if plan.in_order and scenario.sweep.rows == 1 else None,
         *(unfit_rows(resolved, request.cluster, agents, machine) or ()),
     )
 

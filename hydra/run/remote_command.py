@@ -15,7 +15,7 @@ import msgspec
 
 from hydra.config.plugins import engines
 from hydra.config.resolved_scenario import ResolvedCommand
-from hydra.engine.interface import Relocation, Shipment
+from hydra.engine.specification import Relocation, Shipment
 from hydra.model import ClusterSpec
 from hydra.options.engine_choice import SelectedEngine
 from hydra.store.redaction import Redactor
@@ -92,5 +92,5 @@ def received(order: bytes) -> tuple[ResolvedCommand, SelectedEngine, ClusterSpec
     command = ResolvedCommand(
         order_["kind"], scenarios, order_["replaced"], order_["flags"], order_["experiment"], its_order, order_["sides"]
     )
-    engine = SelectedEngine(order_["master"], spec, msgspec.convert(order_["settings"], spec.settings))
+    engine = SelectedEngine(order_["master"], spec, msgspec.convert(order_["settings"], spec.settings.kind))
     return command, engine, msgspec.convert(order_["cluster"], ClusterSpec)

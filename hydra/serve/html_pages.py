@@ -11,7 +11,7 @@ from hydra.jupyter.summary import label, mark
 from hydra.report.figure_texts import OF_RUNS, marks_line
 from hydra.serve.overview import RunEntry
 from hydra.serve.routing import STYLE, comparing_url, listing_url, run_url
-from hydra.sweep.kind import HeadlineFigure
+from hydra.sweep.texts import HeadlineFigure
 
 _HEADS: Final = ("Compare", "Run", "Scenario", "Clients", "Subscribers", "Steps", "Figures", "Began", "Ended")
 _GOOD: Final = "finished"

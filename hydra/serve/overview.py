@@ -25,7 +25,7 @@ from hydra.report.run_setup import setup_line
 from hydra.store import interleaved_record
 from hydra.store.interleaved_record import is_interleaved
 from hydra.store.run_folders import DATABASE, RECORD, is_experiment, write_whole
-from hydra.sweep.kind import HeadlineFigure
+from hydra.sweep.texts import HeadlineFigure
 
 # A run that is still measured writes into the second of these files first.
 _OF_A_RUN: Final = (DATABASE, f"{DATABASE}-wal")

@@ -22,7 +22,8 @@ from hydra.client.network_interfaces import resolved, route_to
 from hydra.engine.artifacts.archive import build
 from hydra.engine.artifacts.start_script import rewritten
 from hydra.engine.driver_engine import DriverEngine, DriverProcess
-from hydra.engine.interface import Engine, Opening
+from hydra.engine.interface import Engine
+from hydra.engine.specification import Opening
 from hydra.errors import ClusterError
 from hydra.model import Group, Launch, Role
 from hydra.ssh import host_scripts

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import click
 
-from hydra.engine.interface import Engine, EngineSpec, Opening
+from hydra.engine.interface import Engine
+from hydra.engine.specification import ClusterChecks, EngineFlags, EngineSettings, EngineSpec, Leftovers, Opening
 from hydra.errors import UsageError
 from hydra.model import Agent
 from hydra.options.flag_types import WORD
@@ -96,7 +97,9 @@ def _end_run(hosts: _Hosts, master: str, settings: Any, run: str) -> list[str]:
     return end_run(entries, run, f"hydra ps --master {master}")
 
 
-def _spec(name: str, masters: str, settings: type, hosts: _Hosts, **more: Any) -> EngineSpec:
+def _spec(
+    name: str, masters: str, settings: EngineSettings, hosts: _Hosts, shorthand: click.Option | None = None
+) -> EngineSpec:
     return EngineSpec(
         name=name,
         masters=masters,
@@ -104,24 +107,20 @@ def _spec(name: str, masters: str, settings: type, hosts: _Hosts, **more: Any) -
         open=partial(_opened, hosts),
         agents=partial(_agents, hosts),
         settings=settings,
-        flags=agents_flags[:1],
-        leftovers=partial(_leftovers, hosts),
-        end_run=partial(_end_run, hosts),
-        check=partial(_check, hosts),
-        texts=partial(_texts, hosts),
-        **more,
+        flags=EngineFlags(groups=agents_flags[:1], shorthand=shorthand),
+        leftovers=Leftovers(partial(_leftovers, hosts), partial(_end_run, hosts)),
+        checks=ClusterChecks(partial(_check, hosts), partial(_texts, hosts)),
     )
 
 
 SPEC: Final = _spec(
     "ssh",
     "ssh for the hosts of the cluster file",
-    SshSettings,
+    EngineSettings(SshSettings, arrays=("hosts",)),
     _over_ssh,
-    arrays=("hosts",),
-    shorthand=click.Option(
+    click.Option(
         ["--hosts"], type=WORD, metavar="HOSTS", help="Hosts over ssh, in place of --master: a,user@b,c:2222."
     ),
 )
 
-SLURM: Final = _spec("slurm", "slurm for the nodes of its allocation", SlurmSettings, _allocated)
+SLURM: Final = _spec("slurm", "slurm for the nodes of its allocation", EngineSettings(SlurmSettings), _allocated)

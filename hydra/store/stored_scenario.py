@@ -33,7 +33,7 @@ def stored_scenario(stored: Mapping[str, Any]) -> ResolvedScenario:
         if name in spec.settings.tables
     }
     scenario = msgspec.convert(stored, Scenario, dec_hook=_Parts(spec))
-    return ResolvedScenario(replace(scenario, sweep=msgspec.convert(sweep, kind), tables=tables), spec)
+    return ResolvedScenario(replace(scenario, sweep=msgspec.convert(sweep, kind.spec), tables=tables), spec)
 
 
 class _Parts:

@@ -1,36 +1,18 @@
-"""The conclusions from the steps of a search: overloads, the range of R, and the answer. Pure."""
+"""The steps of a search, and what follows from them: overloads, holes, and the range of R. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import ceil, log, sqrt
+from math import sqrt
 from typing import Final
 
 import numpy as np
 from scipy.special import stdtrit
 
 from hydra.sweep.estimate import RateEstimate, RateObservation, rate_at
-from hydra.sweep.search_answer import CredibleInterval, Inconclusive, LossyRange, SearchAnswer
+from hydra.sweep.search_answer import CredibleInterval, LossyRange
 
-WIDEST: Final = 4.0
-"""Upper over lower limit of the widest interval whose figure is reported: a factor of 2 either way."""
-LEAST_BELOW_S: Final = 30.0
-"""A figure needs this many seconds measured at its rate or below, so stalls every ten seconds are included."""
-_NONE_HOLDS: Final = 0.95
-SOME_HOLDS: Final = 0.08
-"""Probability that no rate holds: above ``_NONE_HOLDS`` none does, below ``SOME_HOLDS`` one does; between: unknown."""
-CLEARLY_BELOW: Final = 1.2
-_BY_FORM: Final = 0.5
-"""If the evidence counts for less than this, the figure rests on the form of the curve."""
-SURPRISE: Final = 0.01
-_CHANGING: Final = 0.4
-_FLOOR_SURE: Final = 0.9
-_USUAL_LOST_S: Final = 0.9
-_USUAL_STEPS: Final = 60
-"""A search without an answer is advised to measure at least so long that the target allows this loss, in seconds of
-traffic, and this number of steps. Estimates from few steps, as of the size of bursts, are too low as often as too high
-(``tests/sweep/test_advice.py``)."""
 FALLING: Final = 0.67
 OVERLOAD: Final = 0.5
 _FAR: Final = 1.4
@@ -38,11 +20,6 @@ _RANGE: Final = (1 / 24, 2.2)
 """The values of R that the estimate considers, as multiples of the rate of the first of the two short steps."""
 _FEWEST_LEVEL: Final = 3
 """At least this many steps at much lower rates determine the usual loss there."""
-LAST_S: Final = 10.0
-"""The least length of the last step, which is at the lower limit."""
-LAST_SHARE: Final = 0.2
-"""A search has no last step if it would take more than this share of the budget; then the figure rests on the form of
-the curve."""
 
 
 @dataclass
@@ -144,29 +121,14 @@ class Findings:
             self._widened *= 4
             self._between(least, min(most * 4, highest))
 
-    def concluded(self, budget_s: float) -> SearchAnswer:
-        """The answer that follows from all steps so far."""
-        estimate = self.estimate
-        temper, none = estimate.temper(), estimate.none_holds()
-        interval = estimate.interval(temper)
-        if estimate.changing() > _CHANGING:
-            return self.unknown(Inconclusive.CHANGING)
-        if none > _NONE_HOLDS:
-            return SearchAnswer("none", loss=self._loss(self.short_from))
-        if none > SOME_HOLDS or interval.width > WIDEST or not self.keeps_below(interval.low / CLEARLY_BELOW):
-            return self.unknown(Inconclusive.TOO_SHORT)
-        if interval.low < 1.1 * self._range[0]:
-            return self.unknown(Inconclusive.BELOW_LOWEST)
-        if any(
-            estimate.surprise(e, interval, temper) < SURPRISE / len(self.evidence)
-            for e in estimate.evidence
-            if e.rate <= interval.high
-        ):
-            return self.unknown(Inconclusive.CONTRADICTED)
-        below_s = sum(e.seconds for e in self.evidence if e.rate <= interval.figure)
-        loss = self._loss(interval.low / 1.3) if estimate.floor() > _FLOOR_SURE else None
-        form = below_s < LEAST_BELOW_S or LAST_SHARE * budget_s < LAST_S or temper < _BY_FORM
-        return SearchAnswer("figure", interval, loss, holes=self._named_holes(), form=form)
+    @property
+    def least_rate(self) -> float:
+        """The lowest rate (messages/s) that the estimate considers."""
+        return self._range[0]
+
+    def seconds_up_to(self, rate: float) -> float:
+        """The seconds measured at a rate or below."""
+        return sum(e.seconds for e in self.evidence if e.rate <= rate)
 
     def keeps_below(self, rate: float) -> bool:
         """Whether the loss up to a rate, with one more burst like the largest, is within the target."""
@@ -175,24 +137,14 @@ class Findings:
         largest_s = max((max(e.bursts, default=0.0) for e in steps), default=0.0)
         return lost_s + largest_s <= self.target * sum(e.seconds for e in steps) or not largest_s
 
-    def unknown(self, why: Inconclusive) -> SearchAnswer:
-        """The answer ``unknown``, with the reason and the seconds of measurement that an answer needs."""
-        estimate = self.estimate
-        interval = estimate.interval(estimate.temper())
-        needed_s = None
-        if why is Inconclusive.TOO_SHORT:
-            times = max(2.0, (log(interval.width) / log(WIDEST)) ** 2)
-            step_s = min(step.seconds for step in self.evidence)
-            least_s = max(_USUAL_LOST_S / self.target, _USUAL_STEPS * step_s, 2 * LEAST_BELOW_S)
-            needed_s = float(10 * ceil(max(times * self.spent_s, least_s) / 10))
-        return SearchAnswer("unknown", interval, why=why, needed_s=needed_s, holes=self._named_holes())
-
-    def _named_holes(self) -> tuple[LossyRange, ...]:
+    @property
+    def lossy_ranges(self) -> tuple[LossyRange, ...]:
+        """The holes as ranges of rates."""
         return tuple(LossyRange(rate_at(low), rate_at(high)) for low, high in self.holes)
 
-    def _loss(self, up_to: float) -> CredibleInterval | None:
-        """The share lost at rates up to this one: mean over the copies, Student's interval over the steps."""
-        steps = [e for e in self.evidence if e.rate <= up_to and not self._in_hole(e.rate)]
+    def loss_up_to(self, rate: float) -> CredibleInterval | None:
+        """The share lost at a rate or below: mean over the copies, Student's interval over the steps."""
+        steps = [e for e in self.evidence if e.rate <= rate and not self._in_hole(e.rate)]
         if not steps:
             return None
         shares, copies = np.array([e.shortfall for e in steps]), np.array([e.copies for e in steps])

@@ -13,18 +13,22 @@ from hydra.errors import Key
 from hydra.measure.column import POINT, REASON, STATUS
 from hydra.measure.step_result import StepResult
 from hydra.measure.traffic_columns import CLIENTS
-from hydra.model import PUBLISHERS, Scenario, SettingValue, StepPlan, with_values
+from hydra.model import PUBLISHERS, Scenario, SettingValue, StepPlan, SweepSpec, with_values
 from hydra.model.base import MOST_PUBLISHERS
 from hydra.sweep.interface import QUICK_DRAIN_S, Row, Sweep, connecting_s, expected_step_s, step_bound_s
-from hydra.sweep.kind import RowSettings, SweepKind
+from hydra.sweep.kind import SweepKind
+from hydra.sweep.plan import RowSettings, SweepPlan
+from hydra.sweep.rows import SweepRows
+from hydra.sweep.steps import SweepSteps
+from hydra.sweep.texts import SweepTexts
 
 _TRIES: Final = 2
 """The most tries of a step."""
 
 
 @dataclass(frozen=True, slots=True)
-class GridSweep(SweepKind):
-    """The sweep kind in which every combination of values is a step; the client count is the outer loop.
+class GridSweep(SweepSpec):
+    """The sweep in which every combination of values is a step; the client count is the outer loop.
 
     Attributes:
         vary: a table of lists: any key of ``[settings]``, or ``publishers``, and its values, each once. Every
@@ -32,25 +36,18 @@ class GridSweep(SweepKind):
     """
 
     key: ClassVar[str] = "vary"
-    uses: ClassVar[tuple[str, ...]] = ("clients", "vary")
 
     vary: Mapping[str, tuple[SettingValue, ...]] = field(default_factory=dict)
 
-    @property
-    def _publishers(self) -> tuple[int, ...]:
-        """The numbers of publishers, if they vary."""
-        return tuple(n for n in self.vary.get(PUBLISHERS, ()) if isinstance(n, int))
-
-    def check(self) -> None:
-        """See :class:`hydra.sweep.kind.SweepKind`."""
-        SweepKind.check(self)
+    def __post_init__(self) -> None:
+        SweepSpec.__post_init__(self)  # with slots, super() does not find it
         if not all(self.vary.values()):
             raise ValueError("every list under vary needs at least one value")
 
-    @classmethod
-    def against(cls, others: Sequence[str], every: Sequence[str]) -> str:
-        """See :class:`hydra.sweep.kind.SweepKind`."""
-        return f"a sweep has either vary (a grid) or {' and '.join(others)}, not both"
+    @property
+    def publishers(self) -> tuple[int, ...]:
+        """The numbers of publishers, if they vary."""
+        return tuple(n for n in self.vary.get(PUBLISHERS, ()) if isinstance(n, int))
 
     @property
     def rows(self) -> int:
@@ -80,53 +77,81 @@ class GridSweep(SweepKind):
         """See :class:`hydra.model.SweepSpec`."""
         return ("sweep", "vary", name) if name in self.vary else ("settings", name)
 
+    def sizes(self, publishers: int) -> tuple[tuple[int, int], ...]:
+        """See :class:`hydra.model.SweepSpec`."""
+        counts = sorted(self.publishers or (publishers,))
+        return tuple((senders, clients) for clients in self.counts for senders in counts)
+
+
+class GridPlan(SweepPlan):
+    """Every client count with every combination of the values under ``vary``."""
+
+    _sweep: GridSweep
+
     def given(self) -> Iterator[RowSettings]:
-        """See :class:`hydra.sweep.kind.SweepKind`."""
-        for name, values in self.vary.items():
+        """See :class:`hydra.sweep.plan.SweepPlan`."""
+        for name, values in self._sweep.vary.items():
             if name == PUBLISHERS:
                 continue
             yield from (RowSettings(("sweep", "vary"), {name: value}, index) for index, value in enumerate(values))
 
-    def refusals(self, scenario: Scenario) -> Iterator[tuple[Key, str, str]]:
-        """See :class:`hydra.sweep.kind.SweepKind`."""
-        for name, values in self.vary.items():
+    def refusals(self) -> Iterator[tuple[Key, str, str]]:
+        """See :class:`hydra.sweep.plan.SweepPlan`."""
+        for name, values in self._sweep.vary.items():
             if name == PUBLISHERS and not all(type(n) is int and 1 <= n <= MOST_PUBLISHERS for n in values):
                 what = f"must be whole numbers from 1 to {MOST_PUBLISHERS}, not {list(values)}"
                 yield ("sweep", "vary", name), what, ""
             if len(set(values)) < len(values):
                 yield ("sweep", "vary", name), f"a value stands twice in {list(values)}", ""
 
-    def completed(self, scenario: Scenario) -> Scenario:
+    def completed(self) -> Scenario:
         """The scenario with the highest number of publishers of any row."""
-        return replace(scenario, publishers=max([1, *self._publishers])) if self._publishers else scenario
+        publishers = self._sweep.publishers
+        return replace(self._scenario, publishers=max([1, *publishers])) if publishers else self._scenario
 
-    def sizes(self, publishers: int) -> tuple[tuple[int, int], ...]:
-        """See :class:`hydra.model.SweepSpec`."""
-        counts = sorted(self._publishers or (publishers,))
-        return tuple((senders, clients) for clients in self.counts for senders in counts)
+    def begin(self) -> Sweep:
+        """See :class:`hydra.sweep.plan.SweepPlan`."""
+        combinations = [
+            dict(zip(self._sweep.vary, values, strict=True)) for values in product(*self._sweep.vary.values())
+        ]
+        plans = [self._plan(clients, varied) for clients in self._sweep.counts for varied in combinations]
+        return Grid(self._scenario, plans)
 
-    def begin(self, scenario: Scenario) -> Sweep:
-        """See :class:`hydra.sweep.kind.SweepKind`."""
-        combinations = [dict(zip(self.vary, values, strict=True)) for values in product(*self.vary.values())]
-        plans = [self._plan(scenario, clients, varied) for clients in self.counts for varied in combinations]
-        return Grid(scenario, plans)
-
-    def _plan(self, scenario: Scenario, clients: int, varied: Mapping[str, SettingValue]) -> StepPlan:
+    def _plan(self, clients: int, varied: Mapping[str, SettingValue]) -> StepPlan:
         publishers = varied.get(PUBLISHERS)
-        settings = with_values(scenario.settings, varied)
+        settings = with_values(self._scenario.settings, varied)
         return StepPlan(
-            clients, settings, self.duration_s, publishers=publishers if isinstance(publishers, int) else None
+            clients, settings, self._sweep.duration_s, publishers=publishers if isinstance(publishers, int) else None
         )
 
     @property
-    def outline_addition(self) -> str:
-        """See :class:`hydra.sweep.kind.SweepKind`."""
-        return "".join(f" × {name} {', '.join(map(str, values))}" for name, values in self.vary.items())
+    def facts(self) -> dict[str, object]:
+        """See :class:`hydra.sweep.plan.SweepPlan`."""
+        sweep = self._sweep
+        vary = dict(sweep.vary)
+        return {"duration_s": sweep.duration_s, "vary": vary, "repeat": sweep.repeat, "seconds": sweep.seconds}
+
+
+class GridTexts(SweepTexts):
+    """The texts about the rows of a grid."""
+
+    _sweep: GridSweep
 
     @property
-    def facts(self) -> dict[str, object]:
-        """See :class:`hydra.sweep.kind.SweepKind`."""
-        return {"duration_s": self.duration_s, "vary": dict(self.vary), "repeat": self.repeat, "seconds": self.seconds}
+    def _outline_addition(self) -> str:
+        return "".join(f" × {name} {', '.join(map(str, values))}" for name, values in self._sweep.vary.items())
+
+
+GRID: Final = SweepKind(
+    spec=GridSweep,
+    uses=("clients", "vary"),
+    plan=GridPlan,
+    rows=SweepRows,
+    texts=GridTexts,
+    steps=SweepSteps,
+    excludes="a sweep has either vary (a grid) or {others}, not both",
+)
+"""The kind of sweeps in which every combination of values is a step."""
 
 
 class Grid(Sweep):

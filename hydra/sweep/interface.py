@@ -11,6 +11,8 @@ from hydra.model import Figure, Scenario, StepPlan
 Key = TypeVar("Key", bound=Hashable)
 Row = dict[str, Figure]
 """One row of the table: a figure per column name, in the table's order."""
+RowName = Callable[[Row], str]
+"""Gives the name that distinguishes a row from the others."""
 
 DRAIN_SLACK_S: Final = 5.0
 """The default limit of a drain exceeds the step's length by this."""
@@ -110,6 +112,14 @@ class Sweep(Protocol):
     def turn(self, results: Sequence[StepResult]) -> RepeatTurn | None:
         """The turn of the step after these results; None if there is no such step."""
         return None
+
+
+class ScenarioPart:
+    """An object that answers for one scenario of its kind of sweep."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+        self._sweep = scenario.sweep
 
 
 def expected_step_s(scenario: Scenario, plan: StepPlan) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from math import isfinite
 from typing import Any, ClassVar, Final
@@ -10,11 +10,15 @@ from typing import Any, ClassVar, Final
 from hydra.errors import Key, RefusedError, shown
 from hydra.measure.column import POINT, Column, SystemColumns, text_column
 from hydra.measure.column import PUBLISHERS as UNIT
-from hydra.model import PUBLISHERS, Bounded, Scenario, SettingValue, StepPlan, setting, value_of, with_values
+from hydra.model import PUBLISHERS, Bounded, Scenario, SettingValue, StepPlan, SweepSpec, setting, value_of, with_values
 from hydra.model.base import DAY_S, MOST_CLIENTS, MOST_PUBLISHERS
 from hydra.sweep.grid import Grid
 from hydra.sweep.interface import Row, Sweep
-from hydra.sweep.kind import Case, RowSettings, SweepKind
+from hydra.sweep.kind import SweepKind
+from hydra.sweep.plan import Case, RowSettings, SweepPlan
+from hydra.sweep.rows import SweepRows
+from hydra.sweep.steps import SweepSteps
+from hydra.sweep.texts import SweepTexts
 
 _KEY: Final[Key] = ("sweep", "points")
 _NAME_CHARACTERS: Final = 100
@@ -45,28 +49,21 @@ class SweepPoint(Bounded):
     settings: Mapping[str, SettingValue] = field(default_factory=dict)
 
 
+_POINT_KEYS: Final = tuple(f.name for f in fields(SweepPoint) if f.name != "settings")
+"""The keys that may stand beside the settings of a point."""
+
+
 @dataclass(frozen=True, slots=True)
-class PointSweep(SweepKind):
-    """The sweep kind whose rows are listed.
+class PointSweep(SweepSpec):
+    """The sweep whose rows are listed.
 
     Attributes:
         points: the rows one by one, in place of ``clients``, ``vary`` and ``search``.
     """
 
     key: ClassVar[str] = "points"
-    uses: ClassVar[tuple[str, ...]] = ("points",)
-    row_keys: ClassVar[tuple[str, ...]] = tuple(f.name for f in fields(SweepPoint) if f.name != "settings")
-    across: ClassVar[str] = POINT
-    is_published: ClassVar[bool] = False
-    """No published table lists points."""
 
     points: tuple[SweepPoint, ...] = ()
-
-    @classmethod
-    def against(cls, others: Sequence[str], every: Sequence[str]) -> str:
-        """See :class:`hydra.sweep.kind.SweepKind`."""
-        *first, last = ("clients", *(key for key in every if key != cls.key))
-        return f"points stand in place of {', '.join(first)} and {last}: remove {' and '.join(others)}"
 
     @property
     def rows(self) -> int:
@@ -114,89 +111,112 @@ class PointSweep(SweepKind):
     def _length_s(self, point: SweepPoint) -> float:
         return point.duration_s or self.duration_s
 
-    # --- a scenario of it --------------------------------------------------------------------------------------------
 
-    @classmethod
-    def read(cls, written: Any) -> Any:
-        """See :class:`hydra.sweep.kind.SweepKind`: in a file, a point's settings stand beside its name."""
-        if not isinstance(written, list) or not written:
-            raise RefusedError(_KEY, "must be tables", "write each point under its own [[sweep.points]]")
-        points = [_split((*_KEY, index), row) for index, row in enumerate(written)]
-        names: dict[object, int] = {}
-        for index, point in enumerate(points):
-            name = point.get("name")
-            if isinstance(name, str):
-                _check_name((*_KEY, index, "name"), name)
-            if name is not None and names.setdefault(repr(name), index) != index:
-                what = f"{shown(name)} is the name of {'.'.join(map(str, _KEY))}.{names[repr(name)]} already"
-                raise RefusedError((*_KEY, index, "name"), what, "give every point a name of its own")
-        return points
+class PointPlan(SweepPlan):
+    """Each point once, in the order of the file."""
 
-    def completed(self, scenario: Scenario) -> Scenario:
+    _sweep: PointSweep
+
+    @property
+    def aims(self) -> None:
+        """See :class:`hydra.sweep.plan.SweepPlan`: no published table lists points."""
+        return None
+
+    def completed(self) -> Scenario:
         """The scenario with a number of publishers at each point, and the highest of these numbers itself."""
-        usual = scenario.publishers
-        points = tuple(replace(p, publishers=usual if p.publishers is None else p.publishers) for p in self.points)
+        usual = self._scenario.publishers
+        points = tuple(
+            replace(p, publishers=usual if p.publishers is None else p.publishers) for p in self._sweep.points
+        )
         most = max(p.publishers for p in points if p.publishers is not None)
-        return replace(scenario, publishers=most, sweep=replace(self, points=points))
+        return replace(self._scenario, publishers=most, sweep=replace(self._sweep, points=points))
 
     def given(self) -> Iterator[RowSettings]:
-        """See :class:`hydra.sweep.kind.SweepKind`."""
-        yield from (RowSettings((*_KEY, index), point.settings) for index, point in enumerate(self.points))
+        """See :class:`hydra.sweep.plan.SweepPlan`."""
+        for index, point in enumerate(self._sweep.points):
+            yield RowSettings((*_KEY, index), point.settings, keys=_POINT_KEYS)
 
-    def cases(self, scenario: Scenario) -> list[Case]:
-        """See :class:`hydra.sweep.kind.SweepKind`: each point alone, with its settings as those of the scenario."""
-        return [
-            Case(self._at(point, scenario), (*_KEY, index), point.settings) for index, point in enumerate(self.points)
-        ]
+    def cases(self) -> list[Case]:
+        """See :class:`hydra.sweep.plan.SweepPlan`: each point alone, with its settings as those of the scenario."""
+        return [Case(self._at(point), (*_KEY, index), point.settings) for index, point in enumerate(self._sweep.points)]
 
-    def _at(self, point: SweepPoint, scenario: Scenario) -> Scenario:
-        publishers = scenario.publishers if point.publishers is None else point.publishers
+    def _length_s(self, point: SweepPoint) -> float:
+        return point.duration_s or self._sweep.duration_s
+
+    def _at(self, point: SweepPoint) -> Scenario:
+        publishers = self._scenario.publishers if point.publishers is None else point.publishers
         own = replace(point, publishers=publishers, duration_s=self._length_s(point))
         return replace(
-            scenario,
-            settings=with_values(scenario.settings, point.settings),
+            self._scenario,
+            settings=with_values(self._scenario.settings, point.settings),
             publishers=publishers,
-            sweep=replace(self, points=(own,), duration_s=self._length_s(point)),
+            sweep=replace(self._sweep, points=(own,), duration_s=self._length_s(point)),
         )
 
-    # --- its steps and rows ------------------------------------------------------------------------------------------
-
-    def begin(self, scenario: Scenario) -> Sweep:
-        """See :class:`hydra.sweep.kind.SweepKind`."""
+    def begin(self) -> Sweep:
+        """See :class:`hydra.sweep.plan.SweepPlan`."""
         plans = [
             StepPlan(
                 point.clients,
-                with_values(scenario.settings, point.settings),
+                with_values(self._scenario.settings, point.settings),
                 self._length_s(point),
-                publishers=scenario.publishers if point.publishers is None else point.publishers,
+                publishers=self._scenario.publishers if point.publishers is None else point.publishers,
                 point=point.name,
             )
-            for point in self.points
+            for point in self._sweep.points
         ]
-        return Grid(scenario, plans)
+        return Grid(self._scenario, plans)
 
-    def parts(self, scenario: Scenario) -> dict[Hashable, Scenario]:
-        """See :class:`hydra.sweep.kind.SweepKind`: each point with all varied settings, for equal columns."""
-        usual = {name: value_of(scenario.settings, name) for name in self.varied}
+    def parts(self) -> dict[Hashable, Scenario]:
+        """See :class:`hydra.sweep.plan.SweepPlan`: each point with all varied settings, for equal columns."""
+        usual = {name: value_of(self._scenario.settings, name) for name in self._sweep.varied}
         alone = {
-            (p.name, p.clients): replace(self, points=(replace(p, settings={**usual, **p.settings}),), repeat=1)
-            for p in self.points
+            (p.name, p.clients): replace(self._sweep, points=(replace(p, settings={**usual, **p.settings}),), repeat=1)
+            for p in self._sweep.points
         }
-        return {part: replace(scenario, sweep=sweep) for part, sweep in alone.items()}
+        return {part: replace(self._scenario, sweep=sweep) for part, sweep in alone.items()}
 
-    def published(self, scenario: Scenario, system: SystemColumns) -> tuple[Column, ...]:
-        """See :class:`hydra.sweep.kind.SweepKind`."""
-        clients, *others = SweepKind.published(self, scenario, system)
+
+class PointRows(SweepRows):
+    """A row for each point, with its name."""
+
+    across: ClassVar[str] = POINT
+
+    def published(self, system: SystemColumns) -> tuple[Column, ...]:
+        """See :class:`hydra.sweep.rows.SweepRows`."""
+        clients, *others = SweepRows.published(self, system)
         return _NAMED, clients, _SENDERS, *others
 
     def name_of(self, row: Row, title: Callable[[str], str]) -> str:
-        """See :class:`hydra.sweep.kind.SweepKind`."""
+        """See :class:`hydra.sweep.rows.SweepRows`."""
         return str(row[POINT])
+
+
+class PointTexts(SweepTexts):
+    """The texts about the rows of points."""
+
+    _sweep: PointSweep
 
     @property
     def outline(self) -> str:
-        """See :class:`hydra.sweep.kind.SweepKind`."""
-        return f"{', '.join(p.name for p in self.points)}; "
+        """See :class:`hydra.sweep.texts.SweepTexts`."""
+        return f"{', '.join(p.name for p in self._sweep.points)}; "
+
+
+def _read(written: Any) -> Any:
+    """The points as :class:`SweepPoint` is built from them; in a file, a point's settings stand beside its name."""
+    if not isinstance(written, list) or not written:
+        raise RefusedError(_KEY, "must be tables", "write each point under its own [[sweep.points]]")
+    points = [_split((*_KEY, index), row) for index, row in enumerate(written)]
+    names: dict[object, int] = {}
+    for index, point in enumerate(points):
+        name = point.get("name")
+        if isinstance(name, str):
+            _check_name((*_KEY, index, "name"), name)
+        if name is not None and names.setdefault(repr(name), index) != index:
+            what = f"{shown(name)} is the name of {'.'.join(map(str, _KEY))}.{names[repr(name)]} already"
+            raise RefusedError((*_KEY, index, "name"), what, "give every point a name of its own")
+    return points
 
 
 def _split(key: Key, row: object) -> dict[str, Any]:
@@ -205,16 +225,29 @@ def _split(key: Key, row: object) -> dict[str, Any]:
         raise RefusedError(key, "must be a table")
     settings: dict[str, Any] = {}
     for name, value in row.items():
-        if name in PointSweep.row_keys:
+        if name in _POINT_KEYS:
             continue
         if not isinstance(value, str | int | float) or (isinstance(value, float) and not isfinite(value)):
             what = f"must be a number, a text, true or false, not {shown(value)}"
             raise RefusedError((*key, name), what, "write the settings of a point beside its name, one a line")
         settings[name] = value
-    return {**{name: row[name] for name in PointSweep.row_keys if name in row}, "settings": settings}
+    return {**{name: row[name] for name in _POINT_KEYS if name in row}, "settings": settings}
 
 
 def _check_name(key: Key, name: str) -> None:
     if not name.strip() or len(name) > _NAME_CHARACTERS or not name.isprintable() or "|" in name:
         what = f"must be 1 to {_NAME_CHARACTERS} characters without | and control characters, not {shown(name)}"
         raise RefusedError(key, what, "write the row's name as the table shall show it")
+
+
+POINTS: Final = SweepKind(
+    spec=PointSweep,
+    uses=("points",),
+    plan=PointPlan,
+    rows=PointRows,
+    texts=PointTexts,
+    steps=SweepSteps,
+    read=_read,
+    excludes="points stand in place of {instead}: remove {others}",
+)
+"""The kind of sweeps whose rows are listed."""

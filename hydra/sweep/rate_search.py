@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
-from math import ceil, inf, log2
+from math import inf
 from statistics import fmean
 from typing import Final
 
@@ -14,7 +14,6 @@ from hydra.measure.host_columns import GENERATOR_LIMITED
 from hydra.measure.step_result import StepResult
 from hydra.model import Cohort, Scenario, Settings, StepPlan, number, with_values
 from hydra.sweep import search_answer, search_warnings
-from hydra.sweep.findings import LAST_S
 from hydra.sweep.host_trouble import add_host_facts, deciding
 from hydra.sweep.interface import QUICK_DRAIN_S, LadderProgress, Row, SearchProgress, step_bound_s
 from hydra.sweep.ladder import Ladder
@@ -23,7 +22,8 @@ from hydra.sweep.repetition import mean_and_interval
 from hydra.sweep.scripted_sweep import PlayedScript, Script, ScriptedSweep
 from hydra.sweep.search_answer import Inconclusive, SideFindings
 from hydra.sweep.search_columns import ANSWER, HIGH_PPS, LOW_PPS, WHY, published, rates, side_columns, sndhwm_prefix
-from hydra.sweep.search_figures import columns_of
+from hydra.sweep.search_end import StopRule, longest_s, most_steps
+from hydra.sweep.search_figures import RateFigures
 from hydra.sweep.search_spec import SearchSeries, SearchSpec
 from hydra.sweep.search_warnings import SearchWarning, text_of_search
 from hydra.sweep.series_cohorts import cohort_of, warn
@@ -32,9 +32,6 @@ from hydra.sweep.threshold_search import ThresholdSearch, rest_s
 
 _RISING: Final = ("max_rate", "nodrop")
 """Series that only double the rate, to find the highest rate received."""
-_AGAIN: Final = 0.5
-"""Share of the budget that is spent in addition if two figures contradict each other."""
-
 _LADDER_STEPS: Final = 20
 """The most steps of a bracket on the ladder."""
 _LEAST_PART: Final = 0.05
@@ -125,7 +122,7 @@ class Search(ScriptedSweep[_Searched]):
         # At worst each step silenced subscribers twice before it counted, and all steps that may fail failed, too.
         steps = FAILURES_IN_A_ROW * steps + MOST_FAILURES
         window_s = self._scenario.sweep.duration_s
-        step_s = rest_s(window_s) + step_bound_s(self._scenario, max(window_s, LAST_S))
+        step_s = rest_s(window_s) + step_bound_s(self._scenario, longest_s(window_s))
         return len(self._clients) * (steps * step_s + self._scenario.warmup_s)
 
     def expected_s(self) -> float:
@@ -144,15 +141,7 @@ class Search(ScriptedSweep[_Searched]):
         search = self._search
         if series in _RISING:
             return search.max_doublings + 1 + search.fresh_steps
-        # The bracket may exceed the budget: it may cross the whole range of rates, and a possible hole needs ten
-        # further steps.
-        span = search.start_rate * 2.0**search.max_doublings / search.floor_rate
-        # The search without a cohort may be extended once for each cohort, the search with a cohort once.
-        cohorts = sum(s in ("slow", "reconnecting") for s in search.series)
-        again = ceil(_AGAIN * search.steps) * (cohorts if series == "loss" else 1)
-        # The search is repeated without a subscriber that loses alone.
-        times = 2 if series == "loss" else 1
-        return times * max(search.steps + 5, 2 * ceil(log2(span)) + 23) + again + _LADDER_STEPS * bool(search.ladder)
+        return most_steps(search, series) + _LADDER_STEPS * bool(search.ladder)
 
     # --- the script --------------------------------------------------------------------------------------------
 
@@ -222,9 +211,8 @@ class Search(ScriptedSweep[_Searched]):
             if not _above(disturbed.threshold, undisturbed.threshold):
                 return
             threshold = found.threshold
-            more_s = threshold.findings.spent_s + ceil(_AGAIN * self._search.steps) * retry.step_s
-            # No interval is that narrow, so all of these seconds are spent.
-            yield from _recorded(threshold.narrow(retry, 1.0 + 1e-9, more_s), found.steps)
+            rule = StopRule.of_extension(self._search, retry.step_s, threshold.findings.spent_s)
+            yield from _recorded(threshold.narrow(retry, rule), found.steps)
             self._fill(row, found)
         if _above(disturbed.threshold, undisturbed.threshold):
             self._fill(row, disturbed, search_warnings.AboveUndisturbed)
@@ -290,7 +278,9 @@ class Search(ScriptedSweep[_Searched]):
         for column in side_columns(name, found.series):
             row.pop(column.name, None)  # an earlier call may have filled it
         row[f"{name}_steps"] = len(found.findings.evidence) + len(searched.more)
-        row |= columns_of(name, found.answer, tried, searched.side_findings(self._search.target), against)
+        objections = (kind.why for kind in against)
+        side = searched.side_findings(self._search.target)
+        row |= RateFigures.of(found.answer, tried, side, objections).cells(name)
         row[f"{name}_note"] = text_of_search(row, name)
         row[f"{name}_verdict"] = found.limiting.limit.verdict
         _mark(row, name, found.limiting.limit.generator_limited)

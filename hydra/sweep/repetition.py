@@ -28,7 +28,7 @@ from hydra.measure.step_result import StepFigures, StepResult, step_columns
 from hydra.measure.traffic_columns import CLIENTS, LOSS
 from hydra.model import Figure, Histogram, Scenario, StepPlan, cell_of, number
 from hydra.sweep.interface import LadderProgress, RepeatTurn, Row, SearchProgress, Sweep, apart
-from hydra.sweep.kind import kind_of
+from hydra.sweep.kind import plan_of
 from hydra.wire.buckets import percentiles_us
 from hydra.wire.histogram import merge
 
@@ -43,16 +43,15 @@ class RepeatedSweep(Sweep):
     """A sweep whose rows are each measured ``sweep.repeat`` times; see :class:`hydra.sweep.interface.Sweep`."""
 
     def __init__(self, scenario: Scenario, columns: Mapping[str, Column]) -> None:
-        kind = kind_of(scenario)
-        self._varied = kind.varied
+        plan, repeats = plan_of(scenario), scenario.sweep.repeat
+        self._varied = scenario.sweep.varied
         self._columns = columns
-        self._in_order = kind.in_order
-        self._part_of = kind.part_of
-        parts = kind.parts(scenario)
+        self._in_order = plan.in_order
+        self._part_of = plan.part_of
+        parts = plan.parts()
         self._parts = list(parts)
         self._rounds = [
-            [_Round(kind_of(part).begin(part), in_order=self._in_order) for _ in range(kind.repeat)]
-            for part in parts.values()
+            [_Round(plan_of(part).begin(), in_order=self._in_order) for _ in range(repeats)] for part in parts.values()
         ]
 
     def next(self, results: Sequence[StepResult]) -> StepPlan | None:

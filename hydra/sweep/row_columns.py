@@ -21,7 +21,7 @@ from hydra.measure.column import (
     yes_no_column,
 )
 from hydra.model import SKIPPED_BY, Scenario
-from hydra.sweep.kind import kind_of
+from hydra.sweep.kind import rows_of
 
 _LAST: Final = (
     Column(REPEATS, "", "how often the row was measured, with `--repeat`"),
@@ -41,7 +41,7 @@ _UNITS: Final = {"publishers": PUBLISHERS, "rate": PER_SECOND, "message_size": "
 
 def published_columns(scenario: Scenario, system: SystemColumns) -> tuple[Column, ...]:
     """The columns of the published table of this scenario's experiment."""
-    return kind_of(scenario).published(scenario, system)
+    return rows_of(scenario).published(system)
 
 
 def columns_of(scenario: Scenario, system: SystemColumns) -> dict[str, Column]:
@@ -49,7 +49,7 @@ def columns_of(scenario: Scenario, system: SystemColumns) -> dict[str, Column]:
 
     The order: the published columns; varied settings; all others, each followed by those that repeats add; the status.
     """
-    first, row = published_columns(scenario, system), kind_of(scenario).columns(scenario, system)
+    first, row = published_columns(scenario, system), rows_of(scenario).columns(system)
     known = {column.name: column for column in row}
     # A varied setting is chosen, not measured: repeats share it.
     varied = {name: replace(known.get(name) or _setting(name), repeats="common") for name in scenario.sweep.varied}

@@ -8,48 +8,41 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from hydra.errors import Key
-from hydra.events.value_formatting import counted
+from hydra.events.value_formatting import counted, known_texts
 from hydra.events.value_formatting import number as text_of
 from hydra.measure.column import AGGREGATE_MAX, FAILED_STEPS, REPEATS, STEP_S, Column, SystemColumns
 from hydra.measure.step_result import StepResult
 from hydra.measure.traffic_columns import CLIENTS
-from hydra.model import Figure, Scenario, TableKind, names_of, number
+from hydra.model import Figure, SweepSpec, names_of, number
 from hydra.sweep import search_columns
 from hydra.sweep.cleanness import why_not_clean
 from hydra.sweep.host_trouble import host_trouble, host_trouble_in_short
-from hydra.sweep.interface import SHARP_STEPS, Row, Sweep
-from hydra.sweep.kind import FoundRate, HeadlineFigure, Name, Noted, SweepKind, known_texts, lost_pct, rate_of, together
-from hydra.sweep.search_columns import ANSWER, FLOOR, HIGH_PPS, LOW_PPS
+from hydra.sweep.interface import SHARP_STEPS, Row, RowName, Sweep
+from hydra.sweep.kind import SweepKind
+from hydra.sweep.plan import SweepPlan
+from hydra.sweep.rows import SweepRows
+from hydra.sweep.search_columns import HIGH_PPS, LOW_PPS
+from hydra.sweep.search_figures import RateFigures
 from hydra.sweep.search_spec import SearchSpec
+from hydra.sweep.steps import FoundRate, Noted, SweepSteps, lost_pct, rate_of
+from hydra.sweep.texts import HeadlineFigure, SweepTexts, together
 
 if TYPE_CHECKING:
     from hydra.events.warnings import HydraWarning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SearchSweep(SweepKind):
-    """The sweep kind that makes the searches of ``search.series``, in order, for every client count, ascending.
+class SearchSweep(SweepSpec):
+    """The sweep that makes the searches of ``search.series``, in order, for every client count, ascending.
 
     Attributes:
         search: the table ``[sweep.search]``; a sweep has ``vary`` or ``search``, not both.
     """
 
     key: ClassVar[str] = "search"
-    own: ClassVar[type | None] = SearchSpec
-    uses: ClassVar[tuple[str, ...]] = ("clients", "search")
-    tables: ClassVar[tuple[TableKind, ...]] = ("rates", "rate")
-    flags: ClassVar[tuple[str, ...]] = tuple(
-        f"sweep.search.{name}" for name in ("start_rate", "loss_target", "width", "steps")
-    )
-    of_rows: ClassVar[str] = "the fastest step that passed, for each subscriber count"
-    all_good: ClassVar[str] = "every rate that was searched for was found"
-    aim: ClassVar[str] = "the highest rates were searched for"
-    in_order: ClassVar[bool] = True
-    of_diamonds: ClassVar[str] = "A diamond marks the rate that was found, with its interval from all steps together."
-    keeps_time: ClassVar[bool] = False
     decided: ClassVar[tuple[str, ...]] = ("rate",)
 
     search: SearchSpec
@@ -65,69 +58,140 @@ class SearchSweep(SweepKind):
         series = (name for name in ("slow", "reconnecting") if name in self.search.series)
         return dict.fromkeys(series, ("sweep", "search", "series"))
 
-    def refusals(self, scenario: Scenario) -> Iterator[tuple[Key, str, str]]:
-        """See :class:`hydra.sweep.kind.SweepKind`: series for which the system has no setting, among others."""
-        if scenario.settings.messages is not None:
+
+class SearchPlan(SweepPlan):
+    """The searches of ``search.series``, in order, for every client count, ascending."""
+
+    in_order: ClassVar[bool] = True
+    keeps_time: ClassVar[bool] = False
+
+    _sweep: SearchSweep
+
+    def refusals(self) -> Iterator[tuple[Key, str, str]]:
+        """See :class:`hydra.sweep.plan.SweepPlan`: series for which the system has no setting, among others."""
+        if self._scenario.settings.messages is not None:
             what = "is a number of messages, and the steps of a search have a length"
             yield ("settings", "messages"), what, "leave it out; sweep.duration_s is the length"
-        series = self.search.series
+        series = self._sweep.search.series
         if len(set(series)) < len(series):
             yield ("sweep", "search", "series"), f"a series stands twice in {list(series)}", ""
-        needed = {"series": "nodrop" if "nodrop" in series else "", "sndhwms": "sndhwm" if self.search.sndhwms else ""}
+        needed = {
+            "series": "nodrop" if "nodrop" in series else "",
+            "sndhwms": "sndhwm" if self._sweep.search.sndhwms else "",
+        }
         for key, setting in needed.items():
-            if setting and setting not in names_of(scenario.settings):
-                what = f"takes the setting {setting}, which system {scenario.system} does not have"
+            if setting and setting not in names_of(self._scenario.settings):
+                what = f"takes the setting {setting}, which system {self._scenario.system} does not have"
                 yield ("sweep", "search", key), what, "leave it out"
 
-    def begin(self, scenario: Scenario) -> Sweep:
-        """See :class:`hydra.sweep.kind.SweepKind`."""
+    def begin(self) -> Sweep:
+        """See :class:`hydra.sweep.plan.SweepPlan`."""
         from hydra.sweep.rate_search import Search
 
-        return Search(scenario, self.search)
+        return Search(self._scenario, self._sweep.search)
 
-    # --- its rows ----------------------------------------------------------------------------------------------------
+    @property
+    def sharp_ratio(self) -> float | None:
+        """See :class:`hydra.sweep.plan.SweepPlan`: few steps instead of all."""
+        if self._sweep.search.series != ("loss",) or self._sweep.search.steps <= SHARP_STEPS:
+            return None
+        return SHARP_STEPS / self._sweep.search.steps
 
-    def published(self, scenario: Scenario, system: SystemColumns) -> tuple[Column, ...]:
-        """See :class:`hydra.sweep.kind.SweepKind`."""
-        return search_columns.published(self.search)
+    @property
+    def aims(self) -> Mapping[str, object]:
+        """See :class:`hydra.sweep.plan.SweepPlan`."""
+        return {name: getattr(self._sweep.search, name) for name in ("loss_target", "width", "steps")}
 
-    def columns(self, scenario: Scenario, system: SystemColumns) -> Sequence[Column]:
-        """See :class:`hydra.sweep.kind.SweepKind`."""
-        return search_columns.search_columns(self.search)
 
-    def primary(self, scenario: Scenario) -> tuple[str, ...]:
-        """See :class:`hydra.sweep.kind.SweepKind`: the first rate within the target, otherwise the highest."""
-        rates = search_columns.rates(self.search)
+class SearchRows(SweepRows):
+    """A row for each client count, with all searched rates."""
+
+    _sweep: SearchSweep
+
+    def published(self, system: SystemColumns) -> tuple[Column, ...]:
+        """See :class:`hydra.sweep.rows.SweepRows`."""
+        return search_columns.published(self._sweep.search)
+
+    def columns(self, system: SystemColumns) -> Sequence[Column]:
+        """See :class:`hydra.sweep.rows.SweepRows`."""
+        return search_columns.search_columns(self._sweep.search)
+
+    @property
+    def primary(self) -> tuple[str, ...]:
+        """See :class:`hydra.sweep.rows.SweepRows`: the first rate within the target, otherwise the highest."""
+        rates = search_columns.rates(self._sweep.search)
         return (*(column for prefix, column in rates.items() if prefix.startswith("loss")), *rates.values())
 
     def limits(self, column: str) -> tuple[str, str] | None:
-        """See :class:`hydra.sweep.kind.SweepKind`."""
-        prefix = search_columns.prefixes(self.search).get(column)
+        """See :class:`hydra.sweep.rows.SweepRows`."""
+        prefix = search_columns.prefixes(self._sweep.search).get(column)
         return None if prefix is None else (prefix + LOW_PPS, prefix + HIGH_PPS)
 
     def in_place(self, row: Row, column: str) -> str:
-        """See :class:`hydra.sweep.kind.SweepKind`."""
-        prefix = search_columns.prefixes(self.search).get(column)
-        if prefix is None or row.get(column) is not None or row.get(prefix + ANSWER) is None:
+        """See :class:`hydra.sweep.rows.SweepRows`."""
+        prefix = search_columns.prefixes(self._sweep.search).get(column)
+        if prefix is None or row.get(column) is not None:
             return ""
-        lost = row.get(prefix + FLOOR[0])
-        return f"{row[prefix + ANSWER]}: loses {text_of(lost)} %" if lost is not None else str(row[prefix + ANSWER])
+        found = RateFigures.of_row(row, prefix)
+        loses = "" if found.floor_pct is None else f": loses {text_of(found.floor_pct)} %"
+        return "" if found.answer is None else f"{found.answer}{loses}"
+
+    def warnings(self, row: Row) -> list[HydraWarning]:
+        """See :class:`hydra.sweep.rows.SweepRows`."""
+        from hydra.sweep.search_warnings import of_figure
+
+        return [warning for name in search_columns.rates(self._sweep.search) for warning in of_figure(row, name)]
+
+    def slow_rates(self, row: Row) -> tuple[float | None, float | None] | None:
+        """See :class:`hydra.sweep.rows.SweepRows`."""
+        columns = search_columns.rates(self._sweep.search)
+        if "slow" not in columns:
+            return None
+        highest = number(row.get(columns.get("max_rate", ""))) or 0.0
+        return number(row.get(columns["slow"])) or None, self._sweep.search.slow_share * highest or None
+
+    @property
+    def rates(self) -> tuple[Sequence[str], str]:
+        """See :class:`hydra.sweep.rows.SweepRows`."""
+        return list(search_columns.rates(self._sweep.search).values()), AGGREGATE_MAX
+
+
+class SearchTexts(SweepTexts):
+    """The texts about the rows of a search."""
+
+    of_rows: ClassVar[str] = "the fastest step that passed, for each subscriber count"
+    all_good: ClassVar[str] = "every rate that was searched for was found"
+    aim: ClassVar[str] = "the highest rates were searched for"
+    of_diamonds: ClassVar[str] = "A diamond marks the rate that was found, with its interval from all steps together."
+
+    _sweep: SearchSweep
+
+    @property
+    def _outline_addition(self) -> str:
+        return f", searches: {', '.join(self._sweep.search.series)}"
+
+    @property
+    def searched(self) -> str:
+        """See :class:`hydra.sweep.texts.SweepTexts`."""
+        values = asdict(self._sweep.search)
+        names = ("loss_target", "series", "sndhwms", "cohort_fraction", "slow_share", "reconnect_rate")
+        return f"searches for {', '.join(f'{name} {values[name]}' for name in names if values[name])}"
 
     def legend(self, rows: Sequence[Row]) -> str:
-        """See :class:`hydra.sweep.kind.SweepKind`."""
-        columns = search_columns.rates(self.search).values()
-        if not any(self.interval(row, column) for row in rows for column in columns):
+        """See :class:`hydra.sweep.texts.SweepTexts`."""
+        columns = search_columns.rates(self._sweep.search).values()
+        if not any(SearchRows(self._scenario).interval(row, column) for row in rows for column in columns):
             return ""
         return (
             "In brackets: the 95 % confidence interval of the highest rate at which on average over time at most "
-            f"{100 * self.target:g} % of the messages are lost or added to the backlog."
+            f"{100 * self._sweep.search.target:g} % of the messages are lost or added to the backlog."
         )
 
     def effort(self, row: Row) -> str:
-        """See :class:`hydra.sweep.kind.SweepKind`: its steps; "" for rows of versions that did not store them."""
+        """See :class:`hydra.sweep.texts.SweepTexts`: its steps; "" for rows of versions that did not store them."""
         steps = [
             f"{name} {text_of(row[f'{name}_steps'])}"
-            for name in search_columns.rates(self.search)
+            for name in search_columns.rates(self._sweep.search)
             if isinstance(row.get(f"{name}_steps"), int | float)
         ]
         if not steps or row.get(STEP_S) is None:
@@ -139,63 +203,23 @@ class SearchSweep(SweepKind):
         failed = number(row.get(FAILED_STEPS))
         return f"{text}; failed and measured again: {text_of(row[FAILED_STEPS])}" if failed else text
 
-    def warnings(self, row: Row) -> list[HydraWarning]:
-        """See :class:`hydra.sweep.kind.SweepKind`."""
-        from hydra.sweep.search_warnings import of_figure
-
-        return [warning for name in search_columns.rates(self.search) for warning in of_figure(row, name)]
-
-    def slow_rates(self, row: Row) -> tuple[float | None, float | None] | None:
-        """See :class:`hydra.sweep.kind.SweepKind`."""
-        columns = search_columns.rates(self.search)
-        if "slow" not in columns:
-            return None
-        highest = number(row.get(columns.get("max_rate", ""))) or 0.0
-        return number(row.get(columns["slow"])) or None, self.search.slow_share * highest or None
-
-    # --- texts about its rows ----------------------------------------------------------------------------------------
-
-    @property
-    def outline_addition(self) -> str:
-        """See :class:`hydra.sweep.kind.SweepKind`."""
-        return f", searches: {', '.join(self.search.series)}"
-
-    @property
-    def sharp_ratio(self) -> float | None:
-        """See :class:`hydra.sweep.kind.SweepKind`: few steps instead of all."""
-        if self.search.series != ("loss",) or self.search.steps <= SHARP_STEPS:
-            return None
-        return SHARP_STEPS / self.search.steps
-
-    @property
-    def searched(self) -> str:
-        """See :class:`hydra.sweep.kind.SweepKind`."""
-        values = asdict(self.search)
-        names = ("loss_target", "series", "sndhwms", "cohort_fraction", "slow_share", "reconnect_rate")
-        return f"searches for {', '.join(f'{name} {values[name]}' for name in names if values[name])}"
-
-    @property
-    def aims(self) -> Mapping[str, object]:
-        """See :class:`hydra.sweep.kind.SweepKind`."""
-        return {name: getattr(self.search, name) for name in ("loss_target", "width", "steps")}
-
-    def headline(self, rows: Sequence[Row], name: Name) -> list[HeadlineFigure]:
-        """See :class:`hydra.sweep.kind.SweepKind`.
+    def headline(self, rows: Sequence[Row], name: RowName) -> list[HeadlineFigure]:
+        """See :class:`hydra.sweep.texts.SweepTexts`.
 
         These are the rate within the target at the largest client count that has one, of the clean rows if there are
         any, and the highest rate received with drops.
         """
         from hydra.sweep.search_warnings import of_figure
 
-        column = search_columns.rates(self.search).get("loss", "")
+        column = search_columns.rates(self._sweep.search).get("loss", "")
         rated = [row for row in reversed(rows) if number(row.get(column)) is not None]
         row = next((row for row in rated if not why_not_clean(row)), rated[0] if rated else None)
         if row is not None:
             value, interval = text_of(row[column]), ""
-            if limits := self.interval(row, column):
+            if limits := SearchRows(self._scenario).interval(row, column):
                 value, low, high = known_texts(number(row[column]) or 0.0, *limits)
                 interval = f", 95 % interval {low} to {high}/s"
-            detail = f"to {name(row)} within {100 * self.target:g} % loss{interval}"
+            detail = f"to {name(row)} within {100 * self._sweep.search.target:g} % loss{interval}"
             label = "delivered" if why_not_clean(row) else "carried"
             found = [HeadlineFigure.of_row(label, f"{value}/s", detail, row)]
         else:
@@ -206,7 +230,7 @@ class SearchSweep(SweepKind):
         return [*found, *self._at_most_received(rows, row, name)]
 
     @staticmethod
-    def _at_most_received(rows: Sequence[Row], shown: Row | None, name: Name) -> list[HeadlineFigure]:
+    def _at_most_received(rows: Sequence[Row], shown: Row | None, name: RowName) -> list[HeadlineFigure]:
         """The highest rate received with drops; none if it was not measured.
 
         Args:
@@ -223,23 +247,23 @@ class SearchSweep(SweepKind):
             detail = f"{detail}; {trouble}"
         return [HeadlineFigure("at most received", f"{text_of(best[AGGREGATE_MAX])}/s", detail, noted=bool(trouble))]
 
-    # --- what a plot shows -------------------------------------------------------------------------------------------
 
-    @property
-    def rates(self) -> tuple[Sequence[str], str]:
-        """See :class:`hydra.sweep.kind.SweepKind`."""
-        return list(search_columns.rates(self.search).values()), AGGREGATE_MAX
+class SearchSteps(SweepSteps):
+    """The fastest steps that passed, and the slowest that lost something."""
+
+    _sweep: SearchSweep
 
     @property
     def target(self) -> float:
-        """See :class:`hydra.sweep.kind.SweepKind`."""
-        return self.search.target
+        """See :class:`hydra.sweep.steps.SweepSteps`."""
+        return self._sweep.search.target
 
     def found(self, row: Row) -> list[FoundRate]:
-        """See :class:`hydra.sweep.kind.SweepKind`."""
+        """See :class:`hydra.sweep.steps.SweepSteps`."""
         found = []
         for column, prefix in self._within.items():
-            low, rate, high = (number(row.get(name)) for name in (prefix + LOW_PPS, column, prefix + HIGH_PPS))
+            figures, rate = RateFigures.of_row(row, prefix), number(row.get(column))
+            low, high = figures.low_pps, figures.high_pps
             if low is not None and rate is not None and high is not None:
                 text = f"found: {text_of(rate)}/s, 95 % interval {text_of(low)} to {text_of(high)}/s"
                 found.append(FoundRate(low, rate, high, self._own_settings(prefix), text))
@@ -247,19 +271,19 @@ class SearchSweep(SweepKind):
 
     def _own_settings(self, prefix: str) -> dict[str, Figure]:
         """The settings of the search whose columns begin so, except those that all searches of a row share."""
-        marks = {search_columns.sndhwm_prefix(mark): mark for mark in self.search.sndhwms}
+        marks = {search_columns.sndhwm_prefix(mark): mark for mark in self._sweep.search.sndhwms}
         return {"sndhwm": marks[prefix]} if prefix in marks else {}
 
     @property
     def _within(self) -> dict[str, str]:
         """The columns of the rates within the target, and the beginning of the names of the columns beside each."""
-        found = search_columns.prefixes(self.search)
+        found = search_columns.prefixes(self._sweep.search)
         return {column: prefix for column, prefix in found.items() if prefix.startswith("loss")}
 
     def shown_steps(
-        self, rows: Sequence[Row], results: Sequence[StepResult], name: Name
+        self, rows: Sequence[Row], results: Sequence[StepResult], name: RowName
     ) -> list[tuple[str, list[StepResult]]]:
-        """See :class:`hydra.sweep.kind.SweepKind`: the fastest step that passed, up to the figure of a client count."""
+        """See :class:`hydra.sweep.steps.SweepSteps`: of each client count the fastest that passed, up to its figure."""
         passing = self._passing(rows, results)
         return [
             (f"{counted(step.plan.clients, 'subscriber')} at {text_of(rate_of(step))}/s", [step]) for step in passing
@@ -268,7 +292,7 @@ class SearchSweep(SweepKind):
     def with_latency(
         self, rows: Sequence[tuple[Row, Noted]], results: Sequence[StepResult], nothing: Noted
     ) -> Sequence[tuple[Row, Noted]]:
-        """See :class:`hydra.sweep.kind.SweepKind`: the figures of single steps, since rows have no latency."""
+        """See :class:`hydra.sweep.steps.SweepSteps`: the figures of single steps, since rows have no latency."""
         passing = self._passing([row for row, _ in rows], results)
         without = {row.get(CLIENTS) for row, _ in rows if not self._has_rate(row)}
         return [
@@ -278,7 +302,7 @@ class SearchSweep(SweepKind):
         ]
 
     def latency_row(self, row: Row, results: Sequence[StepResult]) -> Row:
-        """See :class:`hydra.sweep.kind.SweepKind`: those of the fastest step that passed within the row's figure.
+        """See :class:`hydra.sweep.steps.SweepSteps`: those of the fastest step that passed within the row's figure.
 
         A row without a rate within the target has none.
         """
@@ -310,9 +334,9 @@ class SearchSweep(SweepKind):
         return max((rate for rate in rates if rate is not None), default=math.inf)
 
     def lossy_steps(
-        self, rows: Sequence[Row], results: Sequence[StepResult], name: Name, most: int
+        self, rows: Sequence[Row], results: Sequence[StepResult], name: RowName, most: int
     ) -> tuple[list[tuple[str, StepResult]], int]:
-        """See :class:`hydra.sweep.kind.SweepKind`: the slowest steps that lost something.
+        """See :class:`hydra.sweep.steps.SweepSteps`: the slowest steps that lost something.
 
         The fastest steps always lose, so the slowest step that did not pass is shown in detail.
         """
@@ -323,7 +347,7 @@ class SearchSweep(SweepKind):
         return [(f"{r.plan.clients} at {_rate(r)}", r) for r in shown], worst
 
     def at_full_load(self, results: Sequence[StepResult]) -> list[StepResult]:
-        """See :class:`hydra.sweep.kind.SweepKind`: for every client count the step with the highest rate received."""
+        """See :class:`hydra.sweep.steps.SweepSteps`: for every client count the step with the highest rate received."""
         fastest: dict[int, StepResult] = {}
         for result in results:
             held = fastest.get(result.plan.clients)
@@ -339,3 +363,17 @@ def _rate(result: StepResult) -> str:
 
 def _aggregate(result: StepResult) -> float:
     return result.figures.rates.aggregate_pps or 0.0
+
+
+SEARCH: Final = SweepKind(
+    spec=SearchSweep,
+    own=SearchSpec,
+    uses=("clients", "search"),
+    tables=("rates", "rate"),
+    flags=tuple(f"sweep.search.{name}" for name in ("start_rate", "loss_target", "width", "steps")),
+    plan=SearchPlan,
+    rows=SearchRows,
+    texts=SearchTexts,
+    steps=SearchSteps,
+)
+"""The kind of sweeps that search for rates with their intervals."""

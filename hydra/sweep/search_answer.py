@@ -32,6 +32,10 @@ class CredibleInterval(NamedTuple):
         return self.high / self.low
 
 
+SURPRISE: Final = 0.01
+"""A step contradicts an answer if its loss has less than this probability by the interval."""
+
+
 class Inconclusive(Enum):
     """Why a search has no answer."""
 

@@ -21,6 +21,7 @@ from hydra.measure.step_result import step_columns
 from hydra.measure.traffic_columns import PUBLISHED
 from hydra.model import Figure
 from hydra.sweep.host_trouble import HOST_FACTS
+from hydra.sweep.search_figures import RateFigures
 
 if TYPE_CHECKING:
     from hydra.sweep.search_spec import SearchSeries, SearchSpec
@@ -41,14 +42,6 @@ ANSWER: Final = "_answer"
 WHY: Final = "_why"
 LOW_PPS: Final = "_low_pps"
 HIGH_PPS: Final = "_high_pps"
-SEEN: Final = "_seen"
-NEEDED: Final = "_needed_s"
-FLOOR: Final = ("_floor_pct", "_floor_low_pct", "_floor_high_pct")
-HOLES: Final = "_holes_pps"
-LONE: Final = "_lone_loser"
-LONE_PCT: Final = "_lone_loser_loss_pct"
-WITHOUT: Final = ("_without_it_pps", "_without_it_low_pps", "_without_it_high_pps")
-START_MS: Final = "_start_lost_ms"
 """Suffixes: each is appended to the name of a search and gives the name of a column beside the searched rate."""
 
 
@@ -175,7 +168,8 @@ def published(search: SearchSpec) -> tuple[Column, ...]:
 def side_columns(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
     """The columns beside one rate, in the order of the table; ``prefix`` begins their names."""
     steps = Column(f"{prefix}_steps", "steps", "number of steps measured for this searched rate")
-    why = text_column(f"{prefix}{WHY}", "keyword: why there is no figure, or why the figure is doubtful")
+    answer = RateFigures.columns(prefix)
+    why = answer.pop("why")
     note = text_column(f"{prefix}_note", "the texts of all warnings about this rate", repeats="noted")
     verdict = text_column(
         f"{prefix}_verdict",
@@ -196,7 +190,7 @@ def side_columns(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
     if series == "nodrop":
         together = replace(_TOGETHER, name=f"{prefix}_aggregate_pps", heading="", published="")
         return *around, verdict, limited, together, steps, why, note
-    found = [*_answer(prefix), steps, why, note, verdict, limited]
+    found = [*answer.values(), steps, why, note, verdict, limited]
     if series in ("slow", "reconnecting"):
         text = (
             "loss of the slow or reconnecting subscribers (`cohort_loss_pct`) in the step "
@@ -207,53 +201,6 @@ def side_columns(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
         text = f"`cohort_felt` of the step that `{prefix}_verdict` is about"
         found.append(yes_no_column(f"{prefix}_cohort_felt", text))
     return tuple(found)
-
-
-def _answer(prefix: str) -> tuple[Column, ...]:
-    """The columns of an answer and its side findings: see ``hydra/sweep/search_figures.py``."""
-    limits = (
-        "limits of the 95 % confidence interval of the searched rate (*R*); if the "
-        "search found no figure, limits of the range in which *R* is known to be"
-    )
-    floor = "share of messages lost at every rate, however low, and its 95 % confidence interval"
-    without = (
-        "the searched rate (*R*) without the subscriber that loses messages alone, and "
-        "the 95 % confidence interval of this rate"
-    )
-    return (
-        text_column(
-            f"{prefix}{ANSWER}",
-            "`figure`; `none`: no rate holds; or `unknown`: the search found no answer. Empty: there was no search",
-        ),
-        Column(f"{prefix}{LOW_PPS}", PER_SECOND, limits),
-        Column(f"{prefix}{HIGH_PPS}", PER_SECOND, limits),
-        yes_no_column(
-            f"{prefix}{SEEN}",
-            "yes: the figure follows from losses measured at rates near the figure; no: it follows more from the "
-            "assumed form of the loss curve",
-        ),
-        Column(
-            f"{prefix}{NEEDED}",
-            "s",
-            "the least seconds of measurement that an answer usually needs, including the seconds already measured",
-            repeats="median",
-        ),
-        *(Column(f"{prefix}{end}", "%", floor) for end in FLOOR),
-        text_column(
-            f"{prefix}{HOLES}",
-            "ranges of rates (messages/s) in which more than the target is lost although higher rates lose less: "
-            "`from to`, separated by commas",
-        ),
-        Column(f"{prefix}{LONE}", "", "id of the subscriber that loses alone at every rate", repeats="common"),
-        Column(f"{prefix}{LONE_PCT}", "%", f"loss of the subscriber in `{prefix}{LONE}`"),
-        *(Column(f"{prefix}{end}", PER_SECOND, without) for end in WITHOUT),
-        Column(
-            f"{prefix}{START_MS}",
-            "ms",
-            "messages lost at the start of each step, as the time in ms in which the publishers send this number",
-            repeats="median",
-        ),
-    )
 
 
 GOOD_ANSWERS: Final = frozenset(("figure", "held", "at_least"))

@@ -11,16 +11,15 @@ from math import ceil
 from typing import ClassVar, Final, NamedTuple
 
 from hydra.events.event import Event, Level
-from hydra.events.value_formatting import between, duration, number
+from hydra.events.value_formatting import between, duration, known_texts, number
 from hydra.events.warnings import GO_ON, HydraWarning
 from hydra.measure.column import REPEATS, STEP_S, values_of
 from hydra.model import Figure
 from hydra.model import number as number_of
-from hydra.sweep import search_columns
 from hydra.sweep.host_trouble import host_trouble
 from hydra.sweep.interface import QUICK_DRAIN_S, Row
-from hydra.sweep.kind import known_texts
-from hydra.sweep.search_answer import Inconclusive, LossyRanges
+from hydra.sweep.search_answer import SURPRISE, Inconclusive, LossyRanges
+from hydra.sweep.search_figures import RateFigures
 from hydra.sweep.search_spec import MOST_STEPS
 
 Limits = tuple[float | None, float | None]
@@ -37,10 +36,14 @@ def _within(value: float | None, limits: Limits, unit: str) -> str:
 
 
 class SearchedFigure(NamedTuple):
-    """The columns of a row beside a searched rate: their names begin with ``search``."""
+    """The columns of a row beside a searched rate: their names begin with ``search``.
+
+    ``figures`` are those of a search with an interval.
+    """
 
     row: Row
     search: str
+    figures: RateFigures
 
     def get(self, end: str) -> Figure:
         """The column whose name ends with ``end``."""
@@ -59,10 +62,10 @@ def of_figure(row: Row, search: str) -> list[SearchWarning]:
     """The warnings of a searched rate: why there is no figure, the objections to it, and what else was found.
 
     Args:
-        row: the row of a search, with the columns of :func:`~hydra.sweep.search_figures.columns_of`.
+        row: the row of a search, with the columns of :class:`~hydra.sweep.search_figures.RateFigures`.
         search: what the names of these columns begin with.
     """
-    about = SearchedFigure(row, search)
+    about = SearchedFigure(row, search, RateFigures.of_row(row, search))
     kinds = [kind for kind in Event.kinds.values() if issubclass(kind, SearchWarning)]
     found = [warning for kind in kinds for warning in kind.found_in(about)]
     if REPEATS not in row:
@@ -97,7 +100,7 @@ class SearchWarning(HydraWarning):
     @classmethod
     def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
         """The warnings of this class that a row has: by default one if the row has its keyword."""
-        return [cls(about.search)] if cls.why and cls.why in about.words(search_columns.WHY) else []
+        return [cls(about.search)] if cls.why and cls.why in values_of(about.figures.why) else []
 
 
 class SearchText(SearchWarning):
@@ -138,9 +141,9 @@ class NoRateHolds(SearchWarning):
 
     @classmethod
     def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
-        pct, low, high = search_columns.FLOOR
-        found = cls(about.search, number_of(about.get(pct)), about.limits(low, high))
-        return [found] if cls.why in about.words(search_columns.ANSWER) else []
+        its = about.figures
+        found = cls(about.search, its.floor_pct, (its.floor_low_pct, its.floor_high_pct))
+        return [found] if cls.why in values_of(its.answer) else []
 
 
 _LONGER: Final = "use more steps (--search-steps) or longer steps (--duration)"
@@ -184,11 +187,10 @@ class NoAnswer(SearchWarning):
 
     @classmethod
     def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
-        needed, step_s = number_of(about.get(search_columns.NEEDED)), number_of(about.row.get(STEP_S))
-        limits, steps = about.limits(search_columns.LOW_PPS, search_columns.HIGH_PPS), number_of(about.get("_steps"))
-        disturbed = bool(host_trouble(about.row))
-        found = cls(about.search, needed, step_s, limits, None if steps is None else round(steps), disturbed)
-        return [found] if cls.why in about.words(search_columns.WHY) else []
+        its, step_s, steps = about.figures, number_of(about.row.get(STEP_S)), number_of(about.get("_steps"))
+        limits, disturbed = (its.low_pps, its.high_pps), bool(host_trouble(about.row))
+        found = cls(about.search, its.needed_s, step_s, limits, None if steps is None else round(steps), disturbed)
+        return [found] if cls.why in values_of(about.figures.why) else []
 
     @property
     def _so_far(self) -> str:
@@ -249,8 +251,8 @@ class AnswerContradicted(NoAnswer):
 
     why = Inconclusive.CONTRADICTED.value
     because = (
-        "one step contradicts the other steps: by the result of the others, the loss "
-        "of this step has less than 1 % probability"
+        "one step contradicts the other steps: by the result of the others, the loss of this step has less than "
+        f"{100 * SURPRISE:g} % probability"
     )
 
     @property
@@ -312,8 +314,8 @@ class SearchInterrupted(SearchWarning):
     @classmethod
     def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
         """See :class:`SearchWarning`."""
-        limits = about.limits(search_columns.LOW_PPS, search_columns.HIGH_PPS)
-        return [cls(about.search, limits)] if cls.why in about.words(search_columns.WHY) else []
+        limits = about.figures.low_pps, about.figures.high_pps
+        return [cls(about.search, limits)] if cls.why in values_of(about.figures.why) else []
 
 
 class StillRising(SearchWarning):
@@ -373,7 +375,7 @@ class AnswerByCurve(SearchWarning):
 
     @classmethod
     def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
-        return [cls(about.search)] if about.get(search_columns.SEEN) is False else []
+        return [cls(about.search)] if about.figures.seen is False else []
 
 
 class LossyBetween(SearchWarning):
@@ -389,7 +391,7 @@ class LossyBetween(SearchWarning):
 
     @classmethod
     def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
-        found = (each for each in values_of(about.get(search_columns.HOLES)) if isinstance(each, LossyRanges))
+        found = (each for each in values_of(about.figures.holes_pps) if isinstance(each, LossyRanges))
         ranges = [(hole.low, hole.high) for each in found for hole in each.ranges]
         return [cls(about.search, ranges)] if ranges else []
 
@@ -422,10 +424,9 @@ class SubscriberLosesAlone(SearchWarning):
 
     @classmethod
     def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
-        rate, low, high = search_columns.WITHOUT
-        pct, without = (number_of(about.get(end)) for end in (search_columns.LONE_PCT, rate))
-        lone = about.get(search_columns.LONE)
-        return [] if pct is None else [cls(about.search, lone, pct, without, about.limits(low, high))]
+        its = about.figures
+        pct, limits = its.lone_loser_loss_pct, (its.others_low_pps, its.others_high_pps)
+        return [] if pct is None else [cls(about.search, its.lone_loser, pct, its.others_pps, limits)]
 
 
 class LossAtStart(SearchWarning):
@@ -442,4 +443,4 @@ class LossAtStart(SearchWarning):
 
     @classmethod
     def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
-        return [cls(about.search, lost_ms)] if (lost_ms := number_of(about.get(search_columns.START_MS))) else []
+        return [cls(about.search, lost_ms)] if (lost_ms := about.figures.start_lost_ms) else []

@@ -28,27 +28,15 @@ from hydra.measure.loss_pattern import LoneLossySubscriber
 from hydra.measure.step_result import StepFigures, StepResult
 from hydra.model import Cohort, Settings, StepPlan
 from hydra.sweep.estimate import RateObservation, place, rate_at
-from hydra.sweep.findings import (
-    CLEARLY_BELOW,
-    FALLING,
-    LAST_S,
-    LAST_SHARE,
-    LEAST_BELOW_S,
-    OVERLOAD,
-    SOME_HOLDS,
-    SURPRISE,
-    WIDEST,
-    Findings,
-)
+from hydra.sweep.findings import FALLING, OVERLOAD, Findings
 from hydra.sweep.scripted_sweep import Script
-from hydra.sweep.search_answer import CredibleInterval, Inconclusive, SearchAnswer, bursts_of
+from hydra.sweep.search_answer import SURPRISE, CredibleInterval, Inconclusive, SearchAnswer, bursts_of
+from hydra.sweep.search_end import WIDEST, StopRule, unknown
 from hydra.sweep.search_spec import SearchSeries, SearchSpec
 from hydra.sweep.step_retry import StepRetry, unmeasured
 
 LEAST_BURST: Final = 0.02
 """Bursts with less than this share of the loss that the target allows in a second are left out as negligible."""
-FEWEST_STEPS: Final = 8
-"""The least number of steps of a search, also if its interval is narrow after fewer."""
 REST_S: Final = 10.0
 """The pause in seconds after a step that ended in loss; its length varies, so steps follow no periodic event."""
 REST_STEPS: Final = 10.0
@@ -152,36 +140,33 @@ class ThresholdSearch:
         lowest, highest = place(search.floor_rate), place(search.start_rate * 2.0**search.max_doublings)
         self.findings.lowest, self.findings.highest = lowest, highest
         at = min(max(place(max(start, search.floor_rate)), lowest), highest)
-        budget_s = search.steps * retry.step_s
-        if (yield from self._bracket(retry, at, budget_s)):
+        rule = StopRule.of(search, retry.step_s)
+        if (yield from self._bracket(retry, at, rule.budget_s)):
             while there:
                 step = self._recorded(there.pop(0), retry.clients)
                 self.findings.given_s += step.seconds
             self.findings.begin()
-            yield from self.narrow(retry, search.width, budget_s)
+            yield from self.narrow(retry, rule)
 
-    def narrow(self, retry: StepRetry, width: float, budget_s: float) -> Script:
-        """Continues until ``budget_s`` seconds are spent in all, or the interval is as narrow as ``width``."""
+    def narrow(self, retry: StepRetry, rule: StopRule) -> Script:
+        """Continues until the search ends by its rule."""
         if not self.findings.bracketed:
             return
-        last_s = max(LAST_S, retry.step_s)
-        if last_s > LAST_SHARE * budget_s:
-            last_s = 0.0
         while True:
-            yield from self._towards(retry, width, budget_s - last_s, LEAST_BELOW_S - last_s)
-            self.answer = self.findings.concluded(budget_s)
-            if self.answer.kind != "figure" or not last_s or self.answer.interval is None:
+            yield from self._towards(retry, rule)
+            self.answer = rule.answer(self.findings)
+            if self.answer.kind != "figure" or not rule.last_s or self.answer.interval is None:
                 return
             interval = self.answer.interval
-            last = yield from self._step(retry, place(interval.low), last_s)
+            last = yield from self._step(retry, place(interval.low), rule.last_s)
             surprise = self.findings.estimate.surprise(last, interval, self.findings.estimate.temper())
             self.findings.take(last)
-            self.answer = self.findings.concluded(budget_s)
+            self.answer = rule.answer(self.findings)
             if surprise >= SURPRISE:
                 return
-            if self.findings.spent_s + last_s + retry.step_s > budget_s:
+            if rule.is_spent(self.findings):
                 if self.answer.kind == "figure":
-                    self.answer = self.findings.unknown(Inconclusive.CONTRADICTED)
+                    self.answer = unknown(self.findings, Inconclusive.CONTRADICTED)
                 return
 
     def _bracket(self, retry: StepRetry, at: int, budget_s: float) -> Generator[StepPlan, StepResult, bool]:
@@ -254,26 +239,16 @@ class ThresholdSearch:
                 outside = middle
         return outside
 
-    def _towards(self, retry: StepRetry, width: float, budget_s: float, least_below_s: float) -> Script:
-        """Yields steps near R until the interval is narrow, with enough seconds below it, or the budget is spent."""
+    def _towards(self, retry: StepRetry, rule: StopRule) -> Script:
+        """Yields steps near R until the rule decides, or no step fits before the last one."""
         batches = 0
         batch: list[str] = []
-        while self.findings.spent_s + retry.step_s <= budget_s + 1e-9:
-            estimate = self.findings.estimate
-            interval, none = estimate.interval(), estimate.none_holds()
-            below_s = sum(e.seconds for e in self.findings.evidence if e.rate <= interval.figure)
-            if estimate.interval(estimate.temper()).width <= width and len(self.findings.evidence) >= FEWEST_STEPS:
-                kept = self.findings.keeps_below(interval.low / CLEARLY_BELOW)
-                if below_s >= least_below_s and none < SOME_HOLDS and kept:
-                    return
-                if none < 0.5:
-                    batch = ["well below", "low"]
-            if (
-                none > 0.97
-                and self.findings.spent_s >= LEAST_BELOW_S
-                and len(self.findings.evidence) >= 2 * FEWEST_STEPS
-            ):
+        while not rule.is_spent(self.findings):
+            interval, narrow = self.findings.estimate.interval(), rule.is_narrow(self.findings)
+            if rule.is_decided(self.findings, narrow=narrow):
                 return
+            if narrow and self.findings.estimate.none_holds() < 0.5:
+                batch = ["well below", "low"]
             if not batch:
                 batches += 1
                 batch = ["middle", "high", "beyond"]

@@ -14,7 +14,7 @@ from hydra.analysis.comparison import DIFFERS, NO_DIFFERENCE, NO_SPREAD, NO_VERD
 from hydra.errors import UsageError
 from hydra.model import Scenario, Settings
 from hydra.report.comparison_report import what_would_show
-from hydra.sweep import kind_of
+from hydra.sweep import rows_of
 from hydra.sweep.grid import GridSweep
 from hydra.sweep.search import SearchSweep
 from hydra.sweep.search_spec import SearchSpec
@@ -220,7 +220,7 @@ def scenario(**more: object) -> Scenario:
     ],
 )
 def test_the_usual_figure_is_a_result_and_not_what_was_asked_for(requests: Scenario, first_of: str) -> None:
-    assert kind_of(requests).primary(requests)[0] == first_of
+    assert rows_of(requests).primary[0] == first_of
 
 
 @pytest.mark.parametrize(

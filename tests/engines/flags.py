@@ -9,7 +9,7 @@ import click
 import pytest
 
 from hydra.config import plugins
-from hydra.engine.interface import EngineSpec
+from hydra.engine.specification import EngineSpec
 from hydra.options.plugin_commands import add_flags
 
 
@@ -36,6 +36,6 @@ def for_a_test(spec: EngineSpec) -> Iterator[None]:
         patch.setattr("hydra.cli.main.add_flags", noted)
         yield
     for command in touched:
-        command.params = [param for param in command.params if param not in spec.all_flags]
+        command.params = [param for param in command.params if param not in spec.flags.of_settings]
     for option, text in reversed(helps):
         option.help = text

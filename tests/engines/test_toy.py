@@ -18,7 +18,7 @@ from hydra.cli.main import cli, main
 from hydra.config import plugins
 from hydra.config.cluster import load_engine
 from hydra.config.file_locations import conf_dir
-from hydra.engine.interface import EngineSpec
+from hydra.engine.specification import EngineSpec
 from hydra.errors import ConfigError, UsageError
 from hydra.options import plugin_commands
 from hydra.options.engine_choice import choose
@@ -316,13 +316,21 @@ def test_an_engine_that_brings_a_command_twice_is_refused(with_engines: Callable
 def test_an_engine_that_takes_a_flag_twice_is_refused(
     with_engines: Callable[..., None], flag: list[str], expected: str
 ) -> None:
-    with_engines(toy=toy_engine.SPEC, other=replace(toy_engine.SPEC, flags=(click.Option(flag),)))
+    with_engines(
+        toy=toy_engine.SPEC,
+        other=replace(toy_engine.SPEC, flags=replace(toy_engine.SPEC.flags, groups=(click.Option(flag),))),
+    )
     with pytest.raises(ConfigError, match=expected):
         names(click.Command("run", params=options("--master", "--set", "--resume", "--out")))
 
 
 def test_engines_may_have_a_flag_in_common(with_engines: Callable[..., None]) -> None:
-    other = replace(toy_engine.SPEC, name="other", flags=(click.Option(["--mark"]),), commands=())
+    other = replace(
+        toy_engine.SPEC,
+        name="other",
+        flags=replace(toy_engine.SPEC.flags, groups=(click.Option(["--mark"]),)),
+        commands=(),
+    )
     with_engines(other=other, toy=toy_engine.SPEC)
     run = click.Command("run", params=options("--master", "--set", "--resume"))
     assert names(run) == ["master", "sets", "resume", "room", "mark", "most"]

@@ -17,7 +17,16 @@ from typing import Any
 import click
 
 from hydra.config.cluster import load_engine
-from hydra.engine.interface import CARRIED_OUT, Engine, EngineSpec, Opening, Relocation
+from hydra.engine.interface import Engine
+from hydra.engine.specification import (
+    CARRIED_OUT,
+    EngineFlags,
+    EngineSettings,
+    EngineSpec,
+    Leftovers,
+    Opening,
+    Relocation,
+)
 from hydra.errors import EXIT_INCOMPLETE, ClusterError, UsageError
 from hydra.local.engine import LocalEngine
 from hydra.model import Agent, Bounded, Group, Launch, setting
@@ -113,14 +122,17 @@ SPEC = EngineSpec(
     is_local=True,
     open=opened,
     agents=agents,
-    settings=ToySettings,
-    environment={"password": "TOY_PASSWORD"},
-    cluster_flags=(click.Option(["--room"], help="In which room the toy is."),),
-    flags=(click.Option(["--mark"], help="What stands before every line that the toy notes."),),
-    run_flags=(click.Option(["--most"], type=int, help="How many groups one launch may have."),),
+    settings=EngineSettings(
+        ToySettings,
+        environment={"password": "TOY_PASSWORD"},
+        secrets=lambda settings: (settings.password,),
+    ),
+    flags=EngineFlags(
+        cluster=(click.Option(["--room"], help="In which room the toy is."),),
+        groups=(click.Option(["--mark"], help="What stands before every line that the toy notes."),),
+        run=(click.Option(["--most"], type=int, help="How many groups one launch may have."),),
+    ),
     commands=(settings_command,),
-    secrets=lambda settings: (settings.password,),
-    leftovers=leftovers,
-    end_run=end_run,
+    leftovers=Leftovers(leftovers, end_run),
     relocate=relocate,
 )

@@ -19,7 +19,7 @@ from hydra.sweep import Row, for_scenario
 from hydra.sweep.repetition import merge_repeats
 from hydra.sweep.search_answer import Inconclusive, SearchAnswer, SideFindings
 from hydra.sweep.search_columns import search_columns
-from hydra.sweep.search_figures import columns_of
+from hydra.sweep.search_figures import RateFigures
 from hydra.sweep.search_spec import SearchSpec
 from hydra.sweep.search_warnings import SearchWarning, text_of_search
 
@@ -71,7 +71,8 @@ def searched() -> list[Row]:
     rows: list[Row] = []
     for why in Inconclusive:
         answer = SearchAnswer("unknown", why=why, needed_s=300.0)
-        rows.append({"status": "ok", "step_s": 5.0, **columns_of("loss", answer, [500.0, 8e3], SideFindings())})
+        figures = RateFigures.of(answer, [500.0, 8e3], SideFindings())
+        rows.append({"status": "ok", "step_s": 5.0, **figures.cells("loss")})
         rows[-1]["loss_note"] = text_of_search(rows[-1], "loss")
     return [*rows, merge_repeats(rows, COLUMNS)]
 

@@ -27,7 +27,7 @@ from hydra.store.slo_results import SloResult
 from hydra.sweep import Row
 from hydra.sweep.cleanness import flaws, why_not_clean
 from hydra.sweep.host_trouble import host_trouble
-from hydra.sweep.kind import HeadlineFigure
+from hydra.sweep.texts import HeadlineFigure
 from hydra.system.experiment import MARKING, TROUBLE, WHY, ExperimentTable
 
 FIXED = load_scenario("zmqfixed", {"published": True})

@@ -8,10 +8,10 @@ import pytest
 
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import resolve
-from hydra.model import Scenario, Settings, TableKind, with_values
+from hydra.model import Scenario, Settings, SweepSpec, TableKind, with_values
 from hydra.report.published_tables import PublishedTable, compare, differences, parse, published_for, published_scenario
 from hydra.store.stored_scenario import published_columns
-from hydra.sweep import Row, SweepKind
+from hydra.sweep import Row
 from hydra.sweep.grid import GridSweep
 from hydra.sweep.search import SearchSweep
 from hydra.sweep.search_spec import SearchSpec
@@ -24,7 +24,7 @@ TABLE = parse(
 
 
 def scenario(table: TableKind, system: str = "kafka", client: str = "kafka-python") -> Scenario:
-    sweep: SweepKind = GridSweep(10.0, clients=(30,), vary={"msg_batch": (100, 200)} if table == "batch" else {})
+    sweep: SweepSpec = GridSweep(10.0, clients=(30,), vary={"msg_batch": (100, 200)} if table == "batch" else {})
     if table in ("rates", "rate"):
         sweep = SearchSweep(10.0, clients=(30,), search=SearchSpec())
     return Scenario("mine", system, client, table, sweep, Settings(rate=1000.0))

@@ -19,7 +19,7 @@ from hydra.report import tables
 from hydra.report.figure_texts import NOTED
 from hydra.report.run_setup import COLUMN
 from hydra.store.stored_scenario import published_columns
-from hydra.sweep import Row, kind_of
+from hydra.sweep import Row, steps_of
 from hydra.sweep.grid import GridSweep
 from hydra.sweep.search import SearchSweep
 from hydra.sweep.search_spec import SearchSpec
@@ -295,10 +295,12 @@ def test_a_search_without_an_answer_has_no_latency() -> None:
         ({"clients": 30, "max_rate_below_0_5pct_drop_pps": 100.0}, 7.0),
         ({"clients": 30, "loss_answer": "unknown"}, None),
     )
-    kind = kind_of(its)
+    steps = steps_of(its)
     for row, p50 in rows:
-        assert kind.latency_row(row, [step]).get("latency_p50_us") == p50
-        assert [found["latency_p50_us"] for found, _ in kind.with_latency([(row, "")], [step], "")] == [p50] * bool(p50)
+        assert steps.latency_row(row, [step]).get("latency_p50_us") == p50
+        assert [found["latency_p50_us"] for found, _ in steps.with_latency([(row, "")], [step], "")] == [p50] * bool(
+            p50
+        )
 
 
 def test_a_target_of_0_is_told_as_what_it_is_taken_for() -> None:

@@ -20,6 +20,7 @@ from hydra.config import plugins
 from hydra.config.cluster import load_cluster
 from hydra.config.file_locations import conf_dir
 from hydra.config.scenario import resolve
+from hydra.engine.specification import ClusterChecks
 from hydra.model import Agent, Resources
 from tests.engines import toy_engine
 from tests.engines.flags import for_a_test
@@ -176,7 +177,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     def told(master: str, settings: Any) -> list[str]:
         return [f"{master}: no quota in the {settings.room}"]
 
-    spec = replace(toy_engine.SPEC, name="far", is_local=False, check=told, commands=())
+    spec = replace(toy_engine.SPEC, name="far", is_local=False, checks=ClusterChecks(told), commands=())
     far = {"far": spec}
     for module in ("options.plugin_commands", "options.engine_choice", "config.cluster"):
         monkeypatch.setattr(f"hydra.{module}.engines", lambda: far)

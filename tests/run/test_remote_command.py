@@ -14,7 +14,7 @@ from hydra.config.cluster import load_cluster
 from hydra.config.file_locations import experiments, scenarios
 from hydra.config.resolved_scenario import ResolvedCommand, ResolvedScenario
 from hydra.config.scenario import resolve
-from hydra.engine.interface import Relocation, Shipment
+from hydra.engine.specification import Relocation, Shipment
 from hydra.experiments.experiment import find
 from hydra.experiments.runner import scenario_of
 from hydra.kubernetes.settings import KubernetesSettings

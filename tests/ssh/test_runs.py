@@ -21,7 +21,8 @@ from click.testing import CliRunner
 
 from hydra.cli.machine_check import MachineCheck
 from hydra.cli.main import cli
-from hydra.engine.interface import Engine, Opening
+from hydra.engine.interface import Engine
+from hydra.engine.specification import Opening
 from hydra.events.group_events import GroupExit, Launched
 from hydra.measure.machine_facts import facts_of
 from hydra.model import Constraint, Demand, Group, GroupEvent

@@ -13,7 +13,7 @@ from hydra.sweep import Row
 from hydra.sweep.repetition import merge_repeats
 from hydra.sweep.search_answer import CredibleInterval, Inconclusive, LossyRange, SearchAnswer, SideFindings
 from hydra.sweep.search_columns import search_columns, side_columns
-from hydra.sweep.search_figures import columns_of
+from hydra.sweep.search_figures import RateFigures
 from hydra.sweep.search_spec import SearchSpec
 from hydra.sweep.search_warnings import (
     AboveUndisturbed,
@@ -41,7 +41,8 @@ COLUMNS = {column.name: column for column in search_columns(SearchSpec())}
 
 
 def row(answer: SearchAnswer, found: SideFindings = SideFindings(), *against: type[SearchWarning]) -> Row:  # noqa: B008  # frozen
-    reported: Row = {"status": "ok", "step_s": 5.0, **columns_of("loss", answer, [500.0, 8e3], found, against)}
+    figures = RateFigures.of(answer, [500.0, 8e3], found, [each.why for each in against])
+    reported: Row = {"status": "ok", "step_s": 5.0, **figures.cells("loss")}
     return {**reported, "loss_note": text_of_search(reported, "loss")}
 
 

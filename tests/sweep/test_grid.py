@@ -12,7 +12,7 @@ import pytest
 from hydra.kafkatest.settings import KafkaSettings
 from hydra.measure.step_result import StepFigures, StepResult
 from hydra.model import SKIPPED_BY, USER, Figure, Scenario, Settings, SettingValue, StepPlan, value_of
-from hydra.sweep import Sweep, for_scenario, kind_of
+from hydra.sweep import Sweep, for_scenario, plan_of, steps_of
 from hydra.sweep.grid import GridSweep
 
 SCENARIO = Scenario(
@@ -62,7 +62,7 @@ def test_clients_ascend_in_the_outer_loop_and_vary_follows_the_file() -> None:
 def test_publishers_vary_like_a_setting(other: str) -> None:
     vary: Mapping[str, tuple[SettingValue, ...]] = {"publishers": (3, 1), other: (100, 200)}
     scenario = replace(SCENARIO, sweep=GridSweep(clients=(5, 10), duration_s=1, vary=vary))
-    scenario = kind_of(scenario).completed(scenario)
+    scenario = plan_of(scenario).completed()
     assert (scenario.publishers, scenario.sizes) == (3, ((1, 5), (3, 5), (1, 10), (3, 10)))
     sweep = for_scenario(scenario)
     results = play(sweep)
@@ -74,7 +74,7 @@ def test_publishers_vary_like_a_setting(other: str) -> None:
     assert [(row["clients"], row["publishers"], row[other]) for row in rows[2:5]] == [
         (5, 1, 100), (5, 1, 200), (10, 3, 100)
     ]  # fmt: skip
-    assert kind_of(scenario).steps_of(rows[2], results) == [results[2]]
+    assert steps_of(scenario).of_row(rows[2], results) == [results[2]]
 
 
 def test_a_row_has_clients_and_what_varies_before_its_figures() -> None:

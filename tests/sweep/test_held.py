@@ -9,7 +9,7 @@ import pytest
 from hydra.measure.column import SystemColumns, Values
 from hydra.measure.step_result import StepFigures, StepResult
 from hydra.model import Figure, Scenario, StepPlan
-from hydra.sweep import Row, for_scenario, kind_of
+from hydra.sweep import Row, for_scenario, rows_of, texts_of
 from hydra.sweep.cleanness import why_not_clean
 from hydra.sweep.held import HeldSweep
 from hydra.sweep.held_columns import RungRates
@@ -197,16 +197,16 @@ def test_where_the_publisher_ends_the_answer_is_at_least() -> None:
     row, _ = row_of(scenario(), carries(1e9, fastest=23_100.0))
     assert (row["loss_answer"], row[RATE]) == ("at_least", 20_000.0)
     assert (row["loss_not_held_cause"], row["loss_not_held_amount"]) == ("unsent", 23_100.0)
-    kind = kind_of(scenario())
-    assert kind.in_place(row, RATE) == "at least 20,000"
-    assert kind.in_place(row, "loss_not_held_pps") == "25,000 (publisher reached 23,100/s)"
+    rows = rows_of(scenario())
+    assert rows.in_place(row, RATE) == "at least 20,000"
+    assert rows.in_place(row, "loss_not_held_pps") == "25,000 (publisher reached 23,100/s)"
     assert why_not_clean(row) == ""
-    (warning,) = kind.warnings(row)
+    (warning,) = rows.warnings(row)
     assert (warning.kind, warning.remedy) == (
         "held_at_least",
         "use more publishers, or native clients if these are not",
     )
-    (figure, _) = kind.headline([row], lambda row: "30 subscribers")
+    (figure, _) = texts_of(scenario()).headline([row], lambda row: "30 subscribers")
     assert (figure.label, figure.value) == ("held at least", "20,000/s")
     assert figure.detail == "to 30 subscribers for 10 s; not held: 25,000/s (publisher reached 23,100/s)"
 
@@ -215,7 +215,7 @@ def test_at_the_top_of_the_ladder_nothing_above_was_tried() -> None:
     search = SearchSpec(start_rate=1000.0, max_doublings=1, series=("loss",))
     row, _ = row_of(scenario(search=search, saturation=False), carries(1e9))
     assert (row["loss_answer"], row[RATE], row["loss_not_held_pps"]) == ("held", 2000.0, None)
-    assert kind_of(scenario()).in_place(row, "loss_not_held_pps") == "nothing above tried"
+    assert rows_of(scenario()).in_place(row, "loss_not_held_pps") == "nothing above tried"
 
 
 def test_none_is_held_if_the_lowest_rung_is_not() -> None:
@@ -225,7 +225,7 @@ def test_none_is_held_if_the_lowest_rung_is_not() -> None:
     assert (row["loss_answer"], row[RATE], row["loss_not_held_pps"]) == ("none_held", None, 500.0)
     assert [rate_of(result.plan) for result in results].count(500.0) == 2
     assert why_not_clean(row) == "no rate was held"
-    (warning,) = kind_of(spec).warnings(row)
+    (warning,) = rows_of(spec).warnings(row)
     assert warning.kind == "none_held"
     assert str(warning).startswith("no rate was held: at 500/s, the lowest one, lost 80 %; ")
 
@@ -236,7 +236,7 @@ def test_time_that_ends_first_leaves_an_answer_that_is_not_confirmed() -> None:
     assert sum(float(str(result.figures["wall_s"])) for result in results) <= 14.0
     assert (row["loss_answer"], row[RATE]) == ("unconfirmed", None)
     assert why_not_clean(row) == "not confirmed"
-    assert [warning.kind for warning in kind_of(spec).warnings(row)] == ["not_confirmed"]
+    assert [warning.kind for warning in rows_of(spec).warnings(row)] == ["not_confirmed"]
 
 
 @pytest.mark.parametrize(("within_s", "kind", "held"), [(37.0, "held", (1, 2)), (60.0, "held", (2, 2))])
@@ -249,7 +249,7 @@ def test_a_rate_that_half_of_the_whole_steps_held_is_the_answer_if_no_lower_one_
     row, _ = row_of(spec, lambda plan: {**system(plan), "host_others_pct": 6.0})
     assert (row["loss_answer"], row["loss_held_steps"], row["loss_held_of_steps"]) == (kind, *held)
     assert row[RATE] == (12_500.0 if held == (1, 2) else 10_000.0)
-    assert [warning.kind for warning in kind_of(spec).warnings(row)] == (["held_in_part"] if held == (1, 2) else [])
+    assert [warning.kind for warning in rows_of(spec).warnings(row)] == (["held_in_part"] if held == (1, 2) else [])
 
 
 @pytest.mark.parametrize(
@@ -279,10 +279,10 @@ def test_a_rate_that_was_held_without_a_higher_one_that_was_not_is_an_answer() -
     assert row["loss_answer"] == "at_least"
     assert (row["loss_not_held_pps"], row["loss_p99_us"], row["loss_held_s"]) == (None, 900.0, 10.0)
     assert why_not_clean(row) == ""
-    kind = kind_of(spec)
-    assert kind.in_place(row, RATE).startswith("at least ")
-    assert kind.in_place(row, "loss_not_held_pps") == "not found in time"
-    assert [warning.kind for warning in kind.warnings(row)] == ["next_rate_unknown"]
+    rows = rows_of(spec)
+    assert rows.in_place(row, RATE).startswith("at least ")
+    assert rows.in_place(row, "loss_not_held_pps") == "not found in time"
+    assert [warning.kind for warning in rows.warnings(row)] == ["next_rate_unknown"]
 
 
 def test_a_rate_that_one_step_did_not_hold_is_marked_and_steps_of_a_held_rate_are_counted() -> None:
@@ -297,11 +297,11 @@ def test_a_rate_that_one_step_did_not_hold_is_marked_and_steps_of_a_held_rate_ar
         "loss_not_held_amount": 8.63,
         "loss_not_held_steps": 1,
     }
-    kind = kind_of(scenario())
-    assert kind.in_place(row, "loss_not_held_pps") == "10,000 (late 8.63 %, once)"
-    assert kind.in_place({**row, "loss_not_held_steps": 2}, "loss_not_held_pps") == "10,000 (late 8.63 %)"
-    assert [warning.kind for warning in kind.warnings(row)] == ["held_in_part"]
-    assert kind.warnings({**row, "loss_held_of_steps": 1}) == []
+    rows = rows_of(scenario())
+    assert rows.in_place(row, "loss_not_held_pps") == "10,000 (late 8.63 %, once)"
+    assert rows.in_place({**row, "loss_not_held_steps": 2}, "loss_not_held_pps") == "10,000 (late 8.63 %)"
+    assert [warning.kind for warning in rows.warnings(row)] == ["held_in_part"]
+    assert rows.warnings({**row, "loss_held_of_steps": 1}) == []
 
 
 def test_slow_steps_leave_out_what_would_exceed_the_limit() -> None:
@@ -336,7 +336,7 @@ def test_an_interrupted_row_keeps_the_bracket_so_far() -> None:
     assert isinstance(progress, LadderProgress)
     assert (progress.low, progress.high) == (row["loss_low_pps"], row["loss_high_pps"])
     assert progress.low is not None or progress.high is not None
-    (warning,) = kind_of(spec).warnings(row)
+    (warning,) = rows_of(spec).warnings(row)
     assert warning.kind == "search_interrupted"
 
 

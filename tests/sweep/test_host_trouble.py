@@ -8,7 +8,7 @@ from hydra.config.scenario import load_scenario
 from hydra.measure.disturbance import Disturbance, Disturbances
 from hydra.report.host_warnings import HostBusy, HostShared, RowDisturbed
 from hydra.report.row_warnings import warnings_of
-from hydra.sweep import Row, kind_of
+from hydra.sweep import Row, texts_of
 from hydra.sweep.host_trouble import host_trouble, host_trouble_in_short
 from tests.sweep.clean_row import CLEAN
 
@@ -51,7 +51,7 @@ HELD: Row = {"clients": 30, "status": "ok", "loss_answer": "held", "max_rate_bel
 def test_a_headline_states_the_trouble_on_the_hosts_of_its_row(
     scenario: str, row: Row, trouble: Row, noted: bool
 ) -> None:
-    first, *_ = kind_of(load_scenario(scenario)).headline([{**row, **trouble}], lambda _: "30 subscribers")
+    first, *_ = texts_of(load_scenario(scenario)).headline([{**row, **trouble}], lambda _: "30 subscribers")
     label = "held" if row is HELD else "carried"
     assert (first.label, first.clean, first.noted) == (label, True, noted)
     assert first.detail.endswith(CAUSES) is noted

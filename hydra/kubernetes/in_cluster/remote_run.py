@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import click
 
 from hydra.client.linux_process import opened
-from hydra.engine.interface import CARRIED_OUT, Relocation
+from hydra.engine.specification import CARRIED_OUT, Relocation
 from hydra.errors import EXIT_INTERRUPTED, Terminated, UsageError
 from hydra.kubernetes.api_client import IN_CLUSTER
 from hydra.kubernetes.in_cluster.fetch import followed_and_fetched, left_in_cluster

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from hydra.engine.interface import Relocation, Shipment
+from hydra.engine.specification import Relocation, Shipment
 from hydra.errors import EXIT_INTERRUPTED, ClusterError, Terminated, UsageError
 from hydra.kubernetes import api_streams, object_names
 from hydra.kubernetes.api_client import Api, ApiError

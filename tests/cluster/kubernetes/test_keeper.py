@@ -20,7 +20,7 @@ import pytest
 
 import hydra
 from hydra.engine.driver_engine import DriverProcess
-from hydra.engine.interface import Opening
+from hydra.engine.specification import Opening
 from hydra.errors import ClusterError, UsageError
 from hydra.kubernetes import keeper_job, object_names
 from hydra.kubernetes import run_start as module
