@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, 
 
 import msgspec
 
-from hydra.model import Histogram, SequenceRange, SharedSettings
+from hydra.model import Histogram, ProcessUsage, SequenceRange, SharedSettings, SubscriberReport
 from hydra.model.batch_columns import BATCH_COLUMNS, BatchColumn
 from hydra.wire.messages import FromClient, FromController, SystemObject
 
@@ -23,6 +23,7 @@ NAMED: Final = {
     list[SequenceRange]: "ranges",
     str: "string",
     bool: "boolean",
+    NoneType: "null",
     Any: "value",
 }
 """Types that the page explains under these names."""
@@ -57,6 +58,7 @@ def sections(name: str) -> Iterator[Section]:
     """
     if name == COLUMNS:
         yield columns()
+        yield from _with_parts(SubscriberReport, "*subscriber report*", {ProcessUsage})
         return
     shown: set[type] = set()
     for kind in get_args(MESSAGES[name]):

@@ -42,11 +42,11 @@ def joined(clients: list[int], incarnation: int = 0, pid: int | None = None) -> 
 
 
 def framed(answer: wire.FromClient) -> tuple[bytes, bytes | None]:
-    """A relay's message in frames: the reports of subscribers are a batch."""
-    if not isinstance(answer, wire.Report) or answer.subscriber is None:
+    """A relay's message in frames: a batch has the report of a subscriber."""
+    if not isinstance(answer, wire.Batch):
         return wire.encode(answer), None
-    columns, payload = batch.encode([(answer.ids[0], answer.subscriber)], ())
-    return wire.encode(wire.Batch(ids=answer.ids, seq=answer.seq, epoch=answer.epoch, columns=columns)), payload
+    columns, payload = batch.encode([(answer.ids[0], _received())], ())
+    return wire.encode(msgspec.structs.replace(answer, columns=columns)), payload
 
 
 @dataclass
@@ -262,8 +262,7 @@ class Channel(System, RunServers):
             case wire.Stop() if not publishes:
                 yield wire.Ack(ids=[client], seq=1, **of, command="stop"), 0
             case wire.Finish() if not publishes:
-                report = wire.Report(ids=[client], seq=1, **of, subscriber=_received())
-                yield report, self.report_after_s(client)
+                yield wire.Batch(ids=[client], seq=1, epoch=message.epoch, columns=[]), self.report_after_s(client)
             case wire.Ping():
                 yield wire.Ack(ids=[client], seq=1, epoch=0, command="ping", echo=message.time_ns), 0
 
@@ -271,7 +270,6 @@ class Channel(System, RunServers):
 def _sent(unacknowledged: list[tuple[int, int]]) -> model.PublisherReport:
     golden = FROM_CLIENT["report-publisher-zmq"]
     assert isinstance(golden, wire.Report)
-    assert golden.publisher is not None
     return replace(golden.publisher, unacknowledged=unacknowledged)
 
 

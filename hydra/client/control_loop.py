@@ -9,12 +9,27 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
 
 from hydra.control.control_client import ControlClient
 from hydra.errors import HydraError, without_number
 from hydra.model import PublisherReport, SubscriberReport
-from hydra.wire.messages import Configure, EpochCommand, Error, Finish, FromController, Quit, Ready, Report, Start, Stop
+from hydra.wire import report_batch
+from hydra.wire.messages import (
+    Batch,
+    Configure,
+    EpochCommand,
+    Error,
+    Finish,
+    FromController,
+    Quit,
+    Ready,
+    Report,
+    Start,
+    Stop,
+)
 
 
 def serve(control: ControlClient, work: Callable[[], float], obey: Callable[[FromController], None]) -> None:
@@ -47,7 +62,7 @@ class StepLoop(ABC):
         self._control = control
         self._epoch = 0
         self._command: Configure | None = None  # None also after a configuration that failed
-        self._report: PublisherReport | SubscriberReport | None = None
+        self._report: tuple[Report | Batch, bytes | None] | None = None  # in frames, without its number
 
     def run(self) -> None:
         """Obeys commands until it receives ``quit``."""
@@ -110,11 +125,10 @@ class StepLoop(ABC):
         """Sends an error, as the answer to the command of this number; 0: to none."""
         self._control.send(Error(ids=[self._id], seq=1, epoch=self._epoch, number=number, message=why[:4000]))
 
-    def _send_report(self, report: PublisherReport | SubscriberReport, number: int) -> None:
-        """Sends the client's report as the answer to the command of this number."""
-        self._report = report
-        body: Any = {"publisher" if isinstance(report, PublisherReport) else "subscriber": report}
-        self._control.send(Report(ids=[self._id], seq=1, epoch=self._epoch, number=number, **body))
+    def _answer(self, number: int, report: Report | Batch, payload: bytes | None = None) -> None:
+        """Sends the client's report as the answer to the command of this number, and keeps it for another one."""
+        self._report = report, payload
+        self._control.send(msgspec.structs.replace(report, number=number), payload)
 
 
 class PublisherLoop(StepLoop):
@@ -132,8 +146,10 @@ class PublisherLoop(StepLoop):
         if isinstance(command, Start) and self._command is not None:
             self._start(self._command, command)
             self._control.acknowledge(command)
-        elif isinstance(command, Stop) and (report := self._report or self._stop(command)) is not None:
-            self._send_report(report, command.number)
+        elif isinstance(command, Stop) and self._report is not None:
+            self._answer(command.number, *self._report)
+        elif isinstance(command, Stop) and (report := self._stop(command)) is not None:
+            self._answer(command.number, Report(ids=[self._id], seq=1, epoch=self._epoch, publisher=report))
 
 
 class LoopStep(Protocol):
@@ -164,6 +180,12 @@ class SubscriberLoop(StepLoop, Generic[S]):
         self._step: S | None = None  # the configured step
         self._finish_number = 0  # of the last ``finish``, which the report answers
 
+    def _send_report(self, report: SubscriberReport) -> None:
+        """Sends the report of the step as the answer to the last ``finish``."""
+        cohort = [self._id] if self._command is not None and self._command.cohort else []
+        columns, payload = report_batch.encode([(self._id, report)], cohort)
+        self._answer(self._finish_number, Batch(ids=[self._id], seq=1, epoch=self._epoch, columns=columns), payload)
+
     def _obey_step(self, command: EpochCommand) -> None:
         step = self._step
         if step is None:
@@ -176,7 +198,7 @@ class SubscriberLoop(StepLoop, Generic[S]):
                 step.stop(command.stop_at_ns)
                 self._control.acknowledge(command)
             case Finish() if self._report is not None:
-                self._send_report(self._report, command.number)
+                self._answer(command.number, *self._report)
             case Finish():
                 self._finish_number = command.number
                 try:

@@ -27,7 +27,6 @@ from hydra.control.control_client import ClientIdentity, ControlClient
 from hydra.control.curve_security import Credentials
 from hydra.wire import EXIT_DISMISSED, EXIT_STRANDED, EXIT_USAGE
 from hydra.wire.messages import (
-    MAX_MESSAGE_BYTES,
     ChildExit,
     FromClient,
     Look,
@@ -36,6 +35,7 @@ from hydra.wire.messages import (
     Watch,
     decode_from_client,
 )
+from hydra.wire.report_batch import MAX_BATCH_BYTES
 
 KILL: Final = struct.Struct("=II")
 """A client that has to be killed: its id, and the highest incarnation to kill."""
@@ -82,7 +82,7 @@ def relay_main(
     inner = context.socket(zmq.ROUTER)
     inner.sndhwm = inner.rcvhwm = 0
     inner.backlog = _WAITING_CONNECTIONS
-    inner.maxmsgsize = 2 * MAX_MESSAGE_BYTES
+    inner.maxmsgsize = MAX_BATCH_BYTES
     inner.linger = 0
     folder = sockets_folder()
     try:
@@ -226,8 +226,9 @@ class _Relay:
                 return
             # A frame that is no message is ignored, as on every other connection.
             with contextlib.suppress(ProtocolError, ValueError):
-                (frame,) = frames
-                self._relaying.take_message(name, decode_from_client(frame), time.monotonic_ns())
+                frame, *more = frames
+                payload = more[0] if len(more) == 1 else None
+                self._relaying.take_message(name, decode_from_client(frame), time.monotonic_ns(), payload)
 
     def _take_deaths(self) -> bool:
         """Takes the ends of clients from the parent's pipe; False if the pipe was closed, after all was sent."""

@@ -27,6 +27,7 @@ from hydra.wire.messages import (
     ACKNOWLEDGED,
     VERSION,
     Ack,
+    Batch,
     ChildExit,
     Configure,
     EpochCommand,
@@ -41,13 +42,13 @@ from hydra.wire.messages import (
     Quit,
     Ready,
     Report,
-    Reports,
     Stop,
     TimeSeries,
     Welcome,
     encode,
     name_of,
 )
+from hydra.wire.report_batch import BatchPart
 from hydra.wire.time_series import TimeSeriesSum, parts
 
 ANY_INCARNATION: Final = 2**32 - 1
@@ -235,8 +236,20 @@ class RelayState:
 
     # --- from clients ----------------------------------------------------------------------------------------------
 
-    def take_message(self, name: bytes, message: FromClient, now_ns: int) -> None:
-        """Handles a message from the client process with the connection ``name``."""
+    def take_message(self, name: bytes, message: FromClient, now_ns: int, payload: bytes | None = None) -> None:
+        """Handles a message from the client process with the connection ``name``.
+
+        Args:
+            name: the name of the connection.
+            message: the content of the first frame.
+            now_ns: the present time.
+            payload: the second frame; None: there is none.
+
+        Raises:
+            ValueError: the columns of a batch do not fit together; nothing has changed.
+        """
+        if isinstance(message, Batch) == (payload is None):
+            return
         if isinstance(message, Hello):
             self._introduced(name, message, now_ns)
             return
@@ -249,10 +262,10 @@ class RelayState:
             case TimeSeries():
                 self._take_time_series(message, now_ns)
             case Report():
-                self._reported(message, now_ns, living=connection.living)
-            case Reports():
-                for report in message.each():
-                    self._reported(report, now_ns, living=connection.living)
+                self._reported(message, living=connection.living)
+            case Batch() if payload is not None:
+                part = BatchPart(message.ids, message.columns, payload)
+                self._take_batch(message, part, now_ns, living=connection.living)
             case _ if not connection.living:
                 pass  # its commands now concern the process that replaced it
             case Ack():
@@ -348,23 +361,37 @@ class RelayState:
             self._failed_before.add(failed)
             self._ends.to_controller(msgspec.structs.replace(error, ids=ids))
 
-    def _reported(self, report: Report, now_ns: int, *, living: bool) -> None:
-        if report.epoch != self._commands.epoch:
-            return
-        (client,) = report.ids
-        kind = Stop if report.subscriber is None else Finish
-        is_awaited = living and self._commands.waits(kind, client)
-        if living and not self._commands.answered(kind, report.number, [client]):
+    def _reported(self, report: Report, *, living: bool) -> None:
+        if report.epoch != self._commands.epoch or (
+            living and not self._commands.answered(Stop, report.number, report.ids)
+        ):
             return  # a late answer
-        if report.subscriber is None:
-            self._reports[client] = report
-            self._send_time_series()
-            self._ends.to_controller(report)
-        else:
+        self._reports.update(dict.fromkeys(report.ids, report))
+        self._send_time_series()
+        self._ends.to_controller(report)
+
+    def _take_batch(self, batch: Batch, part: BatchPart, now_ns: int, *, living: bool) -> None:
+        """Takes all reports of a batch or none, because the sums of their histograms cannot be divided.
+
+        None is taken if one of the clients has reported before, or if its last ``finish`` is not the one of this
+        answer: the clients without a report report once more when the command is resent.
+        """
+        if batch.epoch != self._commands.epoch or not batch.ids:
+            return
+        number = 0 if isinstance(batch.number, msgspec.UnsetType) else batch.number
+        known = [client for client in batch.ids if self._batching.holds(client)]
+        late = living and any(self._commands.is_late(Finish, number, client) for client in batch.ids)
+        awaited = {client for client in known if living and self._commands.waits(Finish, client)}
+        answered = known if known or late else batch.ids
+        if living:
+            answered = self._commands.answered(Finish, number, answered)
+        for client in answered:
             # The client failed at first and has reported since: the report counts.
-            self._failures.pop((report.number, client), None)
-            new = self._batching.add(report.epoch, client, report.subscriber, self._cohort, now_ns)
-            self._send_batches(self._batching.of([client]) if is_awaited and not new else new)
+            self._failures.pop((number, client), None)
+        if known or late:
+            self._send_batches(self._batching.of(awaited.intersection(answered)))
+        else:
+            self._send_batches(self._batching.add(batch.epoch, part, now_ns))
 
     def _take_time_series(self, message: TimeSeries, now_ns: int) -> None:
         if message.epoch == self._commands.epoch:
@@ -393,7 +420,7 @@ class RelayState:
             self._send_time_series()
         batch_ns = self._batching.next_ns()
         if batch_ns is not None and (now_ns >= batch_ns or not self._commands.awaited(Finish)):
-            self._send_batches(self._batching.flush(epoch, self._cohort))
+            self._send_batches(self._batching.flush(epoch))
         for again, clients in self._commands.resends(now_ns):
             self._send_command(again, clients)
         for name, due_ns in self._leaving.items():

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
 import msgspec
 
-from hydra.model import GroupRole, SubscriberReport
-from hydra.wire import RESEND_EVERY_S, report_batch
+from hydra.model import GroupRole
+from hydra.wire import RESEND_EVERY_S
 from hydra.wire.messages import Batch, Configure, EpochCommand, Finish, Start, Stop
+from hydra.wire.report_batch import BATCH_BYTES, BatchPart, join
 
 Kind = type[EpochCommand]
 
@@ -251,35 +252,33 @@ class ReportBatch:
 
 
 class ReportBatches:
-    """The reports of one epoch: those that wait for a batch, and the finished batches."""
+    """The reports of one epoch: the parts that wait for a batch, and the finished batches."""
 
     def __init__(self) -> None:
-        self._waiting: dict[int, SubscriberReport] = {}
+        self._waiting: list[BatchPart] = []
         self._bytes = 0
         self._due_ns = 0
-        self._made: dict[int, ReportBatch] = {}
+        self._made: dict[int, ReportBatch | None] = {}  # None: the client's report waits
 
-    def add(
-        self, epoch: int, client: int, report: SubscriberReport, cohort: Container[int], now_ns: int
-    ) -> list[ReportBatch]:
-        """Adds a client's report, unless it has one; returns the batches to send now."""
-        if client in self._made or client in self._waiting:
-            return []
-        size = report_batch.report_bytes(report)
-        full = self.flush(epoch, cohort) if self._waiting and self._bytes + size > report_batch.BATCH_BYTES else []
+    def holds(self, client: int) -> bool:
+        """Whether the client has reported."""
+        return client in self._made
+
+    def add(self, epoch: int, part: BatchPart, now_ns: int) -> list[ReportBatch]:
+        """Adds the reports of clients that have not reported; returns the batches to send now."""
+        full = self.flush(epoch) if self._bytes + part.size > BATCH_BYTES else []
         if not self._waiting:
             self._due_ns = now_ns + BATCHED_WITHIN_NS
-        self._waiting[client] = report
-        self._bytes += size
-        return full + (self.flush(epoch, cohort) if self._bytes >= report_batch.BATCH_BYTES else [])
+        self._waiting.append(part)
+        self._bytes += part.size
+        self._made.update(dict.fromkeys(part.ids))
+        return full + (self.flush(epoch) if self._bytes >= BATCH_BYTES else [])
 
-    def flush(self, epoch: int, cohort: Container[int]) -> list[ReportBatch]:
+    def flush(self, epoch: int) -> list[ReportBatch]:
         """The batch of all reports that wait; empty if none waits."""
         if not self._waiting:
             return []
-        reports = sorted(self._waiting.items(), key=lambda one: one[0])
-        columns, payload = report_batch.encode(reports, cohort)
-        ids = [client for client, _ in reports]
+        ids, columns, payload = join(self._waiting)
         made = ReportBatch(Batch(ids=ids, seq=1, epoch=epoch, columns=columns), payload)
         self._made.update(dict.fromkeys(ids, made))
         self._waiting.clear()

@@ -53,7 +53,7 @@ class TransportSubscriber(SubscriberLoop[SubscriberStep]):
             self._send_time_series(step)
         if step.drained():
             self._send_time_series(step)
-            self._send_report(self._with_connection(step.report()), self._finish_number)
+            self._send_report(self._with_connection(step.report()))
             return math.inf
         return wait_s
 

@@ -224,7 +224,7 @@ class ToolSubscriber(ToolLoop, SubscriberLoop["_ToolReading"]):
             step.is_reported = True
             self._complain(step.failure)
         if step.over():
-            self._send_report(step.report(), self._finish_number)
+            self._send_report(step.report())
         return wait_s
 
     def _prepare(self, command: Configure) -> None:

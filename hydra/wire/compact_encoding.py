@@ -1,4 +1,4 @@
-"""Compact encodings in messages: ids as runs, sequences as bitmaps, reports of many clients as columns. Pure.
+"""Compact encodings in messages: ids as runs, sequences as bitmaps. Pure.
 
 A set of sequences that a member of a consumer group received is a bitmap in base64. Bit i stands for the sequence i,
 beginning with the least significant bit of the first byte. Zero bytes at the end are cut, so each set has exactly
@@ -8,13 +8,8 @@ one encoding.
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from typing import Any, Final, TypeVar
-
-import msgspec
-
-from hydra.model import PublisherReport, SubscriberReport
+from collections.abc import Sequence
+from typing import Final
 
 MOST_IDS: Final = 1_000_000
 """Most ids that one message may name: a run is short however many ids it stands for."""
@@ -97,33 +92,3 @@ def bitmap_bytes(text: str) -> bytes:
     if b64encode(found).decode() != text or found[-1:] == b"\0":
         raise ValueError("a bitmap that ends in zeros")
     return found
-
-
-B = TypeVar("B", PublisherReport, SubscriberReport)
-_HOT: Final = "hot"
-
-
-def columns_of_reports(bodies: Sequence[PublisherReport] | Sequence[SubscriberReport]) -> dict[str, list[Any]]:
-    """The bodies (at least one) as columns in the order of their fields; ``hot`` is left out if there is one topic."""
-    columns = {field.name: [getattr(body, field.name) for body in bodies] for field in fields(bodies[0])}
-    if not any(columns.get(_HOT, ())):
-        columns.pop(_HOT, None)
-    return columns
-
-
-def reports_of_columns(kind: type[B], found: Mapping[str, Sequence[Any]], count: int) -> list[B]:
-    """``count`` bodies from columns; a missing column holds defaults.
-
-    Raises:
-        ValueError: a column is unknown, has another length, or holds values of another type.
-    """
-    known = {field.name for field in fields(kind)}
-    for name, values in found.items():
-        if name not in known:
-            raise ValueError(f"an unknown column: {name}")
-        if len(values) != count:
-            raise ValueError(f"the column {name} has {len(values)} values for {count} clients")
-    try:
-        return [msgspec.convert({name: values[i] for name, values in found.items()}, kind) for i in range(count)]
-    except msgspec.ValidationError as e:
-        raise ValueError(str(e)) from None

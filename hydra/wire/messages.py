@@ -23,7 +23,6 @@ from hydra.model import (
     PublisherReport,
     SequenceRange,
     SharedSettings,
-    SubscriberReport,
     TcpConnections,
     check_points,
 )
@@ -65,15 +64,12 @@ Number = Annotated[int, msgspec.Meta(title="number", ge=1, le=2**32 - 1)]
 SystemObject = dict[str, Any] | None
 """An object of the system under test, which only the code of that system interprets."""
 
-# A message in memory has every id, and every report, separately; ``encode`` and the decoders translate.
+# A message in memory has every id separately; ``encode`` and the decoders translate.
 if TYPE_CHECKING:
     Ids = list[int]
-    PublisherReports = list[PublisherReport]
-    SubscriberReports = list[SubscriberReport]
 else:
     # (msgspec 0.22 crashes on a union of a constrained number and a tuple.)
     Ids = list[Id | Annotated[list[Id], msgspec.Meta(min_length=2, max_length=2)]]
-    PublisherReports = SubscriberReports = dict[str, list[Any]]
 
 
 Treatment = Literal["pass", "gather", "merge", "own"]
@@ -225,47 +221,30 @@ class Progress(EpochReply, frozen=True, tag="progress", kw_only=True):
 
 
 class Report(CommandReply, frozen=True, tag="report", kw_only=True):
-    """One client's account of an epoch, with exactly one of the two bodies; ``ids`` names exactly one client.
-
-    A relay passes those of publishers on, and sends a ``batch`` in place of those of subscribers.
+    """One publisher's account of an epoch; ``ids`` names exactly one client.
 
     Attributes:
-        number: that of the ``stop`` or ``finish`` that it answers.
+        number: that of the ``stop`` that it answers.
+        subscriber: subscribers send a ``batch``.
     """
 
-    relay: ClassVar[Treatment] = "merge"
-    publisher: PublisherReport | None = None
-    subscriber: SubscriberReport | None = None
-
-
-class Reports(CommandReply, frozen=True, tag="reports", kw_only=True):
-    """From packed clients to their relay: one ``report`` for each id of ``ids``, with exactly one of the two bodies.
-
-    A body is an object of *columns*: under the name of each field of the report's body, an array with the value of each
-    id in turn. A field without a column has its default.
-    """
-
-    relay: ClassVar[Treatment] = "merge"
-    publisher: PublisherReports | None = None
-    subscriber: SubscriberReports | None = None
-
-    def each(self) -> list[Report]:
-        """The equivalent messages, one for each client."""
-        bodies: dict[str, Any] = {"publisher": self.publisher, "subscriber": self.subscriber}
-        return [
-            Report(ids=[client], seq=self.seq, epoch=self.epoch, number=self.number, **{role: body})
-            for role, columns in bodies.items()
-            for client, body in zip(self.ids, columns or (), strict=False)
-        ]
+    relay: ClassVar[Treatment] = "pass"
+    publisher: PublisherReport
+    subscriber: None = None
 
 
 class Batch(EpochReply, frozen=True, tag="batch", kw_only=True):
-    """From a relay: the reports of its subscribers, or of some of them; a second frame has the items of the columns.
+    """The reports of subscribers; a second frame has the items of the columns.
+
+    A process of clients sends those of its clients, a relay those of its processes, joined.
 
     Attributes:
+        number: from a process of clients: that of the ``finish`` that it answers.
         columns: the name of each column and its number of items.
     """
 
+    relay: ClassVar[Treatment] = "merge"
+    number: Number | msgspec.UnsetType = msgspec.UNSET
     columns: Annotated[list[tuple[ShortText, Count]], msgspec.Meta(max_length=MAX_COLUMNS)]
 
 
@@ -543,8 +522,7 @@ class Configure(EpochCommand, frozen=True, tag="configure", kw_only=True):
         group: the consumer group of all subscribers, in which each message goes to at least one of them; publishers
             receive it, too; ``""``: none.
         payload_share: how many of 10,000 characters of a JSON payload are random.
-        cohort: these clients belong to the step's cohort, whose latencies the relay adds up separately; clients ignore
-            it.
+        cohort: these clients belong to the step's cohort, whose latencies are added up separately.
         load: to publishers only: a rate that changes, as at most 8192 pairs of seconds and messages/s, section 6.
         course_s: between ``course`` messages; 0: none.
         spells: to subscribers only: planned impairments, section 7.
@@ -742,7 +720,6 @@ FromClient = (
     | Progress
     | TimeSeries
     | Report
-    | Reports
     | Batch
     | Error
     | ChildExit
@@ -765,7 +742,6 @@ class ProtocolError(ValueError):
 
 
 _encoder = msgspec.json.Encoder()
-_NO_HOT_TOPICS: Final = b',"hot":null}}'
 _from_client: msgspec.json.Decoder[FromClient] = msgspec.json.Decoder(FromClient)
 _from_controller: msgspec.json.Decoder[FromController] = msgspec.json.Decoder(FromController)
 
@@ -783,12 +759,7 @@ def encode(message: FromClient | FromController | EpochCommand, ids: compact_enc
         changes["ids"] = ids
     elif len(message.ids) > 1:
         changes["ids"] = compact_encoding.encode_ids(message.ids)
-    if isinstance(message, Reports):
-        changes["publisher"] = compact_encoding.columns_of_reports(message.publisher) if message.publisher else None
-        changes["subscriber"] = compact_encoding.columns_of_reports(message.subscriber) if message.subscriber else None
-    frame = _encoder.encode(msgspec.structs.replace(message, **changes) if changes else message)
-    # The last field of the last field of a report; a dataclass cannot leave out a field.
-    return frame.removesuffix(_NO_HOT_TOPICS) + b"}}" if frame.endswith(_NO_HOT_TOPICS) else frame
+    return _encoder.encode(msgspec.structs.replace(message, **changes) if changes else message)
 
 
 def decode_from_client(
@@ -820,9 +791,7 @@ def decode_from_controller(frame: bytes) -> FromController:
 
 
 def _check(message: FromClient) -> None:
-    """Rejects impossible reports and samples with ValueError; turns columns of reports into bodies."""
-    if isinstance(message, Report | Reports) and (message.publisher is None) == (message.subscriber is None):
-        raise ValueError("a report has exactly one of publisher and subscriber")
+    """Rejects impossible reports and samples with ValueError."""
     if isinstance(message, Joined):
         if not len(message.ids) == len(message.incarnations) == len(message.pids):
             raise ValueError("an incarnation and a pid for each client, no more and no less")
@@ -838,19 +807,7 @@ def _check(message: FromClient) -> None:
         for second in (*message.seconds, *message.cohort):
             check_histogram("latency", second.latency, lowest_us=-LATENCY_HIGHEST_US)
     elif isinstance(message, Report):
-        if body := message.publisher or message.subscriber:
-            check_report(body)
-    elif isinstance(message, Reports):
-        _check_columns(message)
-
-
-def _check_columns(message: Reports) -> None:
-    found: Any = message.publisher if message.subscriber is None else message.subscriber
-    kind: Any = PublisherReport if message.subscriber is None else SubscriberReport
-    bodies = compact_encoding.reports_of_columns(kind, found, len(message.ids))
-    for row in bodies:
-        check_report(row)
-    msgspec.structs.force_setattr(message, "publisher" if message.subscriber is None else "subscriber", bodies)
+        check_report(message.publisher)
 
 
 def _decode(

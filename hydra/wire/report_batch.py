@@ -1,4 +1,4 @@
-"""Reports of many subscribers as columns of one message: how a relay encodes them. Pure.
+"""Reports of subscribers as columns of one message: a client encodes them, a relay joins those of its clients. Pure.
 
 ``docs/control-protocol.md`` defines the columns. Every relay imports this module, so it does without numpy;
 :mod:`hydra.wire.subscriber_table` decodes the columns.
@@ -9,21 +9,21 @@ from __future__ import annotations
 import sys
 from array import array
 from base64 import b64decode
-from collections.abc import Container, Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from itertools import accumulate, chain, pairwise
 from operator import attrgetter
 from typing import Any, Final, Literal
 
 import msgspec
 
 from hydra.model import LAG_BINS, Histogram, LedgerCounts, SubscriberReport
-from hydra.model.batch_columns import BATCH_COLUMNS, Items
+from hydra.model.batch_columns import BATCH_COLUMNS, BatchColumn, Items
 from hydra.wire.buckets import percentiles_us
 
 MAX_BATCH_BYTES: Final = 4 * 1024 * 1024
-"""Longest payload that a controller accepts, bytes."""
+"""Longest payload that a relay or the controller accepts, bytes."""
 BATCH_BYTES: Final = 1024 * 1024
-"""Sum of :func:`report_bytes` above which a relay begins another batch."""
+"""Sum of the ``size`` of parts above which a relay begins another batch."""
 
 INT: Final = "q"
 FLOAT: Final = "d"
@@ -32,6 +32,7 @@ Kind = Literal["q", "d", "B"]
 """An item's type, as the module ``array`` names it: 64-bit integer, 64-bit floating point number, byte."""
 
 _KINDS: Final[Mapping[Items, Kind]] = {"whole": INT, "fraction": FLOAT, "byte": BYTE}
+_BYTES: Final[Mapping[Kind, int]] = {INT: 8, FLOAT: 8, BYTE: 1}
 COLUMNS: Final[tuple[tuple[str, Kind], ...]] = tuple((column.name, _KINDS[column.items]) for column in BATCH_COLUMNS)
 """All columns in their order, each with the type of its items."""
 OF_TOPICS: Final = tuple(column.name for column in BATCH_COLUMNS if column.topics)
@@ -46,6 +47,8 @@ _OF_CLIENT: Final = 8 * sum(column.width for column in BATCH_COLUMNS if column.o
 """Bytes of a client's numbers: counts, CPU, latencies, lags, lengths of its absences, of its ledgers, of ``system``."""
 _OF_LEDGER: Final = 8 * sum(column.width for column in BATCH_COLUMNS if column.of == "ledger" and not column.lengths)
 """Bytes of a ledger's numbers: counts, and the lengths of its ranges and bits."""
+_PLACE: Final = {column.name: place for place, column in enumerate(BATCH_COLUMNS)}
+_HISTOGRAMS: Final = ("latency", "cohort_latency", "hot_latency")
 _PERCENTILES: Final = {column.name: column.percentile for column in BATCH_COLUMNS if column.percentile}
 _LATENCIES: Final = ("latency_count", "latency_min_us", *_PERCENTILES, "latency_max_us")
 _json = msgspec.json.Encoder()
@@ -69,20 +72,155 @@ def encode(reports: Sequence[tuple[int, SubscriberReport]], cohort: Container[in
         if name in OF_TOPICS and not several:
             break
         items = values if isinstance(values, bytes) else _little_endian(array(kind, values))
-        columns.append((name, len(items) // (1 if kind == BYTE else 8)))
-        payload += items
-        payload += bytes(-len(payload) % _ALIGNMENT)
+        _append(columns, payload, (name, kind), items)
     return columns, bytes(payload)
 
 
-def report_bytes(report: SubscriberReport) -> int:
-    """Upper bound of a report's part of the payload in bytes, without the sums of the histograms."""
-    return (
-        _OF_CLIENT
-        + 16 * len(report.absent)
-        + sum(_OF_LEDGER + 16 * len(x.missing_ranges) + 3 * len(x.received_bits) // 4 for x in report.ledgers)
-        + len(_system(report))
-    )
+def spans(columns: Sequence[tuple[str, int]], size: int) -> list[tuple[int, int]]:
+    """The bytes where the items of each column begin and end in a payload of ``size`` bytes.
+
+    Raises:
+        ValueError: these are not the columns of a batch, or they need another payload.
+    """
+    if size > MAX_BATCH_BYTES:
+        raise ValueError(f"a payload of {size} bytes, above the limit of {MAX_BATCH_BYTES}")
+    known = COLUMNS if len(columns) == len(COLUMNS) else COLUMNS[: -len(OF_TOPICS)]
+    if [name for name, _ in columns] != [name for name, _ in known]:
+        raise ValueError("the columns are not those of a batch, in their order")
+    found: list[tuple[int, int]] = []
+    at = 0
+    for (name, kind), (_, count) in zip(known, columns, strict=True):
+        end = at + count * _BYTES[kind]
+        if count < 0 or end > size:
+            raise ValueError(f"the column {name} has {count} items, which the payload does not hold")
+        found.append((at, end))
+        at = end + -end % _ALIGNMENT
+    if at != size:
+        raise ValueError(f"a payload of {size} bytes for columns of {at}")
+    return found
+
+
+def check_lengths(clients: int, columns: Iterable[tuple[str, int]], total: Callable[[str], int]) -> None:
+    """Rejects columns that have another number of items than they need.
+
+    Args:
+        clients: the number of clients.
+        columns: the columns of a batch, each with its number of items.
+        total: the sum of the numbers in a column of lengths; it rejects negative ones.
+
+    Raises:
+        ValueError: the text names the first column that is wrong.
+    """
+    totals = {"": clients}
+    for column, (name, count) in zip(BATCH_COLUMNS, columns, strict=False):
+        if column.of == "together":
+            if count % 2 or (count > 2 and name.endswith("_bounds")):
+                raise ValueError(f"the column {name} has {count} items, which are no histogram")
+            continue
+        of = column.lengths or ("ledger_counts" if column.of == "ledger" else "")
+        if of not in totals:
+            totals[of] = total(of)
+        items = column.width * totals[of]
+        if count != items and (count or name != "lag_bins_us"):
+            raise ValueError(f"the column {name} has {count} items, not {items}")
+
+
+class BatchPart:
+    """The batch of one process of clients, which a relay joins with others.
+
+    Args:
+        ids: the clients that the message names, rising; at least one.
+        columns: the names of its columns, each with the number of items.
+        payload: the columns' items.
+
+    Raises:
+        ValueError: the lengths of the columns do not fit together. (The controller checks the numbers.)
+
+    Attributes:
+        size: upper bound of its bytes in a joined batch, without the sums of the histograms.
+    """
+
+    __slots__ = ("_payload", "_spans", "ids", "size")
+
+    def __init__(self, ids: Sequence[int], columns: Sequence[tuple[str, int]], payload: bytes) -> None:
+        self.ids = ids
+        self._payload = payload
+        # A relay keeps a part for each of its clients for a while, and an array is small.
+        self._spans = array("I", chain.from_iterable(spans(columns, len(payload))))
+        check_lengths(len(ids), columns, self._total)
+        several = (self._span(column.name) for column in BATCH_COLUMNS if column.lengths)
+        of_ledgers = _OF_LEDGER * self._total("ledger_counts")
+        self.size = _OF_CLIENT * len(ids) + of_ledgers + sum(end - begin for begin, end in several)
+
+    def histogram(self, name: str) -> Histogram:
+        """The sum of the clients' histograms under this name; empty if the batch lacks the columns."""
+        return Histogram(self._numbers(f"{name}_counts").tolist(), *self._numbers(f"{name}_bounds"))
+
+    def rows(self, column: BatchColumn) -> list[bytes] | None:
+        """The items of each client in a column; None if the batch lacks them."""
+        begin, end = self._span(column.name)
+        if begin == end and column.of == "client" and not column.lengths:
+            return None
+        if len(self.ids) == 1:
+            return [self._payload[begin:end]]
+        at: Sequence[int] = range(len(self.ids) + 1)
+        if column.of == "ledger":
+            at = list(accumulate(self._numbers("ledger_counts"), initial=0))
+        if column.lengths:
+            begins = list(accumulate(self._numbers(column.lengths), initial=0))
+            at = [begins[index] for index in at]
+        width = column.width * _BYTES[_KINDS[column.items]]
+        return [self._payload[begin + width * first : begin + width * last] for first, last in pairwise(at)]
+
+    def _span(self, name: str) -> tuple[int, int]:
+        place = 2 * _PLACE[name]
+        return (self._spans[place], self._spans[place + 1]) if place < len(self._spans) else (0, 0)
+
+    def _numbers(self, name: str) -> array[int]:
+        found = array(INT, self._payload[slice(*self._span(name))])
+        if sys.byteorder == "big":
+            found.byteswap()
+        return found
+
+    def _total(self, name: str) -> int:
+        numbers = self._numbers(name)
+        if min(numbers, default=0) < 0:
+            raise ValueError(f"the column {name} has a number below 0")
+        return sum(numbers)
+
+
+def join(parts: Sequence[BatchPart]) -> tuple[list[int], Columns, bytes]:
+    """The clients, the columns and the payload of one batch: those that :func:`encode` makes of all their reports.
+
+    Args:
+        parts: at least one; no client is in several.
+    """
+    order = sorted((client, at, row) for at, part in enumerate(parts) for row, client in enumerate(part.ids))
+    sums: dict[str, list[int]] = {}
+    for name in _HISTOGRAMS:
+        sums[f"{name}_bounds"], sums[f"{name}_counts"] = _sum(part.histogram(name) for part in parts)
+    columns: Columns = []
+    payload = bytearray()
+    for column, (name, kind) in zip(BATCH_COLUMNS, COLUMNS, strict=True):
+        if column.of == "together":
+            _append(columns, payload, (name, kind), _little_endian(array(kind, sums[name])))
+            continue
+        found = [part.rows(column) for part in parts]
+        lacks = not any(found)
+        if column.topics and lacks:
+            break
+        # Without topics all counts are 0, without a lag all parts of the window are null.
+        missing = _little_endian(array(kind, () if lacks else [NULL] * LAG_BINS if name == "lag_bins_us" else [0]))
+        items = (missing if (rows := found[at]) is None else rows[row] for _, at, row in order)
+        _append(columns, payload, (name, kind), b"".join(items))
+    return [client for client, _, _ in order], columns, bytes(payload)
+
+
+def _append(columns: Columns, payload: bytearray, column: tuple[str, Kind], items: bytes) -> None:
+    name, kind = column
+    columns.append((name, len(items) // _BYTES[kind]))
+    payload += items
+    payload += bytes(-len(payload) % _ALIGNMENT)
 
 
 def _values(

@@ -13,23 +13,17 @@ from itertools import pairwise
 from typing import Final
 
 from hydra.model import (
-    LAG_BINS,
-    LATENCY_HIGHEST_US,
     BusyThread,
     Histogram,
     HostCounters,
-    HotTopicCounts,
-    LedgerCounts,
     ProcessUsage,
     PublisherReport,
     SequenceRange,
-    SubscriberReport,
     TcpConnections,
 )
 from hydra.model.reports import LARGEST as LARGEST
 from hydra.model.reports import MAX_ABSENT as MAX_ABSENT
 from hydra.model.reports import MAX_MISSING_RANGES as MAX_MISSING_RANGES
-from hydra.wire import compact_encoding
 from hydra.wire.buckets import BUCKETS
 
 MAX_UNACKNOWLEDGED_RANGES: Final = 4096
@@ -37,50 +31,20 @@ MAX_UNACKNOWLEDGED_RANGES: Final = 4096
 MAX_NAME: Final = 256
 """Most characters in the name of an interface or thread."""
 
-_Body = (
-    PublisherReport
-    | SubscriberReport
-    | HotTopicCounts
-    | LedgerCounts
-    | ProcessUsage
-    | HostCounters
-    | BusyThread
-    | TcpConnections
-)
+_Body = PublisherReport | ProcessUsage | HostCounters | BusyThread | TcpConnections
 
 
-def check_report(report: PublisherReport | SubscriberReport) -> None:
-    """Rejects a report that no correct client can send.
+def check_report(report: PublisherReport) -> None:
+    """Rejects a report that no correct publisher can send.
 
     Raises:
         ValueError: the text names the first field that is wrong.
     """
     _check_numbers(report)
     _check_numbers(report.usage)
-    if isinstance(report, PublisherReport):
-        check_histogram("lag", report.lag)
-        check_histogram("ack_latency", report.ack_latency)
-        _check_ranges("unacknowledged", report.unacknowledged, MAX_UNACKNOWLEDGED_RANGES)
-        return
-    check_histogram("latency", report.latency, lowest_us=-LATENCY_HIGHEST_US)
-    if report.hot is not None:
-        _check_numbers(report.hot)
-        check_histogram("hot.latency", report.hot.latency, lowest_us=-LATENCY_HIGHEST_US)
-    if len(report.absent) > MAX_ABSENT:
-        raise ValueError(f"absent has more than {MAX_ABSENT} intervals")
-    for begin, end in report.absent:
-        if not 0 <= begin <= end <= LARGEST:
-            raise ValueError("absent has an interval that ends before it begins")
-    if len(report.lag_bins_us) not in (0, LAG_BINS):
-        raise ValueError(f"lag_bins_us has {len(report.lag_bins_us)} entries, not 0 or {LAG_BINS}")
-    if any(mean is not None and not 0 <= mean <= LARGEST for mean in report.lag_bins_us):
-        raise ValueError(f"lag_bins_us has an entry that is not 0 to {LARGEST}")
-    for ledger in report.ledgers:
-        _check_numbers(ledger)
-        _check_ranges("missing_ranges", ledger.missing_ranges, MAX_MISSING_RANGES)
-        _check_bits(ledger)
-    if sum(len(ledger.received_bits) for ledger in report.ledgers) > compact_encoding.MAX_CHARACTERS:
-        raise ValueError(f"received_bits are longer than {compact_encoding.MAX_CHARACTERS} characters")
+    check_histogram("lag", report.lag)
+    check_histogram("ack_latency", report.ack_latency)
+    _check_ranges("unacknowledged", report.unacknowledged, MAX_UNACKNOWLEDGED_RANGES)
 
 
 def check_counters(counters: HostCounters) -> None:
@@ -141,18 +105,6 @@ def _check_ranges(name: str, ranges: Sequence[SequenceRange], most: int) -> None
         if not last < low <= high <= LARGEST:
             raise ValueError(f"{name} does not rise at {low} to {high}")
         last = high
-
-
-def _check_bits(ledger: LedgerCounts) -> None:
-    """Checks a member's bitmap against its counts: the consumer group's account uses both."""
-    if not ledger.received_bits:
-        return
-    try:
-        ones = int.from_bytes(compact_encoding.bitmap_bytes(ledger.received_bits)).bit_count()
-    except ValueError as e:
-        raise ValueError(f"received_bits: {e}") from None
-    if ones != ledger.received + ledger.extra:
-        raise ValueError(f"received_bits has {ones} sequences, not {ledger.received + ledger.extra}")
 
 
 def check_histogram(name: str, histogram: Histogram, lowest_us: int = 0) -> None:

@@ -29,7 +29,7 @@ from hydra.wire.arrays import Bytes, Flags, Ints, indices_of_runs, offsets, sums
 from hydra.wire.buckets import BUCKETS
 from hydra.wire.compact_encoding import MAX_CHARACTERS
 from hydra.wire.histogram import merge
-from hydra.wire.report_batch import COLUMNS, MAX_BATCH_BYTES, NULL, OF_TOPICS, encode
+from hydra.wire.report_batch import COLUMNS, MAX_BATCH_BYTES, NULL, OF_TOPICS, check_lengths, encode, spans
 
 Arrays = Mapping[str, Any]
 """Arrays by the names of their columns."""
@@ -67,12 +67,10 @@ def decode_columns(ids: Ints, columns: Sequence[tuple[str, int]], payload: bytes
     if not len(ids) or bool((np.diff(ids) <= 0).any()):
         raise ValueError("ids do not rise")
     _require(ids, "ids", 0, 2**32 - 1)
-    if len(payload) > MAX_BATCH_BYTES:
-        raise ValueError(f"a payload of {len(payload)} bytes, above the limit of {MAX_BATCH_BYTES}")
     found = _split(columns, payload)
     if len(columns) < len(COLUMNS):
         found |= {name: np.zeros(0 if name in SUMS else len(ids), np.int64) for name in OF_TOPICS}
-    _check_lengths(len(ids), found)
+    check_lengths(len(ids), columns, lambda name: _total(found[name], name))
     _check_numbers(found)
     _check_ranges(found)
     _check_bits(found)
@@ -90,48 +88,19 @@ def texts(joined: Bytes, at: Ints) -> Iterator[bytes]:
 
 
 def _split(columns: Sequence[tuple[str, int]], payload: bytes | mmap) -> dict[str, Any]:
-    known = COLUMNS if len(columns) == len(COLUMNS) else COLUMNS[: -len(OF_TOPICS)]
-    if [name for name, _ in columns] != [name for name, _ in known]:
-        raise ValueError("the columns are not those of a batch, in their order")
     found: dict[str, Any] = {}
-    at = 0
-    for (name, kind), (_, count) in zip(known, columns, strict=True):
+    for (name, kind), (begin, end) in zip(COLUMNS, spans(columns, len(payload)), strict=False):
         dtype = DTYPES[kind]
-        end = at + count * dtype.itemsize
-        if count < 0 or end > len(payload):
-            raise ValueError(f"the column {name} has {count} items, which the payload does not hold")
-        found[name] = np.frombuffer(payload, dtype, count, at)
-        at = end + -end % 8
-        if any(payload[end:at]):
+        found[name] = np.frombuffer(payload, dtype, (end - begin) // dtype.itemsize, begin)
+        if any(payload[end : end + -end % 8]):
             raise ValueError(f"behind the column {name} is something else than zeros")
-    if at != len(payload):
-        raise ValueError(f"a payload of {len(payload)} bytes for columns of {at}")
     return found
 
 
-def _check_lengths(clients: int, found: Arrays) -> None:
-    for name in OF_CLIENTS:
-        _require_length(name, found, clients)
-    for name in ("absent_counts", "ledger_counts", "system_bytes"):
-        _require_counts(name, found)
-    for name in OF_LEDGERS:
-        _require_length(name, found, int(found["ledger_counts"].sum()))
-    for name in ("range_counts", "bits_bytes"):
-        _require_counts(name, found)
-    for name, column in RAGGED.items():
-        _require_length(name, found, column.width * int(found[column.lengths].sum()))
-    if len(found["lag_bins_us"]) not in (0, LAG_BINS * clients):
-        raise ValueError(f"the column lag_bins_us has {len(found['lag_bins_us'])} items for {clients} clients")
-
-
-def _require_length(name: str, found: Arrays, length: int) -> None:
-    if len(found[name]) != length:
-        raise ValueError(f"the column {name} has {len(found[name])} items, not {length}")
-
-
-def _require_counts(name: str, found: Arrays) -> None:
-    """Rejects numbers that cannot be counts of items, before they are added up."""
-    _require(found[name], name, 0, MAX_BATCH_BYTES)
+def _total(lengths: Ints, name: str) -> int:
+    """The sum of a column of lengths, after a check that they can be such."""
+    _require(lengths, name, 0, MAX_BATCH_BYTES)
+    return int(lengths.sum())
 
 
 def _require(values: Ints, name: str, least: int = 0, most: int = LARGEST) -> None:

@@ -1,9 +1,11 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
+#include <utility>
 
 #include "common/base64.h"
-#include "common/batch_columns.h"
+#include "common/batch_part.h"
 #include "common/json_reader.h"
 #include "common/percentiles.h"
 #include "vectors.h"
@@ -30,6 +32,24 @@ SubscriberReport report_of(const nlohmann::json& value) {
     return it;
 }
 
+std::vector<SubscriberReport> reports_of(const nlohmann::json& vector) {
+    std::vector<SubscriberReport> reports;
+    for (const nlohmann::json& report : vector["reports"]) {
+        reports.push_back(report_of(report));
+    }
+    return reports;
+}
+
+void check_golden(const BatchColumns& batch, const nlohmann::json& it) {
+    CHECK(batch.ids == it["ids"].get<Ids>());
+    nlohmann::json columns = nlohmann::json::array();
+    for (const ColumnCount& one : batch.columns) {
+        columns.push_back(nlohmann::json::array({one.name, one.count}));
+    }
+    CHECK(columns == it["columns"]);
+    CHECK(hex(batch.payload) == it["payload"].get<std::string>());
+}
+
 SubscriberReport with_ranges(std::size_t count) {
     SubscriberReport it;
     it.ledgers.push_back({.publisher = 1, .missing_ranges = std::vector<Range>(count)});
@@ -51,21 +71,69 @@ TEST_CASE("a batch's columns are what the golden files hold, whatever order the 
     for_each_vector("batch", [](const nlohmann::json& it) {
         const auto ids = it["ids"].get<Ids>();
         const auto cohort = it["cohort"].get<std::set<Id>>();
+        const std::vector<SubscriberReport> reports = reports_of(it);
         BatchBuilder builder;
         for (std::size_t i = ids.size(); i-- > 0;) {
-            builder.add(ids[i], report_of(it["reports"][i]), cohort.contains(ids[i]));
+            builder.add(ids[i], reports[i], cohort.contains(ids[i]));
         }
-        const BatchColumns batch = builder.take();
-        CHECK(batch.ids == ids);
-        nlohmann::json columns = nlohmann::json::array();
-        for (const ColumnCount& one : batch.columns) {
-            columns.push_back(nlohmann::json::array({one.name, one.count}));
-        }
-        CHECK(columns == it["columns"]);
-        CHECK(hex(batch.payload) == it["payload"].get<std::string>());
+        check_golden(builder.take(), it);
         CHECK(builder.empty());
         CHECK(builder.bytes() == 0);
     });
+}
+
+TEST_CASE("joined parts are what the golden files hold, however the clients were spread") {
+    for_each_vector("batch", [](const nlohmann::json& it) {
+        const auto ids = it["ids"].get<Ids>();
+        const auto cohort = it["cohort"].get<std::set<Id>>();
+        const std::vector<SubscriberReport> reports = reports_of(it);
+        for (const std::size_t count : {1, 2, 3, 100}) {
+            std::vector<BatchPart> parts;
+            std::size_t bytes = 0;
+            for (std::size_t first = std::min(count, ids.size()); first-- > 0;) {
+                BatchBuilder builder;
+                for (std::size_t i = first; i < ids.size(); i += count) {
+                    builder.add(ids[i], reports[i], cohort.contains(ids[i]));
+                }
+                BatchColumns batch = builder.take();
+                parts.emplace_back(batch.ids, batch.columns, std::move(batch.payload));
+                bytes += parts.back().bytes();
+            }
+            const BatchColumns joined = join(parts);
+            check_golden(joined, it);
+            std::size_t sums = 0;
+            for (const ColumnCount& one : joined.columns) {
+                sums += one.name.ends_with("latency_bounds") || one.name.ends_with("latency_counts")
+                            ? 8 * one.count
+                            : 0;
+            }
+            CHECK(joined.payload.size() <= bytes + sums + 14);  // the padding of bytes
+        }
+    });
+}
+
+TEST_CASE("parts whose columns do not fit together are refused") {
+    SubscriberReport report = with_ranges(2);
+    report.absent.resize(1);
+    report.latency = {{7, 2}, 7, 7};
+    BatchBuilder builder;
+    builder.add(7, report, false);
+    const BatchColumns good = builder.take();
+    CHECK_NOTHROW(BatchPart({7}, good.columns, good.payload));
+    CHECK_THROWS_AS(BatchPart({7, 8}, good.columns, good.payload), ProtocolError);
+    CHECK_THROWS_AS(BatchPart({7}, good.columns, good.payload.substr(8)), ProtocolError);
+    CHECK_THROWS_AS(BatchPart({7}, good.columns, good.payload + std::string(8, '\0')), ProtocolError);
+    CHECK_THROWS_AS(BatchPart({7}, {}, ""), ProtocolError);
+    for (std::size_t i = 0; i < good.columns.size(); ++i) {
+        BatchColumns other = good;
+        other.columns[i].name += "x";
+        CHECK_THROWS_AS(BatchPart({7}, other.columns, other.payload), ProtocolError);
+        other = good;
+        other.columns[i].count += 1;
+        CHECK_THROWS_AS(BatchPart({7}, other.columns, other.payload + std::string(8, '\0')), ProtocolError);
+        other.columns[i].count = UINT64_MAX / 2;
+        CHECK_THROWS_AS(BatchPart({7}, other.columns, other.payload), ProtocolError);
+    }
 }
 
 TEST_CASE("a report's share of a batch is never more than was reckoned") {

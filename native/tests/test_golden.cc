@@ -56,66 +56,6 @@ PublisherReport kafka_publisher_report() {
     return it;
 }
 
-SubscriberReport subscriber_report() {
-    SubscriberReport it;
-    LedgerCounts zero{.publisher = 0, .received = 99'985, .in_window = 99'900, .missing = 15};
-    zero.missing_ranges = {{10, 19}, {500, 503}, {99'999, 99'999}};
-    zero.duplicates = 3;
-    zero.reordered = 2;
-    zero.extra = 1;
-    it.ledgers = {zero, {.publisher = 1}};
-    it.batches = 1200;
-    it.first_batch = 40;
-    it.first_ns = kGoldenStart + 5'000;
-    it.last_ns = kStop + 5'000;
-    it.bytes = 2'399'640;
-    it.stale = 7;
-    it.latency = {{150, 90'000, 2048, 9000, 3072, 984, 23'220, 4}, 150, 3'600'000'000};
-    it.usage = {2.0, 0.75, 31'457'280};
-    it.undrained = 12;
-    it.absent = {{kGoldenStart + 500'000'000, kGoldenStart + 600'000'000}};
-    it.reconnects = 1;
-    it.drain = DrainEnd::quiet;
-    it.lag_bins_us.resize(kLagBins);
-    it.lag_bins_us[0] = 150;
-    it.lag_bins_us[2] = 3'600'000'000;
-    it.lag_bins_us[3] = 0;
-    it.lag_bins_us[19] = 2500;
-    return it;
-}
-
-SubscriberReport silent_report() {
-    SubscriberReport it;
-    it.ledgers = {{.publisher = 0, .missing = 600, .missing_ranges = {{0, 599}}}};
-    it.felt = false;
-    it.drain = DrainEnd::deadline;
-    return it;
-}
-
-SubscriberReport marked_report() {
-    SubscriberReport it;
-    it.ledgers = {{.publisher = 0, .received = 7, .in_window = 7, .missing = 1, .missing_ranges = {{7, 7}}}};
-    it.batches = 1;
-    it.first_batch = 7;
-    it.first_ns = it.last_ns = kGoldenStart;
-    it.bytes = 168;
-    it.latency = {{-2049, 1, -4, 2, 9, 4}, -2049, 9};
-    it.drain = DrainEnd::marked;
-    it.lag_bins_us.resize(20);
-    it.lag_bins_us[0] = 0;
-    return it;
-}
-
-// A report of a member of a consumer group.
-SubscriberReport member_report() {
-    SubscriberReport it = silent_report();
-    it.ledgers = {{.publisher = 0, .received = 13, .in_window = 13}};
-    it.ledgers[0].received_bits = "/3M=";
-    it.system =
-        SystemObject(nlohmann::json{{"reconnected", "twice"}, {"slow", nlohmann::json::array({1, 2})}});
-    return it;
-}
-
 Hello hello(Ids ids, Role role, const char* group, const char* host, std::uint32_t pid) {
     Hello it{.ids = std::move(ids), .role = role, .group = group};
     it.implementation = "native";
@@ -189,15 +129,9 @@ std::map<std::string, Written> from_client() {
           14}},
         {"report-publisher-zmq", {Report{{0}, 1, 4, zmq_publisher_report()}, 20}},
         {"report-publisher-kafka", {Report{{0}, 2, 4, kafka_publisher_report()}, 21}},
-        {"report-subscriber", {Report{{17}, 1, 5, subscriber_report()}, 22}},
-        {"report-subscriber-silent", {Report{{18}, 1, 5, silent_report()}, 5}},
-        {"report-subscriber-marked", {Report{{19}, 1, 5, marked_report()}, 6}},
-        {"report-subscriber-member", {Report{{20}, 1, 5, member_report()}, 7}},
-        {"reports-subscribers",
-         {Reports{{18, 19, 20}, 1, 5, std::vector{silent_report(), marked_report(), member_report()}}, 8}},
-        {"reports-publishers",
-         {Reports{{0, 4}, 2, 4, std::vector{zmq_publisher_report(), kafka_publisher_report()}}, 9}},
-        {"batch", {BatchHead{{16, 17, 20}, 1, {{"batches", 3}, {"bits", 0}, {"latency_counts", 46}}}, 12}},
+        {"batch",
+         {BatchHead{{16, 17, 20}, 1, {}, {{"batches", 3}, {"bits", 0}, {"latency_counts", 46}}}, 12}},
+        {"batch-of-clients", {BatchHead{{18, 19}, 1, 5, {{"batches", 2}, {"latency_counts", 8}}}, 8}},
         {"error", {Error{{0}, 1, 1, "cannot bind \"tcp://10.0.0.5:31000\": in use\n", false}, 6}},
         {"error-fatal", {Error{{0}, 0, 0, "out of memory", true}, 7}},
         {"error-relay", {Error{{16, 17, 18}, 1, 1, "an unknown field: rcvhmw", false}, 13}},

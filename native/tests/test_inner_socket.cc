@@ -49,8 +49,8 @@ namespace {
 constexpr std::int64_t kPatienceNs = 10 * kSecondNs;
 
 // Waits for the next frame; none if it does not arrive in time.
-std::optional<InnerSocket::Frame> next(InnerSocket& inner) {
-    std::optional<InnerSocket::Frame> frame;
+std::optional<InnerSocket::Message> next(InnerSocket& inner) {
+    std::optional<InnerSocket::Message> frame;
     const std::int64_t deadline_ns = monotonic_ns() + kPatienceNs;
     pollfd wait{inner.fd(), POLLIN, 0};
     while (!(frame = inner.receive()) && monotonic_ns() < deadline_ns) {
@@ -84,7 +84,7 @@ TEST_CASE("a client dials by a descriptor what has no name any more") {
     client.send("hello");
     const auto frame = next(inner);
     REQUIRE(frame);
-    CHECK(frame->content == "hello");
+    CHECK(frame->frames.first == "hello");
     CHECK_FALSE(inner.receive());
     inner.send("nobody", "nothing");
     inner.send(frame->connection, "welcome");
@@ -103,10 +103,10 @@ TEST_CASE("a client's messages before its end are received, and then nothing is 
     }
     const auto first = next(inner);
     REQUIRE(first);
-    CHECK(first->content == "first");
+    CHECK(first->frames.first == "first");
     const auto second = next(inner);
     REQUIRE(second);
-    CHECK(second->content.size() == 100'000);
+    CHECK(second->frames.first.size() == 100'000);
     CHECK(second->connection == first->connection);
     inner.stir();
     CHECK_FALSE(inner.receive());
@@ -160,7 +160,7 @@ TEST_CASE("a client whose relay does not read does not wait, and notices space")
     while (received < kFrames && monotonic_ns() < deadline_ns) {
         inner.stir();
         while (const auto frame = inner.receive()) {
-            CHECK(frame->content == std::to_string(received++) + std::string(500, 'x'));
+            CHECK(frame->frames.first == std::to_string(received++) + std::string(500, 'x'));
         }
         if (received < kFrames) {
             const auto wakes = waiter.wait(deadline_ns);
@@ -174,7 +174,7 @@ TEST_CASE("a client whose relay does not read does not wait, and notices space")
     client.send("last");
     const auto last = next(inner);
     REQUIRE(last);
-    CHECK(last->content == "last");
+    CHECK(last->frames.first == "last");
     CHECK(waiter.wait(0).empty());
     client.watch(nullptr, 0);
     close(place);

@@ -32,10 +32,8 @@ template <typename Message>
 std::uint32_t number_answered(const Message& it) {
     if constexpr (requires { it.command; }) {
         return number_of(step_of(it.command).value_or(Step::configure));
-    } else if constexpr (requires { it.body; }) {
-        return number_of(std::holds_alternative<PublisherReport>(it.body) ? Step::stop : Step::finish);
-    } else if constexpr (requires { it.bodies; }) {
-        return number_of(Step::finish);
+    } else if constexpr (requires { it.publisher; }) {
+        return number_of(Step::stop);
     }
     return number_of(Step::configure);
 }
@@ -100,12 +98,24 @@ class Group : private RelayOutputs {
                 if (it.ids.empty()) {
                     it.ids = {id};
                 }
-                if constexpr (requires { it.number, it.epoch; }) {
+                if constexpr (requires { it.number = 0U, it.epoch; } && !requires { it.columns; }) {
                     it.number = it.number == 0 && it.epoch != 0 ? number_answered(it) : it.number;
                 }
             },
             message);
         relaying.take_message("c" + std::to_string(id), std::move(message), now_ns);
+    }
+
+    // From a process: one report for each of these clients.
+    void reported(const std::string& connection, const Ids& ids, std::uint32_t epoch = 1,
+                  std::uint32_t number = number_of(Step::finish), const SubscriberReport& report = {}) {
+        BatchBuilder builder;
+        for (const Id id : ids) {
+            builder.add(id, report, false);
+        }
+        BatchColumns it = builder.take();
+        relaying.take_batch(connection, {.ids = ids, .epoch = epoch, .number = number, .columns = it.columns},
+                            std::move(it.payload), now_ns);
     }
 
     void configure(std::uint32_t epoch, Ids ids = {}, bool probe = false, bool cohort = false,
@@ -163,10 +173,10 @@ Ack ack(std::uint32_t epoch, const char* command) {
     return {.epoch = epoch, .command = command};
 }
 
-Report report(std::uint32_t epoch, std::size_t ranges = 0) {
+SubscriberReport report(std::size_t ranges) {
     SubscriberReport body;
     body.ledgers.push_back({.publisher = 9, .missing_ranges = std::vector<Range>(ranges)});
-    return {.epoch = epoch, .body = std::move(body)};
+    return body;
 }
 
 }  // namespace
@@ -436,9 +446,9 @@ TEST_CASE("progress is passed on; what is of another epoch, or about others, is 
     it.take_message(1, ack(4, "configure"));
     it.take_message(1, Ready{.epoch = 4});
     it.take_message(1, Error{.epoch = 4, .message = "no topic"});
-    it.take_message(1, report(4));
-    it.take_message(1, Reports{.epoch = 4, .bodies = std::vector<SubscriberReport>(1)});
-    it.take_message(1, Reports{.ids = {1, 2}, .epoch = 5, .bodies = std::vector<SubscriberReport>(2)});
+    it.reported("c1", {1}, 4);
+    it.reported("c1", {1, 2}, 5);
+    it.reported("stranger", {1}, 5);
     it.relaying.take_message("stranger", ack(5, "configure"), it.now_ns);
     it.relaying.end();
     CHECK(it.up() == Texts{"progress 1"});
@@ -505,9 +515,9 @@ TEST_CASE("a late answer to an earlier command of a kind does not answer the nex
     it.obey(Start{.epoch = 1});
     it.obey(Stop{.epoch = 1});
     it.obey(Stop{.epoch = 1, .number = 6});
-    it.take_message(1, Report{.epoch = 1, .number = 3, .body = PublisherReport()});
+    it.take_message(1, Report{.epoch = 1, .number = 3, .publisher = {}});
     CHECK(it.up().empty());
-    it.take_message(1, Report{.epoch = 1, .number = 6, .body = PublisherReport()});
+    it.take_message(1, Report{.epoch = 1, .number = 6, .publisher = {}});
     CHECK(it.up() == Texts{"report 1"});
 }
 
@@ -543,8 +553,8 @@ TEST_CASE("a stop without a start is not resent to a publisher") {
     it.obey(Stop{.epoch = 1});
     it.at(12'000);
     CHECK(it.to_clients() == Texts{"c1 start", "c1 stop", "c1 stop"});
-    it.take_message(1, Report{.epoch = 1, .body = PublisherReport()});
-    it.take_message(1, Report{.epoch = 1, .body = PublisherReport()});
+    it.take_message(1, Report{.epoch = 1, .publisher = {}});
+    it.take_message(1, Report{.epoch = 1, .publisher = {}});
     CHECK(it.up() == Texts{"report 1"});
     it.obey(Stop{.epoch = 1});
     CHECK(it.up() == Texts{"report 1"});
@@ -578,14 +588,14 @@ TEST_CASE("reports are sent when all have reported, or half a second after the f
     it.configure(1);
     it.obey(Finish{.epoch = 1});
     it.up();
-    it.take_message(3, report(1));
-    it.take_message(1, report(1));
-    it.take_message(1, report(1));  // it answers a repeated command again
+    it.reported("c3", {3});
+    it.reported("c1", {1});
+    it.reported("c1", {1});  // it answers a repeated command again
     it.at(499);
     CHECK(it.up().empty());
     it.at(500);
     CHECK(it.up() == Texts{"batch 1 3"});
-    it.take_message(2, report(1));
+    it.reported("c2", {2});
     CHECK(it.up() == Texts{"batch 2"});
     it.obey(Finish{.ids = {1, 3}, .epoch = 1});
     CHECK(it.up() == Texts{"batch 1 3"});
@@ -597,34 +607,75 @@ TEST_CASE("a report stays in its batch, even if its client is asked again") {
     it.begin();
     it.configure(1);
     it.obey(Finish{.epoch = 1});
-    it.take_message(1, report(1));
-    it.take_message(2, report(1));
+    it.reported("c1", {1});
+    it.reported("c2", {2});
     it.up();
     it.obey(Finish{.ids = {2}, .epoch = 1, .number = 5});
-    it.take_message(2, report(1));  // late
+    it.reported("c2", {2});  // late
     CHECK(it.up().empty());
-    Report resends = report(1);
-    resends.number = 5;
-    it.take_message(2, resends);
-    it.take_message(2, resends);  // it answers a repeated command again
+    it.reported("c2", {2}, 1, 5);
+    it.reported("c2", {2}, 1, 5);  // it answers a repeated command again
     CHECK(it.up() == Texts{"batch 1 2"});
     CHECK(it.payloads.front() == it.payloads.back());
 }
 
-TEST_CASE("packed clients' reports are taken apart") {
-    Group it(2);
-    it.obey(Welcome{.ids = {}, .run = "run", .silence_s = 30});
-    it.hello("a", {1, 2});
-    it.at(10);
-    it.obey(Welcome{.ids = {1, 2}, .run = "run", .silence_s = 30});
-    it.configure(1, {}, false, true);
-    it.obey(Finish{.epoch = 1});
-    it.up();
-    SubscriberReport one;
-    one.latency = {{7, 2}, 7, 7};
-    it.relaying.take_message(
-        "a", Reports{.ids = {1, 2}, .epoch = 1, .number = 4, .bodies = std::vector{one, one}}, it.now_ns);
-    CHECK(it.up() == Texts{"batch 1 2"});
+namespace {
+
+// Three clients in one process, which have to report.
+class PackedGroup : public Group {
+  public:
+    PackedGroup() : Group(3) {
+        obey(Welcome{.ids = {}, .run = "run", .silence_s = 30});
+        hello("a", {1, 2, 3});
+        at(10);
+        obey(Welcome{.ids = {1, 2, 3}, .run = "run", .silence_s = 30});
+        configure(1);
+        relaying.take_message("a", Ack{.ids = {1, 2, 3}, .epoch = 1, .number = 1, .command = "configure"},
+                              now_ns);
+        obey(Finish{.epoch = 1});
+        to_clients();
+        up();
+    }
+};
+
+}  // namespace
+
+TEST_CASE("reports of packed clients are one batch, by id") {
+    PackedGroup it;
+    it.reported("a", {1, 3});
+    it.reported("a", {2});
+    CHECK(it.up() == Texts{"batch 1 2 3"});
+}
+
+TEST_CASE("a batch is taken as a whole or not at all") {
+    PackedGroup it;
+    it.reported("a", {1, 3});
+    it.reported("a", {1, 2});  // one of them is known: the sums of their histograms cannot be divided
+    it.at(600);
+    CHECK(it.up() == Texts{"batch 1 3"});
+    it.at(2010);
+    CHECK(it.to_clients() == Texts{"a finish 2"});
+    it.reported("a", {2});
+    CHECK(it.up() == Texts{"batch 2"});
+}
+
+TEST_CASE("a batch that is late for one of its clients is not taken") {
+    PackedGroup it;
+    it.obey(Finish{.ids = {2}, .epoch = 1, .number = 6});
+    it.reported("a", {1, 2, 3});
+    it.at(600);
+    CHECK(it.up().empty());
+    it.reported("a", {1, 3});
+    it.reported("a", {2}, 1, 6);
+    CHECK(it.up() == Texts{"batch 1 2 3"});
+}
+
+TEST_CASE("a batch whose columns do not fit together changes nothing") {
+    PackedGroup it;
+    const BatchHead head{.ids = {1, 2, 3}, .epoch = 1, .number = 4, .columns = {{"batches", 3}}};
+    CHECK_THROWS_AS(it.relaying.take_batch("a", head, std::string(24, '\0'), it.now_ns), ProtocolError);
+    it.reported("a", {1, 2, 3});
+    CHECK(it.up() == Texts{"batch 1 2 3"});
 }
 
 TEST_CASE("a report may come after the end of its process, and counts once") {
@@ -632,12 +683,12 @@ TEST_CASE("a report may come after the end of its process, and counts once") {
     it.begin();
     it.configure(1);
     it.obey(Finish{.epoch = 1});
-    it.take_message(1, report(1));
+    it.reported("c1", {1});
     it.relaying.take_exit({.ids = {2}, .pid = 102, .status = -9, .replaced = true}, it.now_ns);
     it.hello("d2", {2}, 1);
     CHECK(it.up() == Texts{"child_exit 2", "batch 1"});
-    it.take_message(2, report(1));
-    it.take_message(2, report(1));
+    it.reported("c2", {2});
+    it.reported("c2", {2});
     it.relaying.end();
     CHECK(it.up() == Texts{"batch 2"});
 }
@@ -656,8 +707,8 @@ TEST_CASE("a publisher's report may come after its end") {
     it.begin();
     it.configure(1);
     it.relaying.take_exit({.ids = {1}, .pid = 101, .status = -9, .replaced = true}, it.now_ns);
-    it.take_message(1, Report{.epoch = 1, .body = PublisherReport()});
-    it.take_message(1, Report{.epoch = 1, .body = PublisherReport()});
+    it.take_message(1, Report{.epoch = 1, .publisher = {}});
+    it.take_message(1, Report{.epoch = 1, .publisher = {}});
     CHECK(it.up() == Texts{"child_exit 1", "report 1"});
 }
 
@@ -667,7 +718,7 @@ TEST_CASE("another batch is begun before one would become too long") {
     it.configure(1);
     it.obey(Finish{.epoch = 1});
     for (Id id = 1; id <= 300; ++id) {
-        it.take_message(id, report(1, 256));
+        it.reported("c" + std::to_string(id), {id}, 1, number_of(Step::finish), report(256));
     }
     std::size_t batches = 0;
     for (const std::string& text : it.up()) {
@@ -687,7 +738,7 @@ TEST_CASE("a drain that failed is answered with its error") {
     it.take_message(2, ack(1, "configure"));
     it.obey(Finish{.epoch = 1});
     it.up();
-    it.take_message(1, report(1));
+    it.reported("c1", {1});
     it.take_message(2, Error{.epoch = 1, .number = 4, .message = "no offsets"});
     CHECK(it.up() == Texts{"error 'no offsets' 2", "batch 1"});
     it.obey(Finish{.ids = {2}, .epoch = 1});
@@ -722,9 +773,7 @@ TEST_CASE("an answer with the number of no command, or of another one, answers n
         it.take_message(1, Ack{.epoch = 1, .number = number, .command = "configure"});
         it.take_message(1, Ready{.epoch = 1, .number = number});
     }
-    Report other = report(1);
-    other.number = 1;
-    it.take_message(1, other);
+    it.reported("c1", {1}, 1, 1);
     it.at(2000);
     CHECK(it.up().empty());
     CHECK(it.to_clients() == Texts{"c1 configure", "c1 finish"});

@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <utility>
+
 #include "common/report_batches.h"
 
 using namespace hydra;
@@ -12,12 +14,22 @@ SubscriberReport subscriber_report(std::size_t ranges = 0) {
     return it;
 }
 
+// The reports of these clients in one message.
+BatchPart part(const Ids& ids, const SubscriberReport& report = subscriber_report()) {
+    BatchBuilder builder;
+    for (const Id id : ids) {
+        builder.add(id, report, false);
+    }
+    BatchColumns it = builder.take();
+    return {ids, it.columns, std::move(it.payload)};
+}
+
 }  // namespace
 
 TEST_CASE("reports wait for each other and are one batch, by id") {
     ReportBatches batching({1, 2, 3});
     for (const Id id : {3, 1, 2}) {
-        CHECK(batching.add(9, id, subscriber_report(), false, 100 * id).empty());
+        CHECK(batching.add(9, part({id}), 100 * id).empty());
         CHECK(batching.holds(id));
         CHECK(batching.of(id) == nullptr);
     }
@@ -27,8 +39,6 @@ TEST_CASE("reports wait for each other and are one batch, by id") {
     CHECK(made->head.epoch == 9);
     CHECK(batching.of(2) == made);
     CHECK(batching.due_ns() == kNeverNs);
-    CHECK(batching.flush(9) == nullptr);
-    CHECK(batching.add(9, 2, subscriber_report(), false, 0).empty());  // the first one counts
     CHECK(batching.flush(9) == nullptr);
     batching.clear();
     CHECK_FALSE(batching.holds(2));
@@ -40,10 +50,10 @@ TEST_CASE("a batch is full before the next report would make it too long") {
         ids[id] = id;
     }
     ReportBatches batching(ids);
-    const std::size_t most = kBatchBytes / batch_bytes(subscriber_report(256));
+    const std::size_t most = kBatchBytes / part({1}, subscriber_report(256)).bytes();
     std::vector<const ReportBatch*> made;
     for (Id id = 0; id < most + 2; ++id) {
-        for (const ReportBatch* full : batching.add(1, id, subscriber_report(256), false, 0)) {
+        for (const ReportBatch* full : batching.add(1, part({id}, subscriber_report(256)), 0)) {
             made.push_back(full);
         }
     }
@@ -60,8 +70,8 @@ TEST_CASE("a report that is too long by itself goes alone") {
     for (int i = 0; i < 300; ++i) {
         longest.ledgers.push_back(subscriber_report(256).ledgers.front());
     }
-    CHECK(batching.add(1, 1, subscriber_report(), false, 0).empty());
-    const auto full = batching.add(1, 2, std::move(longest), false, 0);
+    CHECK(batching.add(1, part({1}), 0).empty());
+    const auto full = batching.add(1, part({2}, longest), 0);
     REQUIRE(full.size() == 2);
     CHECK(full[0]->head.ids == Ids{1});
     CHECK(full[1]->head.ids == Ids{2});

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from collections.abc import Container
+
 from hydra.client.relayed_replies import BATCHED_WITHIN_NS, ReportBatch, ReportBatches
 from hydra.model import Histogram, LedgerCounts, ProcessUsage, SubscriberReport
 from hydra.wire import subscriber_table
-from hydra.wire.report_batch import BATCH_BYTES, report_bytes
+from hydra.wire.report_batch import BATCH_BYTES, BatchPart, encode
 
 
 def report(received: int = 1, ranges: int = 0, latency_us: int | None = None) -> SubscriberReport:
@@ -13,6 +15,11 @@ def report(received: int = 1, ranges: int = 0, latency_us: int | None = None) ->
     return SubscriberReport([ledger], *(1, 1, 1, 2, 0, 0), latency=latency, usage=ProcessUsage())
 
 
+def part(*ids: int, body: SubscriberReport | None = None, cohort: Container[int] = ()) -> BatchPart:
+    """The reports of these clients, each of another number of messages unless they are all this one."""
+    return BatchPart(ids, *encode([(client, body or report(client)) for client in ids], cohort))
+
+
 def rows(made: ReportBatch) -> subscriber_table.SubscriberTable:
     return subscriber_table.decode(made.head.ids, made.head.columns, made.payload)
 
@@ -20,20 +27,20 @@ def rows(made: ReportBatch) -> subscriber_table.SubscriberTable:
 def test_reports_wait_for_each_other_and_are_one_batch_by_id() -> None:
     batching = ReportBatches()
     for client in (3, 1, 2):
-        assert batching.add(9, client, report(client), frozenset(), 100 * client) == []
+        assert batching.add(9, part(client), 100 * client) == []
     assert batching.next_ns() == 300 + BATCHED_WITHIN_NS
-    (made,) = batching.flush(9, frozenset())
+    (made,) = batching.flush(9)
     assert (made.head.ids, made.head.epoch) == ([1, 2, 3], 9)
     assert rows(made).received.tolist() == [1, 2, 3]
     assert batching.next_ns() is None
-    assert batching.flush(9, frozenset()) == []
+    assert batching.flush(9) == []
 
 
 def test_a_cohort_is_summed_apart() -> None:
     batching = ReportBatches()
     for client in (1, 2, 3):
-        batching.add(1, client, report(latency_us=client), {2}, 0)
-    (made,) = batching.flush(1, {2})
+        batching.add(1, part(client, body=report(latency_us=client), cohort={2}), 0)
+    (made,) = batching.flush(1)
     assert rows(made).latency.counts == [1, 1, 3, 1]
     assert rows(made).cohort_latency.counts == [2, 1]
 
@@ -41,32 +48,33 @@ def test_a_cohort_is_summed_apart() -> None:
 def test_a_batch_is_full_before_the_next_report_would_make_it_too_long() -> None:
     batching = ReportBatches()
     long = report(ranges=256)
-    most = BATCH_BYTES // report_bytes(long)
-    sent = [made for client in range(most + 2) for made in batching.add(1, client, long, frozenset(), 0)]
+    most = BATCH_BYTES // part(1, body=long).size
+    sent = [made for client in range(most + 2) for made in batching.add(1, part(client, body=long), 0)]
     (made,) = sent
     assert made.head.ids == list(range(most))
     assert len(made.payload) <= BATCH_BYTES
-    (rest,) = batching.flush(1, frozenset())
+    (rest,) = batching.flush(1)
     assert rest.head.ids == [most, most + 1]
 
 
 def test_a_report_that_is_too_long_by_itself_goes_alone() -> None:
     batching = ReportBatches()
-    short, long = report(), report()
+    long = report()
     long.ledgers.extend(report(ranges=256).ledgers * (BATCH_BYTES // 4000))
-    assert report_bytes(long) > BATCH_BYTES
-    assert batching.add(1, 1, short, frozenset(), 0) == []
-    assert [made.head.ids for made in batching.add(1, 2, long, frozenset(), 0)] == [[1], [2]]
+    assert part(2, body=long).size > BATCH_BYTES
+    assert batching.add(1, part(1), 0) == []
+    assert [made.head.ids for made in batching.add(1, part(2, body=long), 0)] == [[1], [2]]
 
 
-def test_the_first_report_counts_and_its_batch_stays_as_it_is() -> None:
+def test_a_batch_stays_as_it_is() -> None:
     batching = ReportBatches()
-    batching.add(1, 1, report(), frozenset(), 0)
-    batching.add(1, 2, report(), frozenset(), 0)
-    assert batching.add(1, 2, report(), frozenset(), 0) == []
-    (made,) = batching.flush(1, frozenset())
-    assert batching.add(1, 2, report(received=5), frozenset(), 0) == []
+    batching.add(1, part(1), 0)
+    batching.add(1, part(2, 5), 0)
+    assert [batching.holds(client) for client in (1, 2, 3)] == [True, True, False]
+    assert batching.of([1]) == []
+    (made,) = batching.flush(1)
     assert batching.of([1, 2, 3]) == [made]
     assert batching.of([3]) == []
     batching.clear()
     assert batching.of([1]) == []
+    assert not batching.holds(1)

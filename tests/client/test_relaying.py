@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
+import pytest
 
 from hydra.client.relay_state import ANY_INCARNATION, TIME_SERIES_WITHIN_NS, RelayState
 from hydra.client.relayed_replies import BATCHED_WITHIN_NS, GATHERED_WITHIN_NS, RESEND_EVERY_NS
 from hydra.model import GroupRole, Histogram, ProcessUsage, PublisherReport, SharedSettings, SubscriberReport
 from hydra.wire import messages as wire
+from hydra.wire.report_batch import encode as encode_columns
 from tests.control import rosters
 
 SOON = GATHERED_WITHIN_NS
+
+
+class Reported(NamedTuple):
+    """Both frames of the reports of a process of clients."""
+
+    head: wire.Batch
+    payload: bytes
 
 
 class Group:
@@ -20,6 +30,7 @@ class Group:
 
     def __init__(self, role: GroupRole = "subscriber") -> None:
         self.up: list[wire.FromClient] = []
+        self.payloads: list[bytes] = []
         self.down: list[tuple[str, wire.FromController]] = []
         self.killed: list[tuple[int, int]] = []
         self.now_ns = 0
@@ -28,6 +39,7 @@ class Group:
     def to_controller(self, message: wire.FromClient, payload: bytes | None = None) -> None:
         assert isinstance(message, wire.Batch) == (payload is not None)
         self.up.append(message)
+        self.payloads += [] if payload is None else [payload]
 
     def to_client(self, name: bytes, frame: bytes) -> None:
         self.down.append((name.decode(), wire.decode_from_controller(frame)))
@@ -38,14 +50,16 @@ class Group:
     def obey(self, message: wire.FromController) -> None:
         self.relaying.obey(message, self.now_ns)
 
-    def take_message(self, name: str, *messages: wire.FromClient) -> None:
+    def take_message(self, name: str, *messages: wire.FromClient | Reported) -> None:
         for message in messages:
-            self.relaying.take_message(name.encode(), message, self.now_ns)
+            frames = message if isinstance(message, Reported) else (message, None)
+            self.relaying.take_message(name.encode(), frames[0], self.now_ns, frames[1])
 
-    def hear_each(self, *messages: wire.FromClient) -> None:
+    def hear_each(self, *messages: wire.FromClient | Reported) -> None:
         """Every client, on its own connection."""
         for message in messages:
-            self.take_message(str(message.ids[0]), message)
+            first = message.head if isinstance(message, Reported) else message
+            self.take_message(str(first.ids[0]), message)
 
     def ends(self, client: int, status: int, *, replaced: bool = False) -> wire.ChildExit:
         """The first process of the client does."""
@@ -100,9 +114,14 @@ def ack(*ids: int, command: str = "configure", number: int = 1) -> wire.Ack:
     return wire.Ack(ids=list(ids), seq=1, epoch=1, number=number, command=command)
 
 
-def report(client: int, number: int = 4) -> wire.Report:
-    body = SubscriberReport([], *(0, 0, 0, 0, 0, 0), latency=Histogram(), usage=ProcessUsage())
-    return wire.Report(ids=[client], seq=1, epoch=1, number=number, subscriber=body)
+def report(*ids: int, number: int = 4, epoch: int = 1) -> Reported:
+    """The reports of these clients in one message: each has read as many batches as its id."""
+    columns, payload = encode_columns([(client, body(client)) for client in ids])
+    return Reported(wire.Batch(ids=list(ids), seq=1, epoch=epoch, number=number, columns=columns), payload)
+
+
+def body(batches: int) -> SubscriberReport:
+    return SubscriberReport([], *(batches, 0, 0, 0, 0, 0), latency=Histogram([7, 1], 7, 7), usage=ProcessUsage())
 
 
 def time_series(client: int, *seconds: wire.SecondCounts, epoch: int = 1) -> wire.TimeSeries:
@@ -382,9 +401,54 @@ def test_reports_do_not_wait_for_longer_than_half_a_second() -> None:
 def test_reports_of_several_in_one_message_are_one_batch() -> None:
     group = arrived(configure(), FINISH, names=["1234"])
     group.work(SOON)
-    bodies = [body for client in (1, 2, 3) if (body := report(client).subscriber)]
-    group.take_message("1234", wire.Reports(ids=[1, 2, 3], seq=1, epoch=1, number=4, subscriber=bodies))
+    group.take_message("1234", report(1, 2, 3))
     assert kinds(group.work()) == [("Batch", [1, 2, 3])]
+
+
+def test_reports_of_several_are_taken_together_or_not_at_all() -> None:
+    group = arrived(configure(), FINISH, names=["123"])
+    group.take_message("123", report(1, 3))
+    # The sums of their histograms cannot be divided, and the second client has not reported yet.
+    group.take_message("123", report(1, 2))
+    assert kinds(group.work(BATCHED_WITHIN_NS)) == [("Batch", [1, 3])]
+    group.data()
+    group.work(RESEND_EVERY_NS)
+    assert msgspec.structs.replace(FINISH, ids=[2]) in [message for _, message in group.data()]
+    group.take_message("123", report(2))
+    assert kinds(group.work()) == [("Batch", [2])]
+
+
+def test_reports_of_several_of_which_one_is_late_are_not_taken() -> None:
+    group = arrived(configure(), FINISH, names=["123"])
+    group.obey(msgspec.structs.replace(FINISH, ids=[2], number=6))
+    group.take_message("123", report(1, 2, 3))
+    assert group.work(BATCHED_WITHIN_NS) == []
+    group.take_message("123", report(1, 3), report(2, number=6))
+    assert kinds(group.work()) == [("Batch", [1, 2, 3])]
+
+
+def test_a_batch_whose_columns_do_not_fit_together_changes_nothing() -> None:
+    group = arrived(configure(), FINISH)
+    good = report(1)
+    for head, payload in (
+        (good.head, good.payload[8:]),
+        (msgspec.structs.replace(good.head, columns=good.head.columns[1:]), good.payload),
+        (msgspec.structs.replace(good.head, columns=[]), b""),
+    ):
+        with pytest.raises(ValueError, match="column"):
+            group.take_message("1", Reported(head, payload))
+    group.take_message("1", good.head)  # without its second frame
+    assert group.work(BATCHED_WITHIN_NS) == []
+    group.hear_each(good, report(2), report(3))
+    assert kinds(group.work()) == [("Batch", [1, 2, 3])]
+
+
+def test_the_joined_batch_is_the_one_of_all_reports() -> None:
+    group = arrived(configure(), FINISH, names=["12", "3"])
+    group.take_message("3", report(3))
+    group.take_message("12", report(1, 2))
+    group.work()
+    assert group.payloads == [encode_columns([(client, body(client)) for client in (1, 2, 3)])[1]]
 
 
 def test_the_next_epoch_makes_everything_forgotten() -> None:

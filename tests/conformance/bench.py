@@ -13,7 +13,7 @@ from hydra.model import PublisherReport, SharedSettings, SubscriberReport
 from hydra.wire import messages as wire
 from hydra.wire.clock import StepClock, wall_offset_ns
 from tests.conformance.group import GroupProgram
-from tests.conformance.peer import Arrival, ControlPeer
+from tests.conformance.peer import Account, Arrival, ControlPeer
 from tests.suite.waiting import SOON_S, TIME_FACTOR
 
 CLIENT = 3
@@ -210,9 +210,7 @@ class Bench:
     def publisher_report(self, client: int, epoch: int, window: Window, timeout_s: float = SOON_S) -> PublisherReport:
         """Stops a publisher and takes its report."""
         self.stop([client], epoch, window)
-        report = self.peer.heard(wire.Report, [client], epoch=epoch, timeout_s=timeout_s).publisher
-        assert report is not None
-        return report
+        return self.peer.heard(wire.Report, [client], epoch=epoch, timeout_s=timeout_s).publisher
 
     def send_finish(
         self,
@@ -256,8 +254,13 @@ class Bench:
 
     def reports_again(self, client: int, epoch: int) -> None:
         """Waits until a client has reported once more, and holds that against its first report."""
-        self.peer.heard(wire.Report, [client], epoch=epoch, times=2)
-        assert same_answer(*self.peer.messages_of(wire.Report, client, epoch=epoch))
+
+        def reports() -> list[wire.Report | Account]:
+            of_publishers = self.peer.messages_of(wire.Report, client, epoch=epoch)
+            return [*of_publishers, *self.peer.messages_of(Account, client, epoch=epoch)]
+
+        self.peer.wait(lambda: len(reports()) >= 2, f"another report of client {client}")
+        assert same_answer(*reports())
 
     def hears_why_not(self, client: int, epoch: int, named: str = "") -> None:
         """Waits until a client reports that it cannot obey, for a reason with this text, and continues to run."""
@@ -268,9 +271,7 @@ class Bench:
 
     def reported(self, client: int, epoch: int, timeout_s: float = SOON_S) -> SubscriberReport:
         """Waits for the report of a subscriber that has been instructed to finish."""
-        report = self.peer.heard(wire.Report, [client], epoch=epoch, timeout_s=timeout_s).subscriber
-        assert report is not None
-        return report
+        return self.peer.heard(Account, [client], epoch=epoch, timeout_s=timeout_s).report
 
     def ignores_commands(self, client: int, epochs: Iterable[int], window: Window) -> None:
         """Sends this client the commands of steps that it does not have; fails if it answers, or dies of them."""
@@ -282,7 +283,7 @@ class Bench:
         self.peer.sync([client])
         self.peer.stays(lambda: len(self._answers()) == before, "an answer, or its end", 0.3)
 
-    def _answers(self) -> list[wire.FromClient | Arrival]:
+    def _answers(self) -> list[wire.FromClient | Arrival | Account]:
         """The messages except answers to ``configure`` and pings."""
         return [
             m
@@ -327,6 +328,8 @@ class Bench:
         self.peer.close()
 
 
-def same_answer(first: wire.Report, second: wire.Report) -> bool:
+def same_answer(first: wire.Report | Account, second: wire.Report | Account) -> bool:
     """Whether a report was repeated word for word, but for its ``seq`` and the number of the command."""
+    if isinstance(first, Account) or isinstance(second, Account):
+        return isinstance(first, Account) and isinstance(second, Account) and first.report == second.report
     return msgspec.structs.replace(first, seq=1, number=0) == msgspec.structs.replace(second, seq=1, number=0)

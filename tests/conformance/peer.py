@@ -2,8 +2,8 @@
 
 It is not :class:`hydra.control.controller.Controller`, whose idempotence would hide an answer that came twice.
 
-What relays gather is taken apart again: a ``joined`` becomes an :class:`Arrival` for each client, and a ``batch`` a
-``report`` for each, so a test can read the messages of one client.
+What relays gather is taken apart again: a ``joined`` becomes an :class:`Arrival` for each client, and a ``batch`` an
+:class:`Account` for each, so a test can read the messages of one client.
 """
 
 from __future__ import annotations
@@ -34,10 +34,20 @@ class Arrival:
     pid: int
 
 
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The report of one client of a ``batch``."""
+
+    ids: Sequence[int]
+    seq: int
+    epoch: int
+    report: SubscriberReport
+
+
 Command = wire.Configure | wire.Start | wire.Stop | wire.Finish
 _LAST_OF_ITS_KIND = 9
 """The first command of each kind in an epoch has a number up to this one."""
-M = TypeVar("M", bound=wire.FromClient | Arrival)
+M = TypeVar("M", bound=wire.FromClient | Arrival | Account)
 
 
 class ControlPeer:
@@ -55,7 +65,7 @@ class ControlPeer:
         """Whether relays are welcomed."""
         self.knowing = True
         """Whether their clients are."""
-        self.log: list[wire.FromClient | Arrival] = []
+        self.log: list[wire.FromClient | Arrival | Account] = []
         self.payloads: list[tuple[wire.Batch, bytes]] = []
         self.keys = curve_security.generate()
         self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
@@ -295,11 +305,9 @@ class ControlPeer:
             if isinstance(message, wire.Joined):
                 self._joined(identity, message)
             elif isinstance(message, wire.Batch):
+                assert isinstance(message.number, msgspec.UnsetType), "a relay's batch answers many commands"
                 self.payloads.append((message, payload[0]))
-                self.log.extend(_reports(message, payload[0]))
-            else:
-                assert not isinstance(message, wire.Reports), "relays send what clients report as a batch"
-                assert not (isinstance(message, wire.Report) and message.subscriber), "relays send that as a batch"
+                self.log.extend(_accounts(message, payload[0]))
 
     def _introduced(self, identity: bytes, message: wire.Hello) -> None:
         first = self._hellos.setdefault(identity, message)
@@ -341,16 +349,13 @@ def unpacked(first_epoch: int, message: bytes) -> tuple[int, int, int, int]:
     return epoch - first_epoch, publisher, sequence, time_ns
 
 
-def _reports(head: wire.Batch, payload: bytes) -> list[wire.Report]:
+def _accounts(head: wire.Batch, payload: bytes) -> list[Account]:
     """A report for each client of a batch, with its histogram if it is alone there: of others, the sum is known."""
     rows = subscriber_table.decode(head.ids, head.columns, payload)
     reports: list[SubscriberReport] = [rows.report(client) for client in head.ids]
     if len(reports) == 1:
         reports = [replace(reports[0], latency=rows.latency if rows.latency.counts else rows.cohort_latency)]
-    return [
-        wire.Report(ids=[client], seq=head.seq, epoch=head.epoch, subscriber=report)
-        for client, report in zip(head.ids, reports, strict=True)
-    ]
+    return [Account([client], head.seq, head.epoch, report) for client, report in zip(head.ids, reports, strict=True)]
 
 
 def without_seq(message: wire.FromClient) -> Mapping[str, object]:

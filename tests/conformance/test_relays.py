@@ -17,7 +17,7 @@ from hydra.wire import messages as wire
 from hydra.wire import subscriber_table
 from tests.conformance.bench import CLIENT, Bench, Window, step_settings
 from tests.conformance.conftest import Share
-from tests.conformance.peer import Arrival, without_seq
+from tests.conformance.peer import Account, Arrival, without_seq
 from tests.conformance.zmq_ends import Listener, Speaker
 from tests.conformance.zmq_subscribing import connected, running
 
@@ -60,7 +60,7 @@ def obeyed(bench: Bench, ids: list[int], command: wire.Configure | wire.Start | 
 def finished(bench: Bench, ids: list[int], finish: wire.Finish = FINISH) -> None:
     """Sends clients the end of epoch 1, and waits for their reports."""
     bench.peer.send_to(ids, finish)
-    bench.peer.heard(wire.Report, ids, epoch=1)
+    bench.peer.heard(Account, ids, epoch=1)
 
 
 def started(bench: Bench, ids: list[int]) -> Window:
@@ -189,9 +189,9 @@ def test_who_reports_later_is_in_a_batch_of_its_own(eight: Bench) -> None:
     started(eight, ids)
     with stopped(eight, 2):
         eight.peer.send_to(ids, FINISH)
-        eight.peer.heard(wire.Report, [1, 3, 4], epoch=1)
-        assert not eight.peer.messages_of(wire.Report, 2)
-    eight.peer.heard(wire.Report, [2], epoch=1)
+        eight.peer.heard(Account, [1, 3, 4], epoch=1)
+        assert not eight.peer.messages_of(Account, 2)
+    eight.peer.heard(Account, [2], epoch=1)
     first = list(eight.peer.payloads)
     assert [head.ids for head, _ in first] == [[1, 3, 4], [2]]
     rows = subscriber_table.decode(first[0][0].ids, first[0][0].columns, first[0][1])
@@ -324,9 +324,9 @@ def test_reports_of_those_that_live_do_not_wait_for_the_dead(eight: Bench) -> No
         eight.peer.send_to([1, 2, 3], FINISH)
         os.kill(eight.peer.process(2).pid, signal.SIGKILL)
     eight.peer.heard(wire.ChildExit, [2])
-    eight.peer.heard(wire.Report, [1, 3], epoch=1)
+    eight.peer.heard(Account, [1, 3], epoch=1)
     eight.peer.heard(Arrival, [2], incarnation=1)
-    eight.peer.stays(lambda: not eight.peer.messages_of(wire.Report, 2), "a report of one that was never told")
+    eight.peer.stays(lambda: not eight.peer.messages_of(Account, 2), "a report of one that was never told")
 
 
 def test_an_answer_that_comes_late_is_none_to_the_next_command(eight: Bench) -> None:

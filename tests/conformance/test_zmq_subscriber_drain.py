@@ -6,8 +6,9 @@ import time
 
 import pytest
 
-from hydra.wire.messages import Ready, Report
+from hydra.wire.messages import Ready
 from tests.conformance.bench import CLIENT, ONE, OTHER, STRANGER, Bench
+from tests.conformance.peer import Account
 from tests.conformance.zmq_ends import Speaker
 from tests.conformance.zmq_subscribing import DEEP, begun, connected, endpoints, got, only_ledger, running, speakers
 
@@ -16,7 +17,7 @@ def test_complete_ends_the_drain_at_once(subscriber: Bench) -> None:
     one, _ = begun(subscriber)
     one.send(1, range(10))
     subscriber.send_finish([CLIENT], 1, {ONE: 12}, quiet_s=1000, drain_max_s=1000)
-    subscriber.peer.stays(lambda: not subscriber.peer.messages_of(Report), "a report before the drain is over")
+    subscriber.peer.stays(lambda: not subscriber.peer.messages_of(Account), "a report before the drain is over")
     one.send(1, [11])
     # The last expected sequence is here: what is missing before it was dropped.
     report = subscriber.reported(CLIENT, 1)
@@ -46,7 +47,7 @@ def test_the_end_markers_of_all_publishers_end_the_drain_at_once(subscriber: Ben
     one, other = speakers(subscriber, ONE, OTHER)
     marked(subscriber, one, other, sent=10)
     one.mark_end(5)
-    subscriber.peer.stays(lambda: not subscriber.peer.messages_of(Report), "a report before the other's marker")
+    subscriber.peer.stays(lambda: not subscriber.peer.messages_of(Account), "a report before the other's marker")
     other.mark_end(5)
     report = subscriber.reported(CLIENT, 5)
     assert report.drain == "marked"
@@ -96,7 +97,7 @@ def test_who_takes_slow_turns_is_quiet_after_four_of_its_longest(subscriber: Ben
         one.send(1, [sequence])
         got(subscriber, 1, sequence + 1)
     subscriber.send_finish([CLIENT], 1, {ONE: 4}, quiet_s=0.05, drain_max_s=1000)
-    subscriber.peer.stays(lambda: not subscriber.peer.messages_of(Report), "a report before the next turn", 0.3)
+    subscriber.peer.stays(lambda: not subscriber.peer.messages_of(Account), "a report before the next turn", 0.3)
     before_s = time.monotonic()
     one.send(1, [2])
     report = subscriber.reported(CLIENT, 1)
@@ -111,7 +112,7 @@ def test_the_deadline_ends_the_drain(subscriber: Bench) -> None:
 
     def keep_talking() -> bool:
         one.send(1, [3])
-        return bool(subscriber.peer.messages_of(Report))
+        return bool(subscriber.peer.messages_of(Account))
 
     subscriber.peer.wait(keep_talking, "the report")
     assert time.monotonic() - before_s > 0.55

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from hydra.model import LAG_BINS
-from hydra.wire.messages import ChildExit, Impairment, Progress, Ready, Report, TimeSeries
-from tests.conformance.bench import CLIENT, ONE, Bench, Window, same_answer, with_values
+from hydra.wire.messages import ChildExit, Impairment, Progress, Ready, TimeSeries
+from tests.conformance.bench import CLIENT, ONE, Bench, Window, with_values
+from tests.conformance.peer import Account
 from tests.conformance.zmq_subscribing import DEEP, begun, connected, endpoints, got, listening, only_ledger, running
 
 
@@ -161,7 +162,7 @@ def test_a_finish_that_waited_with_the_next_configure(subscriber: Bench) -> None
     one, _ = begun(subscriber)
     one.send(1, range(10))
     subscriber.subscriber_report(CLIENT, 1, {ONE: 10})
-    (first,) = subscriber.peer.messages_of(Report, CLIENT, epoch=1)
+    (first,) = subscriber.peer.messages_of(Account, CLIENT, epoch=1)
     pid = subscriber.peer.process(CLIENT).pid
     os.kill(pid, signal.SIGSTOP)
     for _ in range(2):
@@ -172,4 +173,4 @@ def test_a_finish_that_waited_with_the_next_configure(subscriber: Bench) -> None
     connected(subscriber, 2, one)
     subscriber.peer.sync([CLIENT])
     assert not subscriber.peer.messages_of(ChildExit)
-    assert all(same_answer(first, again) for again in subscriber.peer.messages_of(Report, CLIENT))
+    assert all(again.report == first.report for again in subscriber.peer.messages_of(Account, CLIENT))

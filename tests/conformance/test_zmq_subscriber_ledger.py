@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from hydra.control.epoch_replies import fit_unacknowledged
 from hydra.model import Histogram, LedgerCounts, ProcessUsage, PublisherReport
-from hydra.wire.messages import Ack, Report
+from hydra.wire.messages import Ack
 from hydra.wire.report_validation import MAX_UNACKNOWLEDGED_RANGES
 from tests.conformance.bench import CLIENT, ONE, OTHER, STRANGER, Bench, Window
+from tests.conformance.peer import Account
 from tests.conformance.zmq_subscribing import begun, connected, got, only_ledger, running, speakers
 
 
@@ -138,4 +139,4 @@ def test_the_next_configure_closes_the_ledger(subscriber: Bench) -> None:
     report = subscriber.subscriber_report(CLIENT, 2, {ONE: 20})
     assert only_ledger(report) == LedgerCounts(publisher=ONE, received=20, in_window=20, missing=0)
     assert report.stale == 4
-    assert not subscriber.peer.messages_of(Report, epoch=1)
+    assert not subscriber.peer.messages_of(Account, epoch=1)

@@ -51,7 +51,7 @@ _SENT_KAFKA: Final = model.PublisherReport(
     system={"batch_bytes": 16384},
     ack_latency=model.Histogram([2048, 990, 3072, 4], 2048, 4095),
 )
-_RECEIVED: Final = model.SubscriberReport(
+RECEIVED: Final = model.SubscriberReport(
     [
         model.LedgerCounts(
             *(0, 99985, 99900, 15), [(10, 19), (500, 503), (99999, 99999)], duplicates=3, reordered=2, extra=1
@@ -67,27 +67,6 @@ _RECEIVED: Final = model.SubscriberReport(
     felt=True,
     drain="quiet",
     lag_bins_us=[150, None, 3600000000, 0, *([None] * 15), 2500],
-)
-_SILENT: Final = model.SubscriberReport(
-    [model.LedgerCounts(publisher=0, received=0, in_window=0, missing=600, missing_ranges=[(0, 599)])],
-    *(0, 0, 0, 0, 0, 0),
-    model.Histogram(),
-    model.ProcessUsage(),
-    felt=False,
-    drain="deadline",
-)
-_MARKED: Final = model.SubscriberReport(
-    [model.LedgerCounts(publisher=0, received=7, in_window=7, missing=1, missing_ranges=[(7, 7)])],
-    *(1, 7, _START_NS, _START_NS, 168, 0),
-    model.Histogram([-2049, 1, -4, 2, 9, 4], -2049, 9),
-    model.ProcessUsage(),
-    drain="marked",
-    lag_bins_us=[0] + [None] * 19,
-)
-_MEMBER: Final = replace(
-    _SILENT,
-    ledgers=[model.LedgerCounts(publisher=0, received=13, in_window=13, missing=0, received_bits="/3M=")],
-    system={"reconnected": "twice", "slow": [1, 2]},
 )
 COUNTERS: Final = model.HostCounters(
     cores=[model.CoreTimes(12345.5, 0.25, 100000.75), model.CoreTimes(0.5, 0.0, 100000.5)],
@@ -138,17 +117,12 @@ FROM_CLIENT: Final[dict[str, wire.FromClient]] = {
     ),
     "report-publisher-zmq": wire.Report(ids=[0], seq=20, epoch=1, number=4, publisher=_SENT_ZMQ),
     "report-publisher-kafka": wire.Report(ids=[0], seq=21, epoch=2, number=4, publisher=_SENT_KAFKA),
-    "report-subscriber": wire.Report(ids=[17], seq=22, epoch=1, number=5, subscriber=_RECEIVED),
-    "report-subscriber-silent": wire.Report(ids=[18], seq=5, epoch=1, number=5, subscriber=_SILENT),
-    "report-subscriber-marked": wire.Report(ids=[19], seq=6, epoch=1, number=5, subscriber=_MARKED),
-    "report-subscriber-member": wire.Report(ids=[20], seq=7, epoch=1, number=5, subscriber=_MEMBER),
-    "reports-subscribers": wire.Reports(
-        ids=[18, 19, 20], seq=8, epoch=1, number=5, subscriber=[_SILENT, _MARKED, _MEMBER]
-    ),
-    "reports-publishers": wire.Reports(ids=[0, 4], seq=9, epoch=2, number=4, publisher=[_SENT_ZMQ, _SENT_KAFKA]),
     "ack-start-relay": wire.Ack(ids=[16, 17, 18, 20], seq=10, epoch=1, number=3, command="start", time_ns=123456791),
     "batch": wire.Batch(
         ids=[16, 17, 20], seq=12, epoch=1, columns=[("batches", 3), ("bits", 0), ("latency_counts", 46)]
+    ),
+    "batch-of-clients": wire.Batch(
+        ids=[18, 19], seq=8, epoch=1, number=5, columns=[("batches", 2), ("latency_counts", 8)]
     ),
     "error": wire.Error(
         ids=[0], seq=6, epoch=1, number=1, message='cannot bind "tcp://10.0.0.5:31000": in use\n', fatal=False

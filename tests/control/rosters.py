@@ -12,11 +12,10 @@ from hydra.model import SubscriberReport
 from hydra.wire.messages import Batch, ChildExit, FromClient, Hello, Joined, Report, encode
 from hydra.wire.report_batch import Columns
 from hydra.wire.report_batch import encode as encode_columns
-from tests.control.golden_messages import FROM_CLIENT
+from tests.control.golden_messages import FROM_CLIENT, RECEIVED
 
 EPOCH = 5
 _PUBLISHER = FROM_CLIENT["report-publisher-zmq"]
-_SUBSCRIBER = FROM_CLIENT["report-subscriber"]
 
 
 def hello(ids: list[int], **changes: object) -> Hello:
@@ -45,9 +44,7 @@ def report(ids: list[int], seq: int, epoch: int = EPOCH, golden: FromClient = _P
 
 def received(messages: int) -> SubscriberReport:
     """A subscriber's report of this many messages."""
-    assert isinstance(_SUBSCRIBER, Report)
-    assert _SUBSCRIBER.subscriber is not None
-    return replace(_SUBSCRIBER.subscriber, batches=messages)
+    return replace(RECEIVED, batches=messages)
 
 
 def batch(ids: list[int], seq: int, epoch: int = EPOCH, *, batches: int = 7) -> tuple[bytes, bytes]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from hydra.wire.messages import MAX_MESSAGE_BYTES, Ack, ChildExit, Error, Progress, Ready, Reports, encode
+from hydra.wire.messages import MAX_MESSAGE_BYTES, Ack, ChildExit, Error, Progress, Ready, encode
 from hydra.wire.report_batch import MAX_BATCH_BYTES
 from hydra.wire.report_batch import encode as encode_columns
-from tests.control.rosters import _SUBSCRIBER, EPOCH, batch, headed, hello, joined, received, report
+from tests.control.rosters import EPOCH, batch, headed, hello, joined, received, report
+from tests.golden_vectors.common import GOLDEN
 
+_OF_A_SUBSCRIBER = (GOLDEN / "refused" / "controller" / "report-of-a-subscriber").read_bytes()
 _HEAD, _PAYLOAD = batch([1, 3], 4)
 _COLUMNS, _ = encode_columns([(1, received(7))])
 STRANGE: list[tuple[str, bytes, bytes, bytes | None]] = [
@@ -23,10 +25,9 @@ STRANGE: list[tuple[str, bytes, bytes, bytes | None]] = [
     ("malformed", b"relay", headed([1, 3], 4, _COLUMNS[::-1]), _PAYLOAD),
     ("malformed", b"relay", encode(Ready(ids=[1], seq=4, epoch=EPOCH)), _PAYLOAD),
     ("malformed", b"pub", *batch([7], 4)),
-    ("malformed", b"relay", encode(report([1], 4, golden=_SUBSCRIBER)), None),
-    ("malformed", b"pub", encode(report([7], 4, golden=_SUBSCRIBER)), None),
+    ("malformed", b"relay", _OF_A_SUBSCRIBER, None),
+    ("malformed", b"pub", _OF_A_SUBSCRIBER, None),
     ("malformed", b"relay", encode(report([1], 4)), None),
-    ("malformed", b"relay", encode(Reports(ids=[1], seq=4, epoch=EPOCH, subscriber=[received(1)])), None),
     ("oversized", b"relay", encode(Ready(ids=[1], seq=4, epoch=EPOCH)).ljust(MAX_MESSAGE_BYTES + 1), None),
     ("oversized", b"relay", _HEAD, bytes(MAX_BATCH_BYTES + 1)),
     ("unannounced", b"stranger", encode(Ready(ids=[1], seq=4, epoch=EPOCH)), None),

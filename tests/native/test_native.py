@@ -11,10 +11,10 @@ import pytest
 
 from hydra.model import PublisherReport
 from hydra.native import build
-from hydra.wire.messages import ChildExit, Configure, Error, Ready, Report
+from hydra.wire.messages import ChildExit, Configure, Error, Ready
 from tests.conformance.bench import Bench, StepSettings, step_settings, with_values
 from tests.conformance.group import GroupProgram, no_more_files
-from tests.conformance.peer import Arrival
+from tests.conformance.peer import Account, Arrival
 from tests.conformance.zmq_ends import Listener, Speaker
 from tests.conformance.zmq_subscribing import connected, listening
 from tests.suite.native_client import native_client
@@ -51,7 +51,7 @@ def test_each_packed_subscriber_has_an_account_of_its_own(bench: Bench, program:
     speaker.send(1, range(500))
     for report in bench.subscriber_reports(ids, 1, {100: 500}).values():
         assert (report.ledgers[0].received, report.drain) == (500, "complete")
-    assert [len(report.ids) for report in bench.peer.messages_of(Report)] == [1] * 7
+    assert [len(report.ids) for report in bench.peer.messages_of(Account)] == [1] * 7
 
 
 def test_packed_subscribers_that_end_together_are_one_batch(bench: Bench, program: str) -> None:
@@ -93,7 +93,7 @@ def test_a_command_for_some_of_a_packed_process_is_obeyed_by_these(bench: Bench,
     (slow,) = bench.subscriber_report(4, 1, {101: 300}).ledgers
     assert 10 <= slow.in_window <= 26
     assert slow.received == 300
-    assert not bench.peer.messages_of(Report, 1)
+    assert not bench.peer.messages_of(Account, 1)
 
 
 def test_a_packed_process_that_dies_is_replaced_as_a_whole(bench: Bench, program: str) -> None:

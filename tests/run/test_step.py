@@ -21,7 +21,7 @@ from hydra.run.report_collection import caught_up, quiet_s, stored_only
 from hydra.run.step_start import start_lead_ns
 from hydra.wire import messages as wire
 from hydra.wire.clock import StepClock, wall_offset_ns
-from hydra.wire.messages import Ack, Configure, Finish, Ready, Report, Start, Stop, encode
+from hydra.wire.messages import Ack, Batch, Configure, Finish, Ready, Report, Start, Stop, encode
 from hydra.wire.subscriber_table import EMPTY, SubscriberTable, table_of
 from tests.channel import PUBLISHER, Channel
 from tests.control.rosters import received
@@ -85,7 +85,11 @@ def measured(channel: Channel, *, epoch: int = 1) -> Observation:
 @pytest.mark.parametrize("client", [PUBLISHER, 2])
 @pytest.mark.parametrize(
     ("kind", "command"),
-    [(Ack, "configure"), (Ack, "start"), *((kind, "") for kind in (Configure, Ready, Start, Stop, Finish, Report))],
+    [
+        (Ack, "configure"),
+        (Ack, "start"),
+        *((kind, "") for kind in (Configure, Ready, Start, Stop, Finish, Report, Batch)),
+    ],
 )
 def test_what_is_lost_twice_comes_the_third_time(client: int, kind: type, command: str) -> None:
     measured(Channel(range(1, 4), losing(client, kind, command, last=2)))
@@ -214,7 +218,7 @@ def test_one_slow_relay_of_many_is_waited_for_and_nobody_else_is_told_anything_a
 
 
 def test_who_says_nothing_is_waited_for_no_longer_than_the_margin() -> None:
-    channel = Channel(range(1, 4), losing(3, Report))
+    channel = Channel(range(1, 4), losing(3, Batch))
     raw = channel.stepper(drain_max_s=6.0).measure(PLAN, lambda _: None)
     assert list(raw.silent) == [3]
     waited_s = (channel.now_ns + wall_offset_ns() - raw.window_ns[1]) / 1e9

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hydra.model import PublisherReport, SubscriberReport
 from hydra.wire.messages import Ready, Report
 from tests.conformance.bench import Bench, StepSettings, Window, with_values
+from tests.conformance.peer import Account
 from tests.suite.waiting import SOON_S
 
 PUBLISHER = 100
@@ -98,7 +99,6 @@ class Step:
             quiet_s=quiet_s,
             timeout_s=drain_max_s + SOON_S,
         )
-        assert len(self.bench.peer.messages_of(Report, epoch=self.epoch)) == 1 + len(reports), (
-            "somebody has reported twice"
-        )
+        for kind, count in ((Report, 1), (Account, len(reports))):
+            assert len(self.bench.peer.messages_of(kind, epoch=self.epoch)) == count, "somebody has reported twice"
         return Measured(self.epoch, window, publisher, reports)

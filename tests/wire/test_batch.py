@@ -56,9 +56,24 @@ def test_a_table_tells_what_was_reported(case: Any) -> None:
 def test_what_a_report_takes_is_known_before(case: Any) -> None:
     columns = dict(case["columns"])
     sums = sum(8 * columns[f"{name}_{what}"] for name in ("latency", "cohort_latency") for what in ("bounds", "counts"))
-    of_all = sum(report_batch.report_bytes(r) for r in reports_of(case).values())
+    of_all = sum(part.size for part in parts_of(case, len(case["ids"])))
     padding = 2 * 8
     assert len(case["payload"]) / 2 - sums - padding <= of_all
+
+
+def parts_of(case: Any, count: int) -> list[report_batch.BatchPart]:
+    """The batches of ``count`` processes, which have the clients in turn."""
+    reports = list(reports_of(case).items())
+    parts = [reports[at::count] for at in range(count)]
+    encoded = [([client for client, _ in part], *report_batch.encode(part, case["cohort"])) for part in parts if part]
+    return [report_batch.BatchPart(*each) for each in encoded]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 100])
+@pytest.mark.parametrize("case", FILES)
+def test_joined_parts_are_the_golden_bytes(case: Any, count: int) -> None:
+    ids, columns, payload = report_batch.join(parts_of(case, count)[::-1])
+    assert (ids, [list(c) for c in columns], payload.hex()) == (case["ids"], case["columns"], case["payload"])
 
 
 # --- tables ----------------------------------------------------------------------------------------------------------
@@ -276,7 +291,8 @@ def test_more_bits_than_a_report_may_hold_are_refused() -> None:
 
 def test_a_table_may_hold_more_than_fits_into_one_batch() -> None:
     reports = {c: replace(REPORT, batches=c, system={"a": "x" * 10_000}) for c in range(500)}
-    assert sum(map(report_batch.report_bytes, reports.values())) > report_batch.MAX_BATCH_BYTES
+    bytes_of_all = sum(len(r.system["a"]) for r in reports.values() if r.system)
+    assert bytes_of_all > report_batch.MAX_BATCH_BYTES
     table = table_of(reports)
     assert table.batches.tolist() == list(reports)
     assert table.latency == merge([REPORT.latency] * 500)

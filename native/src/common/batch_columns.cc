@@ -29,15 +29,10 @@ class ColumnWriter {
     template <typename T>
         requires(sizeof(T) == kWord)
     void words(const std::string& name, const std::vector<T>& values) {
-        into_.columns.push_back({name, values.size()});
-        into_.payload.append(reinterpret_cast<const char*>(values.data()), values.size() * kWord);
+        into_.add(name, {reinterpret_cast<const char*>(values.data()), values.size() * kWord}, kWord);
     }
 
-    void bytes(const char* name, const std::string& values) {
-        into_.columns.push_back({name, values.size()});
-        into_.payload += values;
-        into_.payload.resize((into_.payload.size() + kWord - 1) / kWord * kWord);
-    }
+    void bytes(const char* name, const std::string& values) { into_.add(name, values, 1); }
 
   private:
     BatchColumns& into_;
@@ -243,25 +238,41 @@ std::size_t batch_bytes(const SubscriberReport& report) {
     return words * kWord + bytes;
 }
 
-void BatchBuilder::Sum::add(const HistogramCounts& histogram) {
+void BatchColumns::add(const std::string& name, std::string_view items, std::size_t item_bytes) {
+    columns.push_back({name, items.size() / item_bytes});
+    payload += items;
+    payload.resize((payload.size() + kWord - 1) / kWord * kWord);
+}
+
+void LatencySum::add(const HistogramCounts& histogram) {
     if (histogram.counts.empty()) {
         return;
     }
-    const bool first = counts.empty();
-    min_us = first ? histogram.min_us : std::min(min_us, histogram.min_us);
-    max_us = first ? histogram.max_us : std::max(max_us, histogram.max_us);
+    const bool first = counts_.empty();
+    min_us_ = first ? histogram.min_us : std::min(min_us_, histogram.min_us);
+    max_us_ = first ? histogram.max_us : std::max(max_us_, histogram.max_us);
     for (std::size_t i = 0; i + 1 < histogram.counts.size(); i += 2) {
-        counts[histogram.counts[i]] += histogram.counts[i + 1];
+        counts_[histogram.counts[i]] += histogram.counts[i + 1];
     }
 }
 
-void BatchBuilder::add(Id id, SubscriberReport report, bool cohort) {
+void LatencySum::write(const std::string& name, BatchColumns& into) const {
+    Words counts;
+    for (const auto& [index, count] : counts_) {
+        counts.insert(counts.end(), {index, count});
+    }
+    ColumnWriter columns(into);
+    columns.words(name + "_bounds", counts.empty() ? Words() : Words{min_us_, max_us_});
+    columns.words(name + "_counts", counts);
+}
+
+void BatchBuilder::add(Id id, const SubscriberReport& report, bool cohort) {
     (cohort ? cohort_ : all_).add(report.latency);
     if (report.hot && !cohort) {
         hot_.add(report.hot->latency);
     }
     bytes_ += batch_bytes(report);
-    rows_.push_back({id, std::move(report)});
+    rows_.push_back({id, &report});
 }
 
 BatchColumns BatchBuilder::take() {
@@ -271,37 +282,21 @@ BatchColumns BatchBuilder::take() {
         it.ids.push_back(row.id);
     }
     const auto rows =
-        rows_ | std::views::transform([](const Row& row) -> const SubscriberReport& { return row.report; });
+        rows_ | std::views::transform([](const Row& row) -> const SubscriberReport& { return *row.report; });
     ColumnWriter columns(it);
     write_clients(columns, rows);
     write_latencies(columns, rows);
     write_times(columns, rows);
     write_ledgers(columns, rows);
     write_systems(columns, rows);
-    const auto write_sum = [&columns](const char* bounds_name, const char* counts_name, const Sum& sum) {
-        Words bounds;
-        Words counts;
-        if (!sum.counts.empty()) {
-            bounds = {sum.min_us, sum.max_us};
-        }
-        for (const auto& [index, count] : sum.counts) {
-            counts.insert(counts.end(), {index, count});
-        }
-        columns.words(bounds_name, bounds);
-        columns.words(counts_name, counts);
-    };
-    write_sum("latency_bounds", "latency_counts", all_);
-    write_sum("cohort_latency_bounds", "cohort_latency_counts", cohort_);
+    all_.write("latency", it);
+    cohort_.write("cohort_latency", it);
     if (std::ranges::any_of(rows, [](const auto& it) { return it.hot.has_value(); })) {
         write_hot_topics(columns, rows);
-        write_sum("hot_latency_bounds", "hot_latency_counts", hot_);
+        hot_.write("hot_latency", it);
     }
-    clear();
-    return it;
-}
-
-void BatchBuilder::clear() {
     *this = BatchBuilder();
+    return it;
 }
 
 }  // namespace hydra

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "common/messages/from_client.h"
@@ -23,12 +23,29 @@ struct BatchColumns {
     Ids ids;
     std::vector<ColumnCount> columns;
     std::string payload;
+
+    // Adds a column, whose items have this many bytes each.
+    void add(const std::string& name, std::string_view items, std::size_t item_bytes);
+};
+
+// The sum of the latencies of several clients.
+class LatencySum {
+  public:
+    void add(const HistogramCounts& histogram);
+    // Adds the columns NAME_bounds and NAME_counts.
+    void write(const std::string& name, BatchColumns& into) const;
+
+  private:
+    std::map<std::int64_t, std::int64_t> counts_;  // by index
+    std::int64_t min_us_ = 0;
+    std::int64_t max_us_ = 0;
 };
 
 // Collects the reports of the next batch.
 class BatchBuilder {
   public:
-    void add(Id id, SubscriberReport report, bool cohort);
+    // The report must outlive the builder or its next take().
+    void add(Id id, const SubscriberReport& report, bool cohort);
 
     // The sum of batch_bytes over the reports.
     [[nodiscard]] std::size_t bytes() const { return bytes_; }
@@ -36,27 +53,17 @@ class BatchBuilder {
 
     // Returns the batch; the builder is empty afterwards.
     BatchColumns take();
-    void clear();
 
   private:
-    // The sum of the latencies of several clients, by index.
-    struct Sum {
-        std::map<std::int64_t, std::int64_t> counts;
-        std::int64_t min_us = 0;
-        std::int64_t max_us = 0;
-
-        void add(const HistogramCounts& histogram);
-    };
-
     struct Row {
         Id id;
-        SubscriberReport report;
+        const SubscriberReport* report;
     };
 
     std::vector<Row> rows_;
-    Sum all_;  // of the clients outside the cohort
-    Sum cohort_;
-    Sum hot_;  // of the hot topics, of the clients outside the cohort
+    LatencySum all_;  // of the clients outside the cohort
+    LatencySum cohort_;
+    LatencySum hot_;  // of the hot topics, of the clients outside the cohort
     std::size_t bytes_ = 0;
 };
 

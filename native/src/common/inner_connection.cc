@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 #include "common/unix_address.h"
 
@@ -63,8 +64,8 @@ std::optional<std::string> InnerConnection::receive() {
         }
     }
     while (true) {
-        if (auto frame = arrived_.take()) {
-            return frame;
+        if (auto frames = arrived_.take()) {
+            return std::move(frames->first);
         }
         const ssize_t count = recv(fd_, bytes.data(), bytes.size(), MSG_DONTWAIT);
         if (count < 0 && errno == EINTR) {
@@ -77,8 +78,8 @@ std::optional<std::string> InnerConnection::receive() {
     }
 }
 
-void InnerConnection::send(std::string_view frame, bool) {
-    const FrameLength length = frame_length(frame);
+void InnerConnection::send(std::string_view frame, bool more) {
+    const FrameLength length = frame_length(frame, more);
     const bool waited = waits();
     unsent_.append(length.data(), length.size()).append(frame);
     if (waited) {

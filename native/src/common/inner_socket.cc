@@ -96,7 +96,7 @@ void InnerSocket::watch(int fd, std::uint32_t events, int operation) {
     }
 }
 
-std::optional<InnerSocket::Frame> InnerSocket::receive() {
+std::optional<InnerSocket::Message> InnerSocket::receive() {
     while (arrived_.empty() && stirred_) {
         std::array<epoll_event, 256> ready{};
         const int count = epoll_wait(epoll_, ready.data(), ready.size(), 0);
@@ -126,9 +126,9 @@ std::optional<InnerSocket::Frame> InnerSocket::receive() {
     if (arrived_.empty()) {
         return std::nullopt;
     }
-    Frame frame = std::move(arrived_.front());
+    Message message = std::move(arrived_.front());
     arrived_.pop_front();
-    return frame;
+    return message;
 }
 
 void InnerSocket::accept_all() {
@@ -156,8 +156,8 @@ void InnerSocket::read(Connection& connection, bool to_its_end) {
         } else {
             more = errno == EINTR;
         }
-        while (auto frame = connection.arrived.take()) {
-            arrived_.push_back({connection.name, std::move(*frame)});
+        while (auto frames = connection.arrived.take()) {
+            arrived_.push_back({connection.name, std::move(*frames)});
         }
         if (connection.arrived.broken()) {
             end(connection);

@@ -37,13 +37,13 @@ class InnerSocket {
     // The path of its socket.
     [[nodiscard]] const std::string& path() const { return path_; }
 
-    struct Frame {
+    struct Message {
         std::string connection;
-        std::string content;
+        Frames frames;
     };
 
-    // The next frame; never waits. None: nothing is left, and fd() becomes readable when a frame arrives.
-    std::optional<Frame> receive();
+    // The next message; never waits. None: nothing is left, and fd() becomes readable when a message arrives.
+    std::optional<Message> receive();
 
     // Never waits: frames that a client does not read are kept for it. A frame for a disconnected client is
     // dropped.
@@ -73,7 +73,7 @@ class InnerSocket {
     std::map<int, Connection> connections_;   // by descriptor
     std::map<std::string, int> descriptors_;  // by name
     std::uint64_t names_ = 0;
-    std::deque<Frame> arrived_;
+    std::deque<Message> arrived_;
     bool freed_ = false;  // a descriptor was closed since all waiting clients were accepted
     bool stirred_ = true;
 };

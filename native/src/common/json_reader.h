@@ -51,33 +51,6 @@ class JsonReader {
         }
     }
 
-    // One field for each type, of which exactly one is there and not null.
-    template <typename... Types>
-    void either(const std::array<const char*, sizeof...(Types)>& names, std::variant<Types...>& into) {
-        std::size_t asked = 0;
-        std::size_t found = 0;
-        const auto ask = [&]<typename Type>(std::optional<Type> value) {
-            optional(names[asked++], value);
-            if (value) {
-                into = *std::move(value);
-                ++found;
-            }
-        };
-        (ask(std::optional<Types>()), ...);
-        if (found != 1) {
-            refuse("not exactly one of the fields that exclude each other");
-        }
-    }
-
-    // Reports as columns, under exactly one of the names.
-    template <typename... Types>
-    void columns(const std::array<const char*, sizeof...(Types)>& names,
-                 std::variant<std::vector<Types>...>& bodies) {
-        std::variant<Columns<Types>...> found;
-        either(names, found);
-        std::visit([&](auto& it) { bodies = std::move(it.rows); }, found);
-    }
-
     void nothing_else() const {
         if (asked_.size() == object_.size()) {
             return;
@@ -93,11 +66,6 @@ class JsonReader {
 
   private:
     static constexpr std::size_t kLongestName = 100;
-
-    template <typename T>
-    struct Columns {
-        std::vector<T> rows;
-    };
 
     struct IdRun {
         Id first = 0;
@@ -115,6 +83,12 @@ class JsonReader {
             refuse("not an object");
         }
         return value;
+    }
+
+    static void read(const json& value, std::nullptr_t&) {
+        if (!value.is_null()) {
+            refuse("not null");
+        }
     }
 
     static void read(const json& value, bool& into) {
@@ -266,24 +240,6 @@ class JsonReader {
 
     static void read(const json& value, SystemObject& into) {
         into = value.is_null() ? SystemObject() : SystemObject(object(value));
-    }
-
-    template <typename T>
-    static void read(const json& value, Columns<T>& into) {
-        std::size_t count = 0;
-        for (const auto& [name, column] : object(value).items()) {
-            if (!column.is_array() || (count != 0 && column.size() != count)) {
-                refuse("columns that are not arrays of one length");
-            }
-            count = column.size();
-        }
-        for (std::size_t i = 0; i < count; ++i) {
-            json row = json::object();
-            for (const auto& [name, column] : value.items()) {
-                row[name] = column[i];
-            }
-            read(row, into.rows.emplace_back());
-        }
     }
 
     // An object that describes itself.

@@ -34,36 +34,8 @@ class JsonWriter {
         }
     }
 
-    template <typename... Types>
-    void either(const std::array<const char*, sizeof...(Types)>& names, const std::variant<Types...>& value) {
-        for (const char* name : names) {
-            object_[name] = nullptr;
-        }
-        object_[names[value.index()]] = std::visit([](const auto& it) { return written(it); }, value);
-    }
-
-    // Reports as columns, under the name that belongs to their type.
-    template <typename... Types>
-    void columns(const std::array<const char*, sizeof...(Types)>& names,
-                 const std::variant<std::vector<Types>...>& bodies) {
-        for (const char* name : names) {
-            object_[name] = nullptr;
-        }
-        json columns = json::object();
-        std::visit(
-            [&](const auto& rows) {
-                for (const auto& row : rows) {
-                    const json fields = written(row);
-                    for (const auto& [field, value] : fields.items()) {
-                        columns[field].push_back(value);
-                    }
-                }
-            },
-            bodies);
-        object_[names[bodies.index()]] = std::move(columns);
-    }
-
   private:
+    static json written(std::nullptr_t) { return nullptr; }
     static json written(std::integral auto value) { return value; }
     static json written(double value) { return value; }
     static json written(const std::string& value) { return value; }

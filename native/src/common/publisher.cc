@@ -217,7 +217,7 @@ void Publisher::obey(const Stop& command) {
         errors_ = done_ = Backoff();
         step_->stop(command.stop_at_ns);
         send_time_series(step_->time_series());
-        report_ = Report{.ids = control_.ids(), .epoch = command.epoch, .body = step_->report()};
+        report_ = Report{.ids = control_.ids(), .epoch = command.epoch, .publisher = step_->report()};
         if (transport_.marks_end()) {
             end_markers_ = Backoff(monotonic_ns(), kNeverNs, kEndMarkersForNs);
         }

@@ -10,6 +10,7 @@
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "common/clock.h"
@@ -136,12 +137,19 @@ void Relay::take_from_controller() {
 
 void Relay::take_from_clients() {
     for (int i = 0; i < kMessagesAtATime; ++i) {
-        const auto frame = inner_.receive();
-        if (!frame) {
+        auto arrived = inner_.receive();
+        if (!arrived) {
             return;
         }
         try {
-            relaying_.take_message(frame->connection, decode_from_client(frame->content), monotonic_ns());
+            auto& [first, second] = arrived->frames;
+            FromClient message = decode_from_client(first);
+            const auto* head = std::get_if<BatchHead>(&message);
+            if (head != nullptr && second) {
+                relaying_.take_batch(arrived->connection, *head, std::move(*second), monotonic_ns());
+            } else if (head == nullptr && !second) {
+                relaying_.take_message(arrived->connection, std::move(message), monotonic_ns());
+            }
         } catch (const ProtocolError&) {
             continue;
         }

@@ -250,16 +250,9 @@ void RelayState::send_time_series() {
     }
 }
 
-void RelayState::take_message(ClientConnection& connection, Report&& report, std::int64_t now_ns) {
+void RelayState::take_message(ClientConnection& connection, Report&& report, std::int64_t) {
     const Ids ids = connections_.reported_ids(connection, report.ids);
     if (report.epoch != commands_.epoch() || ids.size() != 1) {
-        return;
-    }
-    if (auto* body = std::get_if<SubscriberReport>(&report.body)) {
-        take_report(connection, ids.front(), report.number, std::move(*body), now_ns);
-        if (connection.ended) {
-            complete(Step::finish);  // no answer of an ended client is waited for
-        }
         return;
     }
     if (!connection.ended && commands_.late(ids.front(), Step::stop, report.number)) {
@@ -275,37 +268,40 @@ void RelayState::take_message(ClientConnection& connection, Report&& report, std
     }
 }
 
-void RelayState::take_message(ClientConnection& connection, Reports&& reports, std::int64_t now_ns) {
-    auto* rows = std::get_if<std::vector<SubscriberReport>>(&reports.bodies);
-    if (reports.epoch != commands_.epoch() || rows == nullptr || rows->size() != reports.ids.size() ||
-        connections_.reported_ids(connection, reports.ids).size() != rows->size()) {
+// The sums of a batch's histograms cannot be divided. So none of its reports is taken if one of the clients
+// has reported before, in whatever process, or if its last `finish` is not the one of this answer: the
+// clients without a report report once more when the command is resent.
+void RelayState::take_batch(const std::string& name, const BatchHead& head, std::string&& payload,
+                            std::int64_t now_ns) {
+    const auto connection = connections_.at(name);
+    if (!connection || head.epoch != commands_.epoch() || head.ids.empty() ||
+        connections_.reported_ids(*connection, head.ids).size() != head.ids.size()) {
         return;
     }
-    for (std::size_t i = 0; i < rows->size(); ++i) {
-        take_report(connection, reports.ids[i], reports.number, std::move((*rows)[i]), now_ns);
-    }
-    if (connection.ended) {
-        complete(Step::finish);
-    }
-}
-
-// The first report of an id counts, even if its process was replaced since.
-void RelayState::take_report(const ClientConnection& connection, Id id, std::uint32_t number,
-                             SubscriberReport&& report, std::int64_t now_ns) {
-    if (!connection.ended && commands_.late(id, Step::finish, number)) {
-        return;
-    }
-    if (!batching_.holds(id)) {
-        const bool cohort = answers_.cohort(id);
-        for (const ReportBatch* full :
-             batching_.add(commands_.epoch(), id, std::move(report), cohort, now_ns)) {
+    BatchPart part(head.ids, head.columns, std::move(payload));
+    const std::uint32_t number = head.number.value_or(0);
+    Ids answered;
+    std::ranges::copy_if(head.ids, std::back_inserter(answered), [&](Id id) { return batching_.holds(id); });
+    const auto late = [&](Id id) { return !connection->ended && commands_.late(id, Step::finish, number); };
+    if (answered.empty() && std::ranges::none_of(head.ids, late)) {
+        answered = head.ids;
+        for (const ReportBatch* full : batching_.add(commands_.epoch(), std::move(part), now_ns)) {
             send_batch(full);
         }
-    } else if (!connection.ended && !commands_.answered(id, Step::finish)) {
+    } else if (!connection->ended) {
         // A report stays in its batch, so the batch answers a repeated command.
-        send_batch(batching_.of(id));
+        std::set<const ReportBatch*> again;
+        for (const Id id : answered) {
+            if (!late(id) && !commands_.answered(id, Step::finish) && again.insert(batching_.of(id)).second) {
+                send_batch(batching_.of(id));
+            }
+        }
     }
-    if (!connection.ended && commands_.answer(id, Step::finish, number)) {
+    bool complete_now = connection->ended;  // no answer of an ended client is waited for
+    for (const Id id : answered) {
+        complete_now = (!connection->ended && commands_.answer(id, Step::finish, number)) || complete_now;
+    }
+    if (complete_now) {
         complete(Step::finish);
     }
 }

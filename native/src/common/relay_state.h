@@ -49,6 +49,10 @@ class RelayState {
     // Handles a message from a connection of clients.
     void take_message(const std::string& name, FromClient&& message, std::int64_t now_ns);
 
+    // Takes the reports of a batch from a connection of clients, all or none. Throws ProtocolError.
+    void take_batch(const std::string& name, const BatchHead& head, std::string&& payload,
+                    std::int64_t now_ns);
+
     // Records that a process of clients has ended.
     void take_exit(const ChildExit& exit, std::int64_t now_ns);
 
@@ -77,12 +81,9 @@ class RelayState {
     void take_message(ClientConnection& connection, const Progress& progress, std::int64_t now_ns);
     void take_message(ClientConnection& connection, const TimeSeries& time_series, std::int64_t now_ns);
     void take_message(ClientConnection& connection, Report&& report, std::int64_t now_ns);
-    void take_message(ClientConnection& connection, Reports&& reports, std::int64_t now_ns);
     void take_message(ClientConnection& connection, const Error& error, std::int64_t now_ns);
     template <typename Other>
     void take_message(ClientConnection&, const Other&, std::int64_t) {}
-    void take_report(const ClientConnection& connection, Id id, std::uint32_t number,
-                     SubscriberReport&& report, std::int64_t now_ns);
     void introduce(const std::string& name, const Hello& hello, std::int64_t now_ns);
     void welcome(const ClientConnection& connection);
     void dismiss(ClientConnection& connection, std::int64_t now_ns);

@@ -10,21 +10,21 @@ constexpr std::int64_t kBatchedWithinNs = 500 * kMillisecondNs;
 
 }  // namespace
 
-std::vector<const ReportBatch*> ReportBatches::add(std::uint32_t epoch, Id client, SubscriberReport&& report,
-                                                   bool cohort, std::int64_t now_ns) {
+std::vector<const ReportBatch*> ReportBatches::add(std::uint32_t epoch, BatchPart&& part,
+                                                   std::int64_t now_ns) {
     std::vector<const ReportBatch*> full;
-    if (holds(client)) {
-        return full;
-    }
-    if (!waiting_.empty() && waiting_.bytes() + batch_bytes(report) > kBatchBytes) {
+    if (!waiting_.empty() && waiting_bytes_ + part.bytes() > kBatchBytes) {
         full.push_back(flush(epoch));
     }
     if (waiting_.empty()) {
         due_ns_ = now_ns + kBatchedWithinNs;
     }
-    waiting_.add(client, std::move(report), cohort);
-    batch_of_[client] = made_.size() + 1;
-    if (waiting_.bytes() >= kBatchBytes) {
+    for (const Id id : part.ids()) {
+        batch_of_[id] = made_.size() + 1;
+    }
+    waiting_bytes_ += part.bytes();
+    waiting_.push_back(std::move(part));
+    if (waiting_bytes_ >= kBatchBytes) {
         full.push_back(flush(epoch));
     }
     return full;
@@ -35,7 +35,9 @@ const ReportBatch* ReportBatches::flush(std::uint32_t epoch) {
     if (waiting_.empty()) {
         return nullptr;
     }
-    BatchColumns it = waiting_.take();
+    BatchColumns it = join(waiting_);
+    waiting_.clear();
+    waiting_bytes_ = 0;
     BatchHead head{.ids = std::move(it.ids), .epoch = epoch, .columns = std::move(it.columns)};
     return &made_.emplace_back(ReportBatch{std::move(head), std::move(it.payload)});
 }
@@ -47,6 +49,7 @@ const ReportBatch* ReportBatches::of(Id client) const {
 
 void ReportBatches::clear() {
     waiting_.clear();
+    waiting_bytes_ = 0;
     due_ns_ = kNeverNs;
     made_.clear();
     std::ranges::fill(batch_of_, 0);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "common/batch_columns.h"
+#include "common/batch_part.h"
 #include "common/by_client.h"
 #include "common/clock.h"
 
@@ -24,9 +24,8 @@ class ReportBatches {
   public:
     explicit ReportBatches(const Ids& ids) : batch_of_(ids) {}
 
-    // Adds a client's report, unless it has one; returns the batches to send now.
-    std::vector<const ReportBatch*> add(std::uint32_t epoch, Id client, SubscriberReport&& report,
-                                        bool cohort, std::int64_t now_ns);
+    // Adds the reports of clients that have not reported; returns the batches to send now.
+    std::vector<const ReportBatch*> add(std::uint32_t epoch, BatchPart&& part, std::int64_t now_ns);
     // The batch of all reports that wait; null if none waits.
     const ReportBatch* flush(std::uint32_t epoch);
 
@@ -41,7 +40,8 @@ class ReportBatches {
     void clear();
 
   private:
-    BatchBuilder waiting_;
+    std::vector<BatchPart> waiting_;
+    std::size_t waiting_bytes_ = 0;
     std::int64_t due_ns_ = kNeverNs;
     std::deque<ReportBatch> made_;
     ByClient<std::size_t> batch_of_;  // index of a batch in made_, counted from 1; 0: none

@@ -3,10 +3,11 @@
 #include <malloc.h>
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <utility>
 
+#include "common/batch_columns.h"
 #include "common/clock.h"
 
 namespace hydra {
@@ -18,8 +19,6 @@ constexpr std::uint64_t kConnectorToken = UINT64_MAX - 1;
 constexpr std::int64_t kSlackNs = kSecondNs / 2;
 // How long a client without a connection waits at least until it looks for what is due.
 constexpr std::int64_t kApartNs = kSecondNs / 10;
-// Most reports in one message: trying thousands, which do not fit, takes longer than everything else.
-constexpr std::size_t kMostReports = 400;
 // Number of different moments in the interval at which processes send their time series.
 constexpr std::int64_t kTurns = 97;
 
@@ -66,7 +65,7 @@ void Subscriber::run() {
         if (now_ns >= time_series_at_ns_ || (time_series_at_ns_ != kNeverNs && !reporting_.empty())) {
             send_time_series(now_ns);
         }
-        send_reports(reporting_);
+        send_reports();
         if (clients_.size() > 1 && !reporting_.empty() && std::ranges::all_of(clients_, between_steps)) {
             malloc_trim(0);  // messages with hundreds of reports have taken as much memory as all clients
         }
@@ -151,10 +150,10 @@ void Subscriber::configure(Client& client, const Configure& command,
     if (command.epoch < client.epoch) {
         return;
     }
+    client.cohort = command.cohort;
     if (client.step == nullptr || command.epoch > client.epoch) {
         // Even if the next lines fail, the last step has ended: its connection may be closed.
         client.epoch = command.epoch;
-        client.cohort = command.cohort;
         client.step.reset();
         // If its report was asked for again, the controller no longer waits for it.
         std::erase(reporting_, &client);
@@ -243,7 +242,6 @@ void Subscriber::obey(const Finish& command) {
     for_step(command.ids, command.epoch, [&](Client& client) {
         client.finished = command.number;
         if (client.report) {
-            client.report->number = command.number;
             reporting_.push_back(&client);
             return;
         }
@@ -570,8 +568,8 @@ void Subscriber::report_progress(Client& client, std::int64_t now_ns) {
         // The process's CPU time is the sum over its clients.
         body.usage.cpu_user_s /= static_cast<double>(clients_.size());
         body.usage.cpu_system_s /= static_cast<double>(clients_.size());
-        client.report = std::make_unique<Report>(Report{
-            .ids = {client.id}, .epoch = step.epoch(), .number = client.finished, .body = std::move(body)});
+        client.report = std::make_unique<SubscriberReport>(std::move(body));
+        client.reported = false;
         reporting_.push_back(&client);
     }
 }
@@ -605,38 +603,29 @@ void Subscriber::send_ready() {
     }
 }
 
-// Sends the reports in one message if they fit, otherwise in several.
-void Subscriber::send_reports(std::span<const Client* const> clients) {
-    if (clients.empty()) {
-        return;
+// Sends the reports in as few batches as possible. All reports of a batch answer one command, and all were
+// sent before or none: a relay takes all of them or none.
+void Subscriber::send_reports() {
+    const auto kind = [](const Client* it) { return std::tuple(it->reported, it->epoch, it->finished); };
+    std::ranges::sort(reporting_, {}, [&](const Client* it) { return std::tuple(kind(it), it->id); });
+    reporting_.erase(std::ranges::unique(reporting_).begin(), reporting_.end());
+    BatchBuilder builder;
+    for (auto next = reporting_.begin(); next != reporting_.end();) {
+        const auto first = next;
+        do {
+            builder.add((*next)->id, *(*next)->report, (*next)->cohort);
+            ++next;
+        } while (next != reporting_.end() && kind(*next) == kind(*first) &&
+                 builder.bytes() + batch_bytes(*(*next)->report) <= kBatchBytes);
+        BatchColumns it = builder.take();
+        control_.send({.ids = std::move(it.ids),
+                       .epoch = (*first)->epoch,
+                       .number = (*first)->finished,
+                       .columns = std::move(it.columns)},
+                      it.payload);
     }
-    if (clients.size() == 1) {
-        control_.send(*clients.front()->report);
-        return;
-    }
-    if (clients.size() > kMostReports) {
-        for (std::size_t from = 0; from < clients.size(); from += kMostReports) {
-            send_reports(clients.subspan(from, std::min(kMostReports, clients.size() - from)));
-        }
-        return;
-    }
-    std::map<Id, const Report*> by_id;
-    for (const Client* client : clients) {
-        by_id[client->id] = &*client->report;
-    }
-    const Report& first = *clients.front()->report;
-    Reports all{.epoch = first.epoch, .number = first.number};
-    auto& bodies = all.bodies.emplace<std::vector<SubscriberReport>>();
-    for (const auto& [id, report] : by_id) {
-        all.ids.push_back(id);
-        bodies.push_back(std::get<SubscriberReport>(report->body));
-    }
-    const bool alike = std::ranges::all_of(clients, [&](const Client* client) {
-        return client->report->epoch == all.epoch && client->report->number == all.number;
-    });
-    if (!alike || !control_.send_if_fits(all)) {
-        send_reports(clients.first(clients.size() / 2));
-        send_reports(clients.subspan(clients.size() / 2));
+    for (Client* client : reporting_) {
+        client->reported = true;
     }
 }
 

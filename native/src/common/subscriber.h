@@ -47,7 +47,8 @@ class Subscriber {
         std::uint32_t configured = 0;            // number of the last `configure`
         std::uint32_t finished = 0;              // number of the last `finish`
         std::unique_ptr<SubscriberStep> step{};  // none before the first, and after one that failed
-        std::unique_ptr<Report> report{};
+        std::unique_ptr<SubscriberReport> report{};
+        bool reported = false;  // whether it was sent before
         // Of a step that measures connecting: the connection, what it is for, and the number of its last
         // attempt; while one is made on another thread, it is `trying`.
         std::unique_ptr<SubscriberConnection> connection{};
@@ -88,7 +89,7 @@ class Subscriber {
     void report_progress(Client& client, std::int64_t now_ns);
     void send_time_series(std::int64_t now_ns);
     void send_ready();
-    void send_reports(std::span<const Client* const> clients);
+    void send_reports();
     void arrived(Client& client, bool ended);
     static bool between_steps(const Client& client);
     void queue(Client& client);
@@ -105,7 +106,7 @@ class Subscriber {
     std::vector<Client*> turn_;
     Ids ready_;                                          // clients whose `ready` has to be sent
     std::pair<std::uint32_t, std::uint32_t> ready_for_;  // their epoch and the number of their `configure`
-    std::vector<const Client*> reporting_;               // clients whose report has to be sent
+    std::vector<Client*> reporting_;                     // clients whose report has to be sent
     // The time series of the clients: outside the step's cohort, and in it.
     std::array<ReceivedTimeSeries, 2> time_series_{};
     std::uint32_t time_series_epoch_ = 0;

@@ -1,8 +1,10 @@
 // The messages from clients to their relay, and from relays to the controller.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -131,32 +133,20 @@ struct TimeSeries {
     }
 };
 
+// A publisher's; subscribers send a batch.
 struct Report {
     Ids ids;
     std::uint32_t epoch = 0;
     std::uint32_t number = 0;  // of the command that it answers; 0: none
-    std::variant<PublisherReport, SubscriberReport> body;
+    PublisherReport publisher;
+    std::nullptr_t subscriber{};
 
     static constexpr const char* kType = "report";
     static void describe(auto& it, auto& fields) {
         fields.required("epoch", it.epoch);
         fields.optional("number", it.number);
-        fields.either({"publisher", "subscriber"}, it.body);
-    }
-};
-
-// The reports of several clients, in the order of `ids`, as columns: one array for each field.
-struct Reports {
-    Ids ids;
-    std::uint32_t epoch = 0;
-    std::uint32_t number = 0;  // of the command that it answers; 0: none
-    std::variant<std::vector<PublisherReport>, std::vector<SubscriberReport>> bodies;
-
-    static constexpr const char* kType = "reports";
-    static void describe(auto& it, auto& fields) {
-        fields.required("epoch", it.epoch);
-        fields.optional("number", it.number);
-        fields.columns({"publisher", "subscriber"}, it.bodies);
+        fields.required("publisher", it.publisher);
+        fields.optional("subscriber", it.subscriber);
     }
 };
 
@@ -177,11 +167,13 @@ struct ColumnCount {
 struct BatchHead {
     Ids ids;
     std::uint32_t epoch = 0;
+    std::optional<std::uint32_t> number{};  // from clients: of the `finish` that it answers
     std::vector<ColumnCount> columns;
 
     static constexpr const char* kType = "batch";
     static void describe(auto& it, auto& fields) {
         fields.required("epoch", it.epoch);
+        fields.present("number", it.number);
         fields.required("columns", it.columns);
     }
 };
@@ -248,9 +240,8 @@ struct KernelTexts {
     }
 };
 
-// A client sends its relay those up to Error, except Joined and BatchHead. A relay sends the controller all
-// except Reports.
-using FromClient = std::variant<Hello, Joined, Ready, Ack, Progress, TimeSeries, Report, Reports, BatchHead,
-                                Error, ChildExit, HostReadings, KernelTexts>;
+// A client sends its relay those up to Error, except Joined. A relay sends the controller all.
+using FromClient = std::variant<Hello, Joined, Ready, Ack, Progress, TimeSeries, Report, BatchHead, Error,
+                                ChildExit, HostReadings, KernelTexts>;
 
 }  // namespace hydra

@@ -28,6 +28,8 @@ using Ids = std::vector<Id>;  // rising; written as numbers, with pairs for runs
 // The version of the protocol, in `hello` and `welcome`.
 inline constexpr int kVersion = 3;
 inline constexpr std::size_t kMaxMessageBytes = 512 * 1024;
+// Longest second frame of a batch.
+inline constexpr std::size_t kMaxPayloadBytes = 4 * 1024 * 1024;
 inline constexpr std::size_t kMaxTextCharacters = 4096;
 inline constexpr std::size_t kMaxIds = 1'000'000;
 inline constexpr std::size_t kMaxMissingRanges = 256;

@@ -1,0 +1,245 @@
+#include "common/batch_part.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "common/protocol.h"
+
+namespace hydra {
+namespace {
+
+constexpr std::size_t kWord = 8;
+constexpr std::size_t kNone = SIZE_MAX;
+
+// How the items of a column are spread over the clients.
+struct Layout {
+    enum class Of { client, ledger, together };
+
+    std::string name;
+    Of of = Of::client;
+    std::size_t item_bytes = kWord;
+    std::size_t width = 1;        // items of each client or ledger, or of each of their parts
+    std::size_t lengths = kNone;  // place of the column with the numbers of parts
+    bool topics = false;          // only batches of steps with several topics have it
+};
+
+// Columns with several items for each client or ledger; those without `lengths` have as many for all.
+struct Several {
+    std::string_view name;
+    std::string_view lengths;
+    std::size_t item_bytes;
+    std::size_t width;
+};
+constexpr std::string_view kLags = "lag_bins_us";
+constexpr std::array<Several, 5> kSeveral{{{kLags, "", kWord, kLagBins},
+                                           {"absent", "absent_counts", kWord, 2},
+                                           {"ranges", "range_counts", kWord, 2},
+                                           {"bits", "bits_bytes", 1, 1},
+                                           {"system", "system_bytes", 1, 1}}};
+
+bool is_sum(std::string_view name) {
+    return name.ends_with("latency_bounds") || name.ends_with("latency_counts");
+}
+
+// All columns in their order, as the builder writes them.
+std::vector<Layout> described() {
+    SubscriberReport report;
+    report.hot = HotTopics();
+    BatchBuilder builder;
+    builder.add(0, report, false);
+    std::vector<Layout> all;
+    bool ledgers = false;
+    for (const ColumnCount& column : builder.take().columns) {
+        Layout it{.name = column.name};
+        ledgers = ledgers && it.name != "system_bytes";
+        it.of = is_sum(it.name) ? Layout::Of::together : ledgers ? Layout::Of::ledger : Layout::Of::client;
+        ledgers = ledgers || it.name == "ledger_counts";
+        it.topics = it.name.starts_with("hot_");
+        const auto several = std::ranges::find(kSeveral, std::string_view(it.name), &Several::name);
+        if (several != kSeveral.end()) {
+            it.item_bytes = several->item_bytes;
+            it.width = several->width;
+            const auto lengths = std::ranges::find(all, several->lengths, &Layout::name);
+            it.lengths = lengths == all.end() ? kNone : static_cast<std::size_t>(lengths - all.begin());
+        }
+        all.push_back(std::move(it));
+    }
+    return all;
+}
+
+const std::vector<Layout>& layout() {
+    static const std::vector<Layout> all = described();
+    return all;
+}
+
+std::size_t place_of(std::string_view name) {
+    return static_cast<std::size_t>(std::ranges::find(layout(), name, &Layout::name) - layout().begin());
+}
+
+// Where each part begins, and the last ends, given the numbers of their items.
+std::vector<std::size_t> begins(const std::vector<std::int64_t>& lengths) {
+    std::vector<std::size_t> found{0};
+    for (const std::int64_t length : lengths) {
+        found.push_back(found.back() + static_cast<std::size_t>(length));
+    }
+    return found;
+}
+
+[[noreturn]] void refuse(const std::string& name) {
+    throw ProtocolError("another number of items than the column needs: " + name);
+}
+
+}  // namespace
+
+BatchPart::BatchPart(Ids ids, const std::vector<ColumnCount>& columns, std::string payload)
+    : ids_(std::move(ids)), payload_(std::move(payload)) {
+    const auto topics = static_cast<std::size_t>(std::ranges::count(layout(), true, &Layout::topics));
+    const bool known = columns.size() == layout().size() || columns.size() == layout().size() - topics;
+    if (!known || payload_.size() > kMaxPayloadBytes ||
+        !std::ranges::equal(columns, std::span(layout()).first(columns.size()), {}, &ColumnCount::name,
+                            &Layout::name)) {
+        throw ProtocolError("not the columns of a batch, in their order");
+    }
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        const std::size_t left = (payload_.size() - at) / layout()[i].item_bytes;
+        if (columns[i].count > left) {
+            refuse(columns[i].name);
+        }
+        const std::size_t end = at + columns[i].count * layout()[i].item_bytes;
+        places_.insert(places_.end(), {static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(end)});
+        at = std::min((end + kWord - 1) / kWord * kWord, payload_.size());
+    }
+    if (at != payload_.size() || at % kWord != 0) {
+        throw ProtocolError("a payload of another length than its columns");
+    }
+    check_lengths();
+    for (std::size_t i = 0; i < layout().size(); ++i) {
+        const bool sum = layout()[i].of == Layout::Of::together;
+        const bool filled = layout()[i].of == Layout::Of::client && layout()[i].lengths == kNone;
+        bytes_ += sum ? 0 : filled ? ids_.size() * layout()[i].width * kWord : items(i).size();
+    }
+}
+
+std::string_view BatchPart::items(std::size_t column) const {
+    if (2 * column >= places_.size()) {
+        return {};
+    }
+    const std::uint32_t begin = places_[2 * column];
+    return std::string_view(payload_).substr(begin, places_[2 * column + 1] - begin);
+}
+
+std::vector<std::int64_t> BatchPart::numbers(std::size_t column) const {
+    const std::string_view found = items(column);
+    std::vector<std::int64_t> numbers(found.size() / kWord);
+    if (!numbers.empty()) {
+        std::memcpy(numbers.data(), found.data(), found.size());
+    }
+    return numbers;
+}
+
+// The sum of a column of lengths.
+std::size_t BatchPart::total(std::size_t column) const {
+    std::size_t sum = 0;
+    for (const std::int64_t length : numbers(column)) {
+        if (length < 0 || static_cast<std::size_t>(length) > kMaxPayloadBytes) {
+            refuse(layout()[column].name);
+        }
+        sum += static_cast<std::size_t>(length);
+    }
+    return sum;
+}
+
+void BatchPart::check_lengths() const {
+    const std::size_t ledgers = total(place_of("ledger_counts"));
+    for (std::size_t i = 0; 2 * i < places_.size(); ++i) {
+        const Layout& it = layout()[i];
+        const std::size_t count = items(i).size() / it.item_bytes;
+        if (it.of == Layout::Of::together) {
+            if (count % 2 != 0 || (count > 2 && it.name.ends_with("_bounds"))) {
+                refuse(it.name);
+            }
+            continue;
+        }
+        const std::size_t of = it.lengths != kNone           ? total(it.lengths)
+                               : it.of == Layout::Of::ledger ? ledgers
+                                                             : ids_.size();
+        if (count != of * it.width && (count != 0 || it.name != kLags)) {
+            refuse(it.name);
+        }
+    }
+}
+
+std::vector<std::string_view> BatchPart::rows(std::size_t column) const {
+    const Layout& it = layout()[column];
+    const std::string_view all = items(column);
+    if (all.empty() && it.of == Layout::Of::client && it.lengths == kNone) {
+        return {};
+    }
+    const std::vector<std::size_t> ledgers = begins(numbers(place_of("ledger_counts")));
+    const std::vector<std::size_t> parts =
+        it.lengths == kNone ? std::vector<std::size_t>() : begins(numbers(it.lengths));
+    const auto begin_of = [&](std::size_t row) {
+        const std::size_t at = it.of == Layout::Of::ledger ? ledgers[row] : row;
+        return (it.lengths == kNone ? at : parts[at]) * it.width * it.item_bytes;
+    };
+    std::vector<std::string_view> rows;
+    for (std::size_t row = 0; row < ids_.size(); ++row) {
+        rows.push_back(all.substr(begin_of(row), begin_of(row + 1) - begin_of(row)));
+    }
+    return rows;
+}
+
+BatchColumns join(std::span<const BatchPart> parts) {
+    struct Row {
+        Id id;
+        std::size_t part;
+        std::size_t row;
+    };
+    std::vector<Row> order;
+    for (std::size_t part = 0; part < parts.size(); ++part) {
+        for (std::size_t row = 0; row < parts[part].ids().size(); ++row) {
+            order.push_back({parts[part].ids()[row], part, row});
+        }
+    }
+    std::ranges::sort(order, {}, &Row::id);
+    BatchColumns it;
+    for (const Row& row : order) {
+        it.ids.push_back(row.id);
+    }
+    for (std::size_t column = 0; column < layout().size(); ++column) {
+        const Layout& about = layout()[column];
+        if (about.of == Layout::Of::together) {
+            LatencySum sum;
+            for (const BatchPart& part : parts) {
+                const std::vector<std::int64_t> bounds = part.numbers(column);
+                if (!bounds.empty()) {
+                    sum.add({.counts = part.numbers(column + 1), .min_us = bounds[0], .max_us = bounds[1]});
+                }
+            }
+            sum.write(about.name.substr(0, about.name.rfind('_')), it);
+            ++column;  // the bounds and the counts are written together
+            continue;
+        }
+        std::vector<std::vector<std::string_view>> rows;
+        std::ranges::transform(parts, std::back_inserter(rows),
+                               [column](const BatchPart& part) { return part.rows(column); });
+        const bool lacks = std::ranges::all_of(rows, [](const auto& of_part) { return of_part.empty(); });
+        if (about.topics && lacks) {
+            break;
+        }
+        // Without topics all counts are 0, without a lag all parts of the window are null.
+        const std::vector<std::int64_t> numbers(lacks ? 0 : about.width, about.name == kLags ? INT64_MIN : 0);
+        const std::string missing(reinterpret_cast<const char*>(numbers.data()), numbers.size() * kWord);
+        std::string items;
+        for (const Row& row : order) {
+            items += rows[row.part].empty() ? std::string_view(missing) : rows[row.part][row.row];
+        }
+        it.add(about.name, items, about.item_bytes);
+    }
+    return it;
+}
+
+}  // namespace hydra
