@@ -121,6 +121,7 @@ class _Node:
             implementation=self._program.kind,
             versions=dict(self._versions),
             here=ProcessLocation.read(),
+            sources=dict(self._program.sources()),
         )
         control = ControlClient(credentials, identity)
         self._stack.callback(control.close)

@@ -6,9 +6,12 @@ Imported on agents, which have only what clients need: it uses the standard libr
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import socket
+import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -23,16 +26,56 @@ PROVE: Final = "--prove"
 """The argument with which the program of a server's group only checks that its host has what the server needs."""
 
 
-def installed(program: str, what: str, remedy: str) -> str:
-    """The path of a program.
+@dataclass(frozen=True, slots=True)
+class InstalledProgram:
+    """The program of a server on this host.
+
+    Attributes:
+        path: its file.
+        source: ``PATH``, or the name of the Python package with the file.
+    """
+
+    path: str
+    source: str
+
+
+def installed(program: str, packages: Mapping[str, str]) -> InstalledProgram:
+    """A server's program: that on ``PATH`` or in ``SYSTEM_PROGRAMS``, otherwise that of an installed Python package.
+
+    Args:
+        program: name of the program, and of its Debian package.
+        packages: the Python packages with programs, by program (``ServerKind.packages``).
 
     Raises:
-        MissingDependencyError: ``what`` is not installed.
+        MissingDependencyError: the program is not installed.
     """
     found = shutil.which(program) or shutil.which(program, path=SYSTEM_PROGRAMS)
+    package = packages.get(program)
+    # An activated environment has the programs of its packages on PATH.
+    if package and (found is None or found.startswith(sys.prefix)):
+        packaged = _packaged(program, package)
+        if packaged and (found is None or Path(packaged).samefile(found)):
+            return InstalledProgram(packaged, package)
     if found is None:
-        raise MissingDependencyError(f"{what} is not installed", remedy)
-    return found
+        raise MissingDependencyError(f"the program {program} is not installed", how_to_install(program, packages))
+    return InstalledProgram(found, "PATH")
+
+
+def how_to_install(program: str, packages: Mapping[str, str]) -> str:
+    """The remedy for a missing or old program; arguments as for :func:`installed`."""
+    pip = "pip install 'hydra-scale[servers]', " if program in packages else ""
+    return f"apt install {program}, {pip}or name your servers with --servers HOST:PORT"
+
+
+def _packaged(program: str, package: str) -> str:
+    """The file of the program in this Python package; "" if the package is not installed, or lacks the program."""
+    from importlib import metadata  # most hosts have the program on PATH
+
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        found = metadata.distribution(package)
+        paths = (str(found.locate_file(file)) for file in found.files or () if file.name == program)
+        return next((path for path in paths if os.access(path, os.X_OK)), "")
+    return ""
 
 
 class ServerProgram(Protocol):
@@ -62,6 +105,13 @@ class ServerProgram(Protocol):
         Raises:
             MissingDependencyError: something is not installed, or too old.
             ServerError: the server could not be prepared.
+        """
+
+    def sources(self) -> Mapping[str, str]:
+        """The sources of the programs of :meth:`find` by name (:class:`InstalledProgram`), those that are known.
+
+        Raises:
+            MissingDependencyError: something is not installed.
         """
 
     def command(self, folder: Path, endpoint: str, join: Mapping[str, Any] | None) -> Sequence[str]:

@@ -10,7 +10,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
@@ -147,6 +147,7 @@ class ClientIdentity:
     implementation: str
     versions: dict[str, str]
     here: ProcessLocation
+    sources: dict[str, str] = field(default_factory=dict)
 
 
 class _TwoSockets:
@@ -232,6 +233,7 @@ class ControlClient:
             time_namespace=here.time_namespace,
             network_namespace=here.network_namespace,
             pid=os.getpid(),
+            sources=identity.sources,
         )
         self.introduce()
 

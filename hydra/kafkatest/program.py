@@ -196,6 +196,10 @@ class KafkaProgram:
         _ = self._template
         return self.find()
 
+    def sources(self) -> Mapping[str, str]:
+        """None: the jars are Hydra's, and Java is always that on PATH."""
+        return {}
+
     def command(self, folder: Path, endpoint: str, join: Mapping[str, Any] | None) -> Sequence[str]:
         """Makes the node's storage and settings; returns the command that runs Java.
 

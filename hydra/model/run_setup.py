@@ -56,10 +56,12 @@ class ServerFacts:
     Attributes:
         versions: the versions of the server and of what it needs, by name, that of the server first; {} if unknown.
         tls: whether clients use TLS with them.
+        sources: where Hydra found the programs that it started, by name: ``PATH``, or a Python package; {} if unknown.
     """
 
     versions: Mapping[str, str]
     tls: bool = False
+    sources: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +73,14 @@ class ServerSetup:
         count: the number of servers that Hydra started; None: the servers are the user's.
         versions: the versions of the server and of what it needs, by name; {} if unknown.
         tls: whether clients use TLS with the servers; None: unknown.
+        sources: where Hydra found the programs that it started, by name: ``PATH``, or a Python package; {} if unknown.
     """
 
     title: str
     count: int | None
     versions: Mapping[str, str] = field(default_factory=dict)
     tls: bool | None = None
+    sources: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

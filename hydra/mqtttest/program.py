@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from hydra.client.server_interface import installed
+from hydra.client.server_interface import InstalledProgram, how_to_install, installed
 from hydra.client.tls import ServerTls
 from hydra.errors import MissingDependencyError
 
@@ -48,11 +48,15 @@ class MosquittoProgram:
 
     def find(self) -> Mapping[str, str]:
         """Finds mosquitto and its version; see :func:`version_of`."""
-        return {"mosquitto": version_of(find())}
+        return {"mosquitto": version_of(find().path)}
 
     def prepare(self) -> Mapping[str, str]:
         """Finds mosquitto, for which nothing has to be made; see :meth:`find`."""
         return self.find()
+
+    def sources(self) -> Mapping[str, str]:
+        """The source of mosquitto."""
+        return {_PROGRAM: find().source}
 
     def command(self, folder: Path, endpoint: str, join: Mapping[str, Any] | None) -> Sequence[str]:
         """Writes the configuration; returns the command that runs mosquitto with the highest limit of open files.
@@ -65,17 +69,16 @@ class MosquittoProgram:
         (folder / CONFIGURATION).write_text(configuration(folder, endpoint, msgspec.convert(join, MosquittoJoin)))
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         most = "unlimited" if hard == resource.RLIM_INFINITY else str(hard)
-        return ["/bin/sh", "-c", f'ulimit -n {most}; exec "$0" -c {CONFIGURATION}', find()]
+        return ["/bin/sh", "-c", f'ulimit -n {most}; exec "$0" -c {CONFIGURATION}', find().path]
 
 
-def find() -> str:
-    """The path of mosquitto.
+def find() -> InstalledProgram:
+    """The program mosquitto.
 
     Raises:
-    MissingDependencyError: mosquitto is not installed.
+        MissingDependencyError: mosquitto is not installed.
     """
-    remedy = "apt install mosquitto, or name your server with --servers HOST:PORT"
-    return installed(_PROGRAM, "mosquitto, the MQTT server,", remedy)
+    return installed(_PROGRAM, {})
 
 
 def version_of(program: str) -> str:
@@ -87,7 +90,7 @@ def version_of(program: str) -> str:
     help_text = subprocess.run([program, "-h"], capture_output=True, text=True, check=False, timeout=_ANSWER_WITHIN_S)
     found = re.search(r"mosquitto version (\d+)\.(\d+)(\S*)", help_text.stdout)
     if found is None:
-        raise MissingDependencyError(f"{program} does not report its version", "apt install mosquitto")
+        raise MissingDependencyError(f"{program} does not report its version", how_to_install(_PROGRAM, {}))
     if (int(found[1]), int(found[2])) < _LEAST:
         least = ".".join(map(str, _LEAST))
         raise MissingDependencyError(f"{program} is too old: {found[0]}", f"Hydra needs {least} or newer")

@@ -11,9 +11,10 @@ from typing import Any, Final
 
 import msgspec
 
-from hydra.client.server_interface import installed
+from hydra.client.server_interface import InstalledProgram, how_to_install, installed
 from hydra.client.tls import ServerTls
 from hydra.errors import MissingDependencyError, ServerError
+from hydra.natstest.settings import SERVER_PACKAGES
 
 KIND: Final = "nats-server"
 PROGRAM: Final = "nats-server"
@@ -21,7 +22,6 @@ OLDEST: Final = (2, 7)
 """The first version whose unnamed pull consumers have what Hydra's clients need."""
 MAX_PAYLOAD_BYTES: Final = 64 * 1024 * 1024
 """The largest payload that the server supports, which is also the largest size of Hydra's messages."""
-_INSTALL: Final = "install the package nats-server, or name your servers with --servers host:port"
 
 
 class NatsJoin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -51,21 +51,26 @@ class NatsProgram:
             MissingDependencyError: the program is missing or too old.
             ServerError: the program does not run.
         """
-        program = find_server()
+        program = find_server().path
         try:
             answer = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=True)
         except (OSError, subprocess.SubprocessError) as e:
-            raise ServerError(f"{program} does not run: {e}", "reinstall the package nats-server") from e
+            raise ServerError(f"{program} does not run: {e}", how_to_install(PROGRAM, SERVER_PACKAGES)) from e
         version = answer.stdout.rpartition("v")[2].strip()
         numbers = tuple(int(n) for n in re.findall(r"\d+", version)[:2])
         if numbers < OLDEST:
             oldest = ".".join(map(str, OLDEST))
-            raise MissingDependencyError(f"{program} is version {version}, and {oldest} is needed", _INSTALL)
+            remedy = how_to_install(PROGRAM, SERVER_PACKAGES)
+            raise MissingDependencyError(f"{program} is version {version}, and {oldest} is needed", remedy)
         return {PROGRAM: version}
 
     def prepare(self) -> Mapping[str, str]:
         """Finds the program, for which nothing has to be made; see :meth:`find`."""
         return self.find()
+
+    def sources(self) -> Mapping[str, str]:
+        """The source of nats-server."""
+        return {PROGRAM: find_server().source}
 
     def command(self, folder: Path, endpoint: str, join: Mapping[str, Any] | None) -> Sequence[str]:
         """Writes the server's configuration; returns the command that runs it.
@@ -78,16 +83,16 @@ class NatsProgram:
         file = folder / "server.conf"
         # The server's configuration format includes JSON.
         file.write_text(json.dumps(configuration(folder, endpoint, msgspec.convert(join, NatsJoin)), indent=2))
-        return (find_server(), "-c", str(file))
+        return (find_server().path, "-c", str(file))
 
 
-def find_server() -> str:
-    """The path of nats-server.
+def find_server() -> InstalledProgram:
+    """The program nats-server.
 
     Raises:
         MissingDependencyError: the program is not installed.
     """
-    return installed(PROGRAM, f"the program {PROGRAM}", _INSTALL)
+    return installed(PROGRAM, SERVER_PACKAGES)
 
 
 def configuration(folder: Path, endpoint: str, join: NatsJoin) -> dict[str, Any]:

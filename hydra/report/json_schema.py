@@ -94,11 +94,12 @@ _SETUP_PARTS: Final[Mapping[str, Any]] = {
         "description": "the values of settings of the traffic and of the system, by name",
     },
     "servers": _objects(
-        "servers; count null: the user's, versions empty or tls null: unknown",
+        "servers; count null: the user's, versions empty or tls null: unknown; sources: where Hydra found the programs",
         title={"type": "string"},
         count={"type": ["integer", "null"]},
         versions=_TEXTS,
         tls={"type": ["boolean", "null"]},
+        sources=_TEXTS,
     ),
     "hosts": _objects(
         "hosts; local: everything ran on the host of the command",

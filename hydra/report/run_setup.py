@@ -153,6 +153,7 @@ def setup_columns(setup: RunSetup) -> dict[str, str]:
         "clients_per_process": setup.clients_per_process,
         "servers": (server.count for server in setup.servers),
         "server_versions": (f"{name} {version}" for each in setup.servers for name, version in each.versions.items()),
+        "server_sources": (f"{name} {source}" for each in setup.servers for name, source in each.sources.items()),
         "tls": (server.tls for server in setup.servers),
         "hosts": (name for host in setup.hosts for name in host.names),
         "cores": (host.cores for host in setup.hosts),
@@ -198,7 +199,9 @@ def setup_of(resolved: ResolvedScenario, facts: ReportedFacts | None = None) -> 
         clients=facts.clients or (ClientSetup(None, scenario.client),),
         clients_per_process=(scenario.native.clients_per_process,),
         settings=(*_traffic(scenario), *spec.settings.shown(scenario)),
-        servers=tuple(ServerSetup(spec.identity.title, count, each.versions, each.tls) for each in facts.servers)
+        servers=tuple(
+            ServerSetup(spec.identity.title, count, each.versions, each.tls, each.sources) for each in facts.servers
+        )
         or ((ServerSetup(spec.identity.title, count),) if has_servers else ()),
         hosts=tuple(replace(host, pins=pins) for host in facts.hosts),
         step_s=tuple(sorted({scenario.sweep.shortest_s, scenario.sweep.longest_s})),

@@ -50,6 +50,7 @@ class DeployedServers:
         self, run: RunContext, program: Program, cluster: ServerCluster, spec: ServerSpec, starting: ServerStartup
     ) -> None:
         self.versions: Mapping[str, str] = {}
+        self.sources: Mapping[str, str] = {}
         self._run = run
         self._program = program
         self._cluster = cluster
@@ -176,7 +177,7 @@ class DeployedServers:
             return ready == len(self._ids)
 
         self._await(all_ready, deadline, "dial in")
-        self.versions = roster.hello(FIRST_ID).versions
+        self.versions, self.sources = roster.hello(FIRST_ID).versions, roster.hello(FIRST_ID).sources
         endpoints = self._endpoints = [roster.answers.endpoints[client] for client in self._ids]
         self._joins = {c: Join(system=message) for c, message in zip(self._ids, cluster.join(endpoints), strict=True)}
         address = cluster.address(endpoints)

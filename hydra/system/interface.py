@@ -63,6 +63,8 @@ class Servers(Protocol):
 
     versions: Mapping[str, str]
     """Versions of the servers' programs, once they are started."""
+    sources: Mapping[str, str]
+    """Where these programs were found (``hydra.client.server_interface.InstalledProgram``)."""
 
     def start(self) -> str:
         """Starts the servers and returns their address for clients. May be called again after ``stop``.

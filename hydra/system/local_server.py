@@ -49,6 +49,7 @@ class LocalServer:
         wait: how ``start`` and ``stop`` wait for the server.
         cpus: the CPUs on which the server runs; (): any.
         versions: versions of the server's programs, once it is started.
+        sources: where these programs were found.
     """
 
     program: ServerProgram
@@ -62,6 +63,7 @@ class LocalServer:
     wait: Waiting = wait_alone
     cpus: Sequence[int] = ()
     versions: Mapping[str, str] = field(default_factory=dict, init=False)
+    sources: Mapping[str, str] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.folder = self.folder.resolve()
@@ -103,6 +105,7 @@ class LocalServer:
             raise ServerError(f"the folder {self.folder} of the {title} is not empty", "name a new one")
         with contextlib.closing(WorkerThread(self.wait)) as background:
             self.versions = background.ask(self.program.prepare, PREPARE_TIMEOUT_S)
+            self.sources = self.program.sources()
             deadline = time.monotonic() + timeout_s
             for _ in range(PORT_ATTEMPTS):
                 if self._start(background, self.ports(self.host, self.program.ports), deadline):

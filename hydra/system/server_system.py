@@ -244,9 +244,11 @@ class SystemServers(RunServers, Generic[_S]):
         return replace(system._server_node(), proof=(PROVE,)), system._server_cluster()
 
     def facts(self) -> ServerFacts:
-        """The versions of Hydra's servers, and whether they use TLS."""
+        """The versions and sources of Hydra's servers, and whether they use TLS."""
         own = self._system._own
-        return ServerFacts(dict(own.versions) if own else {}, self._system._has_tls)
+        if own is None:
+            return ServerFacts({}, self._system._has_tls)
+        return ServerFacts(dict(own.versions), self._system._has_tls, dict(own.sources))
 
     def processes(self) -> Sequence[int]:
         """The processes of a local server, or of the user's servers that listen on this host."""

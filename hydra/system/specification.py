@@ -148,12 +148,15 @@ class ServerKind:
         demand: the default demand of one on an agent.
         address_key: the dotted key of the address of the user's servers.
         greeting: how a server is known by its first bytes; None: it is not.
+        packages: Python packages with the programs of servers that Hydra starts, by program; the extra ``servers`` of
+            Hydra, or your package, installs them. A program on PATH comes first.
     """
 
     footprint: ServerFootprint
     demand: Demand
     address_key: str
     greeting: Greeting | None = None
+    packages: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,7 @@ class EpochCommand(_FromController, frozen=True, kw_only=True):
 # --- client → controller -------------------------------------------------------------------------------------------
 
 
-class Hello(_FromClient, frozen=True, tag="hello", kw_only=True):
+class Hello(_FromClient, frozen=True, tag="hello", kw_only=True, omit_defaults=True):
     """The first message of a connection.
 
     The sender repeats it every 2 s, with a new ``seq`` only, until it has been welcomed. A client sends it to its
@@ -148,6 +148,7 @@ class Hello(_FromClient, frozen=True, tag="hello", kw_only=True):
             host* here.
         network_namespace: the link of ``/proc/self/ns/net``; processes with the same one see the same interfaces.
         pid: the sender's process.
+        sources: where a server's programs were found, by name: ``PATH``, or a Python package; absent from clients.
     """
 
     v: Version
@@ -162,6 +163,7 @@ class Hello(_FromClient, frozen=True, tag="hello", kw_only=True):
     time_namespace: ShortText
     network_namespace: ShortText
     pid: Id
+    sources: dict[str, str] = {}
 
 
 class Joined(_FromClient, frozen=True, tag="joined", kw_only=True):

@@ -33,7 +33,7 @@ def nats(folder: Path, **more: Any) -> contextlib.AbstractContextManager[str]:
     folder.mkdir()
     (port,) = free_ports(HOST, 1)
     (folder / "server.conf").write_text(json.dumps({"listen": f"{HOST}:{port}", **more}))
-    return running([find_server(), "-c", str(folder / "server.conf")], folder, port)
+    return running([find_server().path, "-c", str(folder / "server.conf")], folder, port)
 
 
 def mosquitto(folder: Path, *lines: str) -> contextlib.AbstractContextManager[str]:
@@ -43,4 +43,4 @@ def mosquitto(folder: Path, *lines: str) -> contextlib.AbstractContextManager[st
     (folder / "mosquitto.conf").write_text(
         "\n".join([f"listener {port} {HOST}", "allow_anonymous true", *user, *lines])
     )
-    return running([find(), "-c", "mosquitto.conf"], folder, port)
+    return running([find().path, "-c", "mosquitto.conf"], folder, port)

@@ -28,6 +28,7 @@ class Brokers:
     """They are always well. Attributes: ``starts``, and who was ``killed`` when."""
 
     versions: Mapping[str, str] = {"kafka": "4"}
+    sources: Mapping[str, str] = {}
 
     def __init__(self, endpoints: Sequence[str] = ("h:1,h:2", "h:3,h:4")) -> None:
         self.starts = 0

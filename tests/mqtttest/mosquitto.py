@@ -19,7 +19,7 @@ def mosquitto(folder: Path, setting: str) -> Iterator[str]:
         port = free.getsockname()[1]
     config = folder / "mosquitto.conf"
     config.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n{setting}\n")
-    with subprocess.Popen([find(), "-c", config], stderr=subprocess.DEVNULL) as server:
+    with subprocess.Popen([find().path, "-c", config], stderr=subprocess.DEVNULL) as server:
         try:
             wait_until(lambda: not _closed(port), "the server listens")
             yield f"127.0.0.1:{port}"

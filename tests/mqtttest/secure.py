@@ -41,7 +41,7 @@ def secure_servers(folder: Path, password: str = PASSWORD) -> Iterator[SecureSer
     for name, own in listeners.items():
         lines += [f"listener {ports[name]} {HOST}", *own]
     (folder / "secure.conf").write_text("\n".join([*lines, ""]))
-    command = [find(), "-c", str(folder / "secure.conf")]
+    command = [find().path, "-c", str(folder / "secure.conf")]
     with _running(command, folder, [*ports.values()]):
         yield SecureServers({name: f"{HOST}:{port}" for name, port in ports.items()}, folder)
 

@@ -145,7 +145,7 @@ def test_a_server_that_hydra_starts_uses_tls(
 def test_data_passes_a_websocket_with_tls(secure: SecureServers, needs_nats: None, tmp_path: Path) -> None:
     password, ca = (secure.file(name) for name in ("password", "ca.pem"))
     certificate = [secure.file(f"right/server-{part}.pem") for part in ("certificate", "key")]
-    with websocket_server(find_server(), tmp_path / "nats", certificate) as address:
+    with websocket_server(find_server().path, tmp_path / "nats", certificate) as address:
         login = ("--servers", f"wss://{address}", "--ca-file", ca, "--username", USER, "--password-file", password)
         hydra("mqtt-fixed", *SMALL, *login, "--qos", 1, "--message-size", 1000, "--out", tmp_path / "run")
         assert_all_arrived(table(tmp_path / "run")[0], 20)
@@ -155,7 +155,7 @@ def test_data_passes_a_websocket_with_tls(secure: SecureServers, needs_nats: Non
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_websocket_is_named_where_it_fails(secure: SecureServers, needs_nats: None, tmp_path: Path) -> None:
     plain = secure.addresses["plain"]
-    with websocket_server(find_server(), tmp_path / "nats") as address:
+    with websocket_server(find_server().path, tmp_path / "nats") as address:
         login: dict[str, Any] = {"username": USER, "password": PASSWORD}
         for at, more, reason in (
             (f"ws://{address}", login, ""),

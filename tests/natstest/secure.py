@@ -91,7 +91,7 @@ def secure_servers(folder: Path, password: str = PASSWORD, only: Sequence[str] =
             text = json.dumps({"listen": f"{HOST}:{ports[name]}", **values})
             # Of JSON's escapes the server does not know all; in single quotes it knows none.
             (folder / f"{name}.conf").write_text(text.replace(json.dumps(password), f"'{password}'"))
-            command = [find_server(), "-c", str(folder / f"{name}.conf")]
+            command = [find_server().path, "-c", str(folder / f"{name}.conf")]
             running = SupervisedProcess(command, folder, folder / f"{name}.log", grace_s=0.0)
             stack.callback(running.stop)
         wait_until(lambda: all(accepts(HOST, port) for port in ports.values()), "the servers")

@@ -83,7 +83,17 @@ def test_a_server_that_rejects_a_run_is_known_before_anything_is_made(server: Lo
 @pytest.mark.tier("test")
 def test_a_cluster_without_jetstream_leaves_the_question_open_and_is_named(needs_nats: None, tmp_path: Path) -> None:
     port, routes = free_ports(HOST, 2)
-    words = [find_server(), "-a", HOST, "-p", str(port), "--cluster_name", "c", "--cluster", f"nats://{HOST}:{routes}"]
+    words = [
+        find_server().path,
+        "-a",
+        HOST,
+        "-p",
+        str(port),
+        "--cluster_name",
+        "c",
+        "--cluster",
+        f"nats://{HOST}:{routes}",
+    ]
     running = SupervisedProcess(words, tmp_path, tmp_path / "log", grace_s=0.0)
     try:
         wait_until(lambda: accepts(HOST, port), "the server")

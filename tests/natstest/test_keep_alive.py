@@ -41,7 +41,9 @@ def impatient(needs_nats: None, tmp_path_factory: pytest.TempPathFactory) -> Ite
     streams = {"store_dir": str(folder / "streams")}
     reported = {"listen": f"{HOST}:{port}", "ping_interval": "1s", "ping_max": 2, "jetstream": streams}
     (folder / "server.conf").write_text(json.dumps(reported))
-    running = SupervisedProcess([find_server(), "-c", str(folder / "server.conf")], folder, folder / "log", grace_s=0.0)
+    running = SupervisedProcess(
+        [find_server().path, "-c", str(folder / "server.conf")], folder, folder / "log", grace_s=0.0
+    )
     try:
         wait_until(lambda: accepts(HOST, port), "the server")
         yield f"{HOST}:{port}"

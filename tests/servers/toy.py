@@ -32,6 +32,9 @@ class Toy:
     def prepare(self) -> Mapping[str, str]:
         return self.find()
 
+    def sources(self) -> Mapping[str, str]:
+        return {}
+
     def command(self, folder: Path, endpoint: str, join: Mapping[str, Any] | None) -> Sequence[str]:
         if not join or "word" not in join:
             raise ValueError("nobody told it a word")

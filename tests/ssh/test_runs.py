@@ -319,13 +319,13 @@ def test_servers_are_placed_where_their_program_is(daemons: Daemons, tmp_path: P
         pytest.skip("no mount namespaces here")
     daemons.add("a", within=hidden)
     refused = refusal("mqtt-fixed", *FIXED[1:], "--clients", 2, "--hosts", "a", "--out", tmp_path / "none")
-    assert "the host cannot take servers: a: mosquitto, the MQTT server, is not installed" in refused
+    assert "the host cannot take servers: a: the program mosquitto is not installed" in refused
     daemons.add("b")
     # The server is also killed and started again there.
     restart = ("--set", 'events=[{at_s=0.5,kind="restart_server",for_s=0.3}]')
     words = ("--clients", 2, "--duration", 4, *restart, "--hosts", "a,b", "--out", run)
     done = hydra("mqtt-fixed", *FIXED[1:], *words)
-    assert "no servers start on a: mosquitto, the MQTT server, is not installed" in done.stderr
+    assert "no servers start on a: the program mosquitto is not installed" in done.stderr
     assert "no agent has the attribute group" in done.stderr
     (row,) = table(run)
     # The server keeps nothing: what the publisher sends before a subscriber is back is lost to that subscriber.
