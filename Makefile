@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NOW := $(shell date +%Y%m%d-%H%M%S)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test test-all test-rest prices lint soak bench man clean install native tox java servers jars browser prometheus sshd slurm kubernetes-rig native-tests
+.PHONY: help demo quick test test-all test-rest prices lint newest soak bench man clean install native tox java servers jars browser prometheus sshd slurm kubernetes-rig native-tests
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -43,6 +43,9 @@ prices: tox native-tests servers browser prometheus sshd slurm ## Write what the
 
 lint: tox ## Lint and strict types only
 	$(BIN)/tox run -e tests -- lint type
+
+newest: tox servers ## Clients with newer libraries than pyproject.toml allows (every night)
+	$(BIN)/tox run -e newest
 
 soak: tox native servers ## Fifty seeds of trouble at random moments, lossy control channels, every figure against witnesses (an hour)
 	HYDRA_SOAK_SEEDS=50 $(BIN)/tox run -e tests -- pytest -n 4 tests/integration/test_soak.py
