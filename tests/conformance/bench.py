@@ -98,8 +98,9 @@ class Bench:
         """Starts a group and waits until its relay has sent ``hello``, registered its clients and read their welcome.
 
         A client that ends before its welcome was read has a successor that is registered twice before it is meant.
+        Without ``kind`` the command has its kind.
         """
-        standard = [kind, "--group", group, "--first-id", str(first_id), "--count", str(count)]
+        standard = [*filter(None, [kind]), "--group", group, "--first-id", str(first_id), "--count", str(count)]
         program = self._start(command, [*standard, *arguments], env or {}, lifeline=lifeline)
         if await_hello:
             clients = range(first_id, first_id + count)

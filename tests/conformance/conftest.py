@@ -13,14 +13,16 @@ from typing import Any
 
 import pytest
 
+from hydra.errors import MissingDependencyError
 from hydra.kafkatest.broker import LocalBroker
 from hydra.wire.messages import ChildExit
 from tests.conformance.bench import CLIENT, Bench
 from tests.conformance.kafka_ends import Log
+from tests.conformance.system_stage import Subject, SystemStage, SystemStep, command
 from tests.suite.fixtures import starts
 from tests.suite.native_client import native_client
 
-starts("zmq_client", "kafka_client", "zmq_subscriber", "zmtp_subscriber")
+starts("zmq_client", "kafka_client", "zmq_subscriber", "zmtp_subscriber", "stage")
 EPOCHS = 10
 """How many a test has: its own are below."""
 PYTHON = f"env OPENBLAS_NUM_THREADS=1 {shlex.quote(sys.executable)} -m"
@@ -170,3 +172,38 @@ def queueing_subscriber(share: Share, zmq_client: str) -> Bench:
 def publisher(share: Share, zmq_client: str) -> Bench:
     """A program with one ZMQ publisher."""
     return share(zmq_client, "zmq-pub")
+
+
+@pytest.fixture(scope="session")
+def stages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, SystemStage]]:
+    """The systems that are open, by name; one for all tests of this process."""
+    opened: dict[str, SystemStage] = {}
+    yield opened
+    for stage in opened.values():
+        stage.close()
+
+
+@pytest.fixture(scope="session")
+def stage(subject: Subject, stages: dict[str, SystemStage], tmp_path_factory: pytest.TempPathFactory) -> SystemStage:
+    """The open system of the subject."""
+    name = subject.spec.identity.name
+    if name not in stages:
+        try:
+            stages[name] = SystemStage(subject, tmp_path_factory.mktemp(name) / "run")
+        except MissingDependencyError as e:
+            pytest.skip(str(e))
+    return stages[name]
+
+
+@pytest.fixture
+def publishing(subject: Subject, stage: SystemStage, share: Share) -> Iterator[SystemStep]:
+    """Steps with one publisher of the subject."""
+    with contextlib.closing(SystemStep(subject, stage, share(command(subject, "publisher"), ""))) as step:
+        yield step
+
+
+@pytest.fixture
+def subscribing(subject: Subject, stage: SystemStage, share: Share) -> Iterator[SystemStep]:
+    """Steps with one subscriber of the subject."""
+    with contextlib.closing(SystemStep(subject, stage, share(command(subject, "subscriber"), ""))) as step:
+        yield step

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from hydra.model import LedgerCounts
@@ -14,7 +13,6 @@ from hydra.wire.messages import Error, Ready
 from tests.conformance.bench import Bench, Window, step_settings
 from tests.mqtttest.ends import BAD, Place, Speaker, rarely
 from tests.servers.running import kill, progressed
-from tests.suite.bitmaps import decode_bitmap
 
 CLIENT = 3
 ONE, OTHER, STRANGER = 100, 101, 666
@@ -52,21 +50,6 @@ def began(bench: Bench, epoch: int, place: Place, *of: Speaker) -> Window:
     window = bench.start([CLIENT], epoch, 30)
     bench.peer.wait(lambda: window.now_ns() > window.start_ns, "the start of the window")
     return window
-
-
-def test_it_is_ready_when_every_publisher_was_heard_in_this_epoch(subscriber: Bench, place: Place) -> None:
-    one, other = Speaker(place, ONE), Speaker(place, OTHER)
-    subscriber.configure_subscribers([CLIENT], 4, publishers={ONE: "", OTHER: ""}, system=place.step_system())
-    one.probe(4)
-    other.probe(3)
-    other.probe(4, publisher=STRANGER)
-    other.send(4, range(5))
-    other.send_raw(b"short")
-    subscriber.peer.stays(
-        lambda: not subscriber.peer.messages_of(Ready), "ready without a probe of the other publisher"
-    )
-    other.probe(4)
-    subscriber.peer.heard(Ready, [CLIENT], epoch=4)
 
 
 @pytest.mark.parametrize(("qos", "protocol"), [rarely(0, "3.1.1"), rarely(1, "3.1.1"), (2, "5")])
@@ -136,37 +119,6 @@ def test_a_reconnect_loses_nothing_where_the_server_keeps_the_session(subscriber
     (ledger,) = report.ledgers
     assert 2 <= report.reconnects <= 4
     assert (ledger.received, ledger.missing) == (sent, 0)
-
-
-def test_each_message_goes_to_one_member_of_a_group(bench: Bench, mqtt_client: str, server: str) -> None:
-    members = [1, 2, 3]
-    bench.launch(mqtt_client, "mqtt-sub", first_id=1, count=3)
-    place = Place(server, shared=True, qos=1)
-    one = Speaker(place, ONE)
-    bench.configure_subscribers(members, 1, publishers={ONE: ""}, group="together", system=place.step_system())
-    one.probe(1, others="/signals")
-    bench.peer.heard(Ready, members, epoch=1)
-    bench.start(members, 1, 30)
-    one.send(1, range(300), qos=1)
-    one.mark_end(1, others="/signals")
-    taken: list[int] = []
-    for member in members:
-        (ledger,) = bench.subscriber_report(member, 1, {ONE: 300}).ledgers
-        assert (ledger.missing, ledger.duplicates) == (0, 0)
-        assert ledger.received > 0
-        taken += np.flatnonzero(np.unpackbits(decode_bitmap(ledger.received_bits), bitorder="little")).tolist()
-    assert sorted(taken) == list(range(300))
-
-
-def test_a_receive_rate_holds_it_back_until_the_drain(subscriber: Bench, place: Place) -> None:
-    one = Speaker(place, ONE)
-    connected(subscriber, 1, place, one, shared={"receive_rate": 200.0})
-    window = subscriber.start([CLIENT], 1, 0.4)
-    one.send(1, range(600))
-    subscriber.await_end(window)
-    (ledger,) = subscriber.subscriber_report(CLIENT, 1, {ONE: 600}).ledgers
-    assert (ledger.received, ledger.missing) == (600, 0)
-    assert 20 <= ledger.in_window <= 90
 
 
 def test_what_cannot_be_is_an_error_and_not_the_end(subscriber: Bench, place: Place) -> None:

@@ -15,8 +15,8 @@ from nats.js.api import DiscardPolicy
 
 from hydra.model import Histogram, PublisherReport
 from hydra.system.local_server import LocalServer
-from hydra.wire.messages import PROBE_EPOCH, Ack, Error, Progress, Ready, Report
-from tests.conformance.bench import Bench, StepSettings, Window, same_answer, step_settings, with_values
+from hydra.wire.messages import PROBE_EPOCH, Error, Progress, Report
+from tests.conformance.bench import Bench, StepSettings, Window, step_settings, with_values
 from tests.forwarder import CuttingForwarder
 from tests.natstest.conftest import NATS_CLIENTS
 from tests.natstest.ends import Core, Ends, Stream, stopped
@@ -97,36 +97,6 @@ def test_it_names_its_library(publisher: Bench) -> None:
         assert hello.versions["libnats"].startswith("3.")
 
 
-@pytest.mark.parametrize("data", ["core", "stream"], indirect=True)
-def test_probes_come_until_the_start(publisher: Bench, epoch: int, data: Ends) -> None:
-    configured(publisher, epoch, data.system())
-    publisher.peer.wait(
-        lambda: any((r.epoch, r.publisher, r.sequence) == (PROBE_EPOCH, CLIENT, epoch) for r in data.read()), "a probe"
-    )
-    publisher.start([CLIENT], epoch, 30)
-    publisher.peer.sync([CLIENT])
-    before = probes_in(data)
-    publisher.peer.stays(lambda: True, "", 0.3)
-    assert probes_in(data) == before
-
-
-@pytest.mark.parametrize("data", ["core", "stream"], indirect=True)
-def test_a_second_configure_only_ends_the_probes(publisher: Bench, epoch: int, data: Ends) -> None:
-    system = data.system()
-    configured(publisher, epoch, system)
-    publisher.peer.wait(lambda: probes_in(data) > 0, "a probe")
-    publisher.send_configure([CLIENT], epoch, STEADY, system=system, probe=False)
-    publisher.peer.heard(Ready, [CLIENT], epoch=epoch, times=2)
-    publisher.peer.heard(Ack, [CLIENT], epoch=epoch, command="configure", times=2)
-    before = len(data.read())
-    _, report = publisher.publish(CLIENT, epoch, 0.5, after_s=0.1)
-    assert report.sent > 0
-    sent = [r for r in data.read()[before:] if r.epoch != PROBE_EPOCH]
-    # Only core marks the end.
-    assert len(sent) == report.sent
-    assert isinstance(data, Core) or probes_in(data) == before
-
-
 @pytest.mark.parametrize("data", ["core", "stream", "unacknowledged"], indirect=True)
 def test_the_schedule_is_kept_and_accounted_for(publisher: Bench, epoch: int, data: Ends) -> None:
     configured(publisher, epoch, data.system(), probe=False)
@@ -177,16 +147,6 @@ def test_no_more_are_under_way_than_the_window_allows(publisher: Bench, epoch: i
     _, report = stopped_behind(publisher, epoch, stream, 6)
     assert report.sent == report.acknowledged == stream.last()
     assert report.blocked_ns > 0
-
-
-def test_an_early_stop_and_the_same_report_again(publisher: Bench, epoch: int, stream: Stream) -> None:
-    configured(publisher, epoch, stream.system(), probe=False)
-    stop, report = stopped_behind(publisher, epoch, stream, 50)
-    assert 50 < report.sent < 3000
-    assert report.acknowledged == report.sent == stream.last()
-    publisher.stop([CLIENT], epoch, stop)
-    publisher.peer.heard(Report, [CLIENT], epoch=epoch, times=2)
-    assert same_answer(*publisher.peer.messages_of(Report, CLIENT, epoch=epoch))
 
 
 @pytest.mark.tier("all")

@@ -9,8 +9,7 @@ import pytest
 
 from hydra.model import LedgerCounts
 from hydra.system.local_server import LocalServer
-from hydra.wire.data_message import SEQUENCE_LIMIT
-from hydra.wire.messages import PROBE_EPOCH, Ack, Error, Ready
+from hydra.wire.messages import Ack, Error, Ready
 from tests.conformance.bench import Bench, StepSettings, Window, step_settings, with_values
 from tests.natstest.ends import Core, Ends, Stream, stopped
 from tests.servers.running import kill, progressed
@@ -67,15 +66,6 @@ def test_it_counts_from_its_start_on(subscriber: Bench, epoch: int, data: Ends) 
     assert report.system == {"slow_consumers": 0, "dropped": 0, "disconnects": 0}
 
 
-@pytest.mark.parametrize("data", ["core", "pulled"], indirect=True)
-def test_many_messages_at_once(subscriber: Bench, epoch: int, data: Ends) -> None:
-    began(subscriber, epoch, data, ONE)
-    data.write(epoch, range(3000), publisher=ONE, size=100)
-    report = subscriber.subscriber_report(CLIENT, epoch, {ONE: 3000}, system=data.end_of_data(), drain_max_s=15)
-    assert [(x.received, x.missing, x.duplicates) for x in report.ledgers] == [(3000, 0, 0)]
-    assert (report.bytes, report.drain) == (300_000, "complete")
-
-
 def test_duplicates_strangers_and_failed_messages_are_told_exactly(subscriber: Bench, epoch: int, data: Ends) -> None:
     began(subscriber, epoch, data, ONE, OTHER)
     data.write(epoch, range(50), publisher=ONE)
@@ -93,27 +83,6 @@ def test_duplicates_strangers_and_failed_messages_are_told_exactly(subscriber: B
     assert report.stale == 7
 
 
-@pytest.mark.parametrize("data", ["core", "pulled"], indirect=True)
-def test_steps_follow_each_other(subscriber: Bench, epoch: int, data: Ends) -> None:
-    began(subscriber, epoch, data, ONE)
-    data.write(epoch, range(100), publisher=ONE)
-    assert subscriber.subscriber_report(CLIENT, epoch, {ONE: 100}, system=data.end_of_data()).ledgers[0].missing == 0
-    began(subscriber, epoch + 1, data, ONE)
-    data.write(epoch + 1, range(80), publisher=ONE)
-    report = subscriber.subscriber_report(CLIENT, epoch + 1, {ONE: 80}, system=data.end_of_data())
-    assert [(x.received, x.missing, x.duplicates, x.extra) for x in report.ledgers] == [(80, 0, 0, 0)]
-    subscriber.send_finish([CLIENT], epoch + 1, {ONE: 80}, system=data.end_of_data())
-    subscriber.reports_again(CLIENT, epoch + 1)
-
-
-def test_an_end_marker_ends_the_drain_of_core(subscriber: Bench, epoch: int, core: Core) -> None:
-    began(subscriber, epoch, core, ONE)
-    core.write(epoch, range(10), publisher=ONE)
-    core.write(PROBE_EPOCH, [SEQUENCE_LIMIT | epoch], publisher=ONE)
-    report = subscriber.subscriber_report(CLIENT, epoch, {ONE: 12}, drain_max_s=15, quiet_s=15)
-    assert (report.drain, report.ledgers[0].missing_ranges) == ("marked", [(10, 11)])
-
-
 @pytest.mark.parametrize("consumer", ["push", "pull"])
 def test_what_is_left_waiting_is_told(subscriber: Bench, epoch: int, stream: Stream, consumer: str) -> None:
     slow = with_values(PLAIN, receive_rate=100.0)
@@ -126,18 +95,6 @@ def test_what_is_left_waiting_is_told(subscriber: Bench, epoch: int, stream: Str
     assert report.drain == "deadline"
     assert ledger.received + ledger.missing == 4000
     assert 1_000 < report.undrained == ledger.missing
-
-
-@pytest.mark.parametrize("data", ["core", "pulled"], indirect=True)
-def test_a_receive_rate_holds_it_back_until_the_drain(subscriber: Bench, epoch: int, data: Ends) -> None:
-    connected(subscriber, epoch, data, ONE, settings=with_values(PLAIN, receive_rate=200.0))
-    window = subscriber.start([CLIENT], epoch, 0.4)
-    data.write(epoch, range(600), publisher=ONE)
-    subscriber.await_end(window)
-    report = subscriber.subscriber_report(CLIENT, epoch, {ONE: 600}, system=data.end_of_data())
-    (ledger,) = report.ledgers
-    assert (ledger.received, ledger.missing) == (600, 0)
-    assert 20 <= ledger.in_window <= 85
 
 
 def test_a_slow_consumer_is_a_figure(subscriber: Bench, epoch: int, core: Core) -> None:

@@ -36,6 +36,8 @@ from hydra.wire.messages import Configure, SystemObject
 
 LENGTH_BYTES: Final = 4
 LOOK_EVERY_S: Final = 0.001
+LONGEST_WAIT_S: Final = 0.02
+"""Commands wait for so long: a command does not end the wait for a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,7 @@ class Subscriber(Client):
     def __init__(self, client: int) -> None:
         self._client = client
         self._rest = b""
+        self._messages: list[bytes] = []
         self._chunk = 1
         self._shared = 0
 
@@ -115,12 +118,18 @@ class Subscriber(Client):
         if self._file is None:
             self._file = Path(reported.path).open("rb", buffering=0)  # noqa: SIM115  # until close
             self._file.seek(0, 2)
+            self._rest, self._messages = b"", []
 
     def receive(self, timeout_s: float, limit: int) -> Sequence[bytes]:
-        deadline = time.monotonic() + timeout_s
-        while not (messages := self._read()) and time.monotonic() < deadline:
-            time.sleep(LOOK_EVERY_S)  # noqa: TID251  # nothing wakes the reader of a file
-        return messages
+        deadline = time.monotonic() + min(timeout_s, LONGEST_WAIT_S)
+        while len(self._messages) < limit:
+            if not (more := self._read()) and (self._messages or time.monotonic() >= deadline):
+                break
+            if not more:
+                time.sleep(LOOK_EVERY_S)  # noqa: TID251  # nothing wakes the reader of a file
+            self._messages += more
+        taken, self._messages = self._messages[:limit], self._messages[limit:]
+        return taken
 
     def _read(self) -> list[bytes]:
         self._rest += self._file.read(self._chunk) if self._file else b""
