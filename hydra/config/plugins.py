@@ -81,13 +81,10 @@ def entry_points(group: str) -> dict[str, str]:
     return {name: point.value for name, point in _points(group, tuple(sys.path)).items()}
 
 
-def without_commands(group: str) -> list[str]:
-    """The names in this group whose packages have no entry point in ``hydra.commands``.
-
-    The commands of these packages are in their specifications.
-    """
+def without_commands() -> list[str]:
+    """The engines whose packages have no entry point in ``hydra.commands``: these are in their specifications."""
     listed = {point.package for point in _points(COMMANDS, tuple(sys.path)).values()}
-    return [name for name, point in _points(group, tuple(sys.path)).items() if point.package not in listed]
+    return [name for name, point in _points(ENGINES, tuple(sys.path)).items() if point.package not in listed]
 
 
 def system(name: str) -> SystemSpec:
@@ -155,7 +152,7 @@ def _unchecked(spec: object) -> Iterator[str]:
     """The names of the classes of a specification whose fields have bounds, and that do not check them."""
     own = getattr(spec, "settings", None)
     classes = [getattr(own, name, None) for name in ("step", "native", "kind")]
-    kinds = (own, *classes, *getattr(own, "tables", {}).values())
+    kinds = (*classes, *getattr(own, "tables", {}).values())
     if not any(kinds):  # a command: the list of commands does without the imports
         return
     from dataclasses import fields, is_dataclass

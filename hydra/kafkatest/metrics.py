@@ -28,7 +28,7 @@ NAMES: Final[Mapping[str, str]] = {
     "jvm_gc_collection_seconds_sum": "gc_seconds_total",
     "jvm_memory_used_bytes": "heap_bytes",
 }
-"""Hydra's name of each metric (see :meth:`hydra.system.System.server_counters`) by the exporter's name, which the
+"""Hydra's name of each metric (see :meth:`hydra.system.RunServers.counters`) by the exporter's name, which the
 exporter's own configurations for Kafka use."""
 _LABELS: Final[Mapping[str, str]] = {"jvm_memory_used_bytes": 'area="heap"', "jvm_gc_collection_seconds_sum": "gc="}
 """A text that the labels of a line must contain; lines of other metrics count only without labels."""

@@ -32,7 +32,7 @@ def commands(own: Mapping[str, click.Command]) -> dict[str, Callable[[], click.C
         if name in found:
             raise _taken(plugins.entry_points(plugins.COMMANDS)[name], f"command {name}")
         found[name] = partial(listed.__getitem__, name)
-    for spec in (engines()[name] for name in plugins.without_commands(plugins.ENGINES)):
+    for spec in (engines()[name] for name in plugins.without_commands()):
         for command in spec.commands:
             if str(command.name) in found:
                 raise _taken(spec.name, f"command {command.name}")

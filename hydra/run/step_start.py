@@ -79,7 +79,7 @@ class StartedStep:
     Attributes:
         start: its window.
         proven: the subscribers whose readiness was proven when it began.
-        log_begin: the messages in the servers' log before its first one; see :meth:`hydra.system.System.log_end`.
+        log_begin: the messages in the servers' log before its first one; see :meth:`hydra.system.RunServers.log_end`.
         command: the configuration of its publishers.
         clocks: the step's clock for each host.
         connecting: how the subscribers connected; None: the step does not measure it.

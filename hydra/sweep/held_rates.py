@@ -6,6 +6,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from hydra.measure import rates
 from hydra.measure.column import AGGREGATE_MAX, STATUS, WALL
 from hydra.measure.host_columns import GENERATOR_LIMITED
 from hydra.measure.latency_columns import Latency
@@ -18,7 +19,7 @@ from hydra.sweep.held_warnings import of_held
 from hydra.sweep.host_trouble import add_host_facts
 from hydra.sweep.interface import QUICK_DRAIN_S, LadderProgress, Row, step_bound_s
 from hydra.sweep.ladder import Ladder
-from hydra.sweep.ladder_climb import LEAST_MESSAGES, HeldKind, LadderClimb, ends_of, limit_s, progress_of, wall_s
+from hydra.sweep.ladder_climb import HeldKind, LadderClimb, ends_of, limit_s, progress_of, wall_s
 from hydra.sweep.scripted_sweep import PlayedScript, Script, ScriptedSweep
 from hydra.sweep.search_columns import ANSWER, HIGH_PPS, LOW_PPS, WHY
 from hydra.sweep.search_spec import SearchSeries, SearchSpec
@@ -32,7 +33,7 @@ _FIRST_DELIVERIES: Final = 200_000
 """The messages to all subscribers of the first step at full speed, which shows how fast they arrive."""
 _FULL_SPEED_S: Final = (0.2, 1.0, 5.0)
 """If these arrive in less than the second time, a step of as many messages follows as arrive in the third one. The
-first one stands for messages that arrive all at once."""
+first one is the least that is assumed of messages without a rate."""
 _BELOW_FULL_SPEED: Final = 0.7
 """The ladder begins at this share of the rate received at full speed."""
 _USUAL_SHORT_STEPS: Final = 5
@@ -117,7 +118,7 @@ class HeldRates(ScriptedSweep[HeldSeries]):
             began_s = sum(map(wall_s, steps))
             # A stop in one of the steps must not make the ladder begin far below.
             received = max(filter(None, map(self._received, steps)), default=None)
-            fastest = steps[-1].figures.totals.avg_tx_rate_pps or None
+            fastest = next((f for each in reversed(steps) if (f := each.figures.totals.avg_tx_rate_pps)), None)
             if received and fastest:
                 start = _BELOW_FULL_SPEED * received
         for series in self._search.series:
@@ -164,18 +165,18 @@ class HeldRates(ScriptedSweep[HeldSeries]):
         Raises:
             ClientCountFailedError: the clients do not fit, or the user skips the row.
         """
-        most = max(SATURATION_BYTES // round(settings.mean_bytes), LEAST_MESSAGES)
-        most = min(most, settings.messages) if settings.messages is not None else most
+        most = max(SATURATION_BYTES // round(settings.mean_bytes), rates.LEAST_MESSAGES)
         receivers = retry.clients * self._scenario.publishers
-        messages = min(max(_FIRST_DELIVERIES // receivers, LEAST_MESSAGES), most)
+        messages = min(max(_FIRST_DELIVERIES // receivers, rates.LEAST_MESSAGES), most)
         taken = [(yield self._at_full_speed(retry.clients, settings, series, messages))]
-        more = _arrive_soon(taken[0].figures)
-        if more is not None and messages < most:
-            messages = min(max(more // self._scenario.publishers, messages), most)
+        seconds = _arrived_in_s(taken[0].figures)
+        if seconds is not None and seconds < _FULL_SPEED_S[1] and messages < most:
+            arrived = messages * (1 - (taken[0].figures.totals.client_loss_pct or 0.0) / 100)
+            messages = min(max(round(arrived * _FULL_SPEED_S[2] / seconds), messages), most)
             taken.append((yield self._at_full_speed(retry.clients, settings, series, messages)))
-        result = taken[-1]
-        if result.status == "skipped":
-            raise ClientCountFailedError("skipped", result.reason, result.figures)
+        if taken[-1].status == "skipped":
+            raise ClientCountFailedError("skipped", taken[-1].reason, taken[-1].figures)
+        result = next((each for each in reversed(taken) if each.status == "ok"), taken[-1])
         row[self._rates[series]] = result.figures.totals.avg_rx_rate_pps
         row[f"{series}_steps"] = len(taken)
         together = AGGREGATE_MAX if series == "max_rate" else f"{series}_aggregate_pps"
@@ -251,18 +252,17 @@ def _not_measured(result: StepResult) -> str:
     return "" if result.status == "ok" else result.reason or "no reason was given"
 
 
-def _arrive_soon(figures: StepFigures) -> int | None:
-    """How many messages would arrive in five seconds; None: these took more than one, or none arrived.
+def _arrived_in_s(figures: StepFigures) -> float | None:
+    """The seconds in which the messages of a step arrived; None: none did.
 
-    Messages that a subscriber received all at once have no rate.
+    Messages that each subscriber received at once have no rate, but a latency.
     """
-    received, rate = figures.totals.total_rx, figures.totals.avg_rx_rate_pps
-    if not received:
+    totals, latency = figures.totals, figures.send_latency
+    if not totals.total_rx:
         return None
-    least_s, most_s, seconds = _FULL_SPEED_S
-    taken_s = received / rate if rate else least_s
-    everyone = (figures.totals.clients or 1) if figures.passing.group else 1
-    return round(received * everyone * seconds / taken_s) if taken_s < most_s else None
+    if rate := totals.avg_rx_rate_pps or figures.rates.rx_span_rate_pps:
+        return totals.total_rx / rate
+    return max(_FULL_SPEED_S[0], (latency.latency_from_send_max_us or 0.0) / 1e6 if latency else 0.0)
 
 
 def _note(row: Row, name: str) -> str | None:

@@ -2,9 +2,9 @@
 
 Short steps bracket the answer: up from a clean rung or down from one that is not, 1, 2, 4, … rungs at a time, then by
 halves. The clean rung is then held for a whole duration; if it is not, whole durations continue below it. At last the
-rung above is measured once more before it counts as not held; so is a rung that chance may have held, of which the last
-whole duration counts. A step decides by the rule that rows have for *clean* (``cleanness.py``): losses choose
-the next rung, and nothing else is inferred from them.
+rung above is measured once more before it counts as not held. So is a rung that chance may have held: the last whole
+duration counts, or half of them if the time is over before a lower rung is held. A step decides by the rule that rows
+have for *clean* (``cleanness.py``): losses choose the next rung, and nothing else is inferred from them.
 """
 
 from __future__ import annotations

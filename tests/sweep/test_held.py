@@ -264,7 +264,11 @@ def test_at_full_speed_as_many_messages_are_sent_as_arrive_soon(
     def system(plan: StepPlan) -> Mapping[str, Figure]:
         each = delivered_per_s and delivered_per_s / plan.clients
         arriving = {"total_rx": plan.settings.messages, "avg_rx_rate_pps": each}
-        full = {**arriving, "aggregate_pps": delivered_per_s} if plan.settings.rate == "max" else {}
+        full = (
+            {**arriving, "aggregate_pps": delivered_per_s, "client_loss_pct": 0.0}
+            if plan.settings.rate == "max"
+            else {}
+        )
         return {**carries(20_000.0)(plan), **full}
 
     row, results = row_of(scenario(), system)
