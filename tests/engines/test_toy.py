@@ -283,7 +283,7 @@ def with_engines(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def install(**known: EngineSpec) -> None:
         for module in ("options.plugin_commands", "options.engine_choice", "config.cluster"):
             monkeypatch.setattr(f"hydra.{module}.engines", lambda: known)
-        monkeypatch.setattr(plugins, "without_commands", lambda group: list(known) if group == plugins.ENGINES else [])
+        monkeypatch.setattr(plugins, "without_commands", lambda: list(known))
 
     return install
 
