@@ -227,7 +227,9 @@ class _Relay:
             # A frame that is no message is ignored, as on every other connection.
             with contextlib.suppress(ProtocolError, ValueError):
                 frame, *more = frames
-                payload = more[0] if len(more) == 1 else None
+                if len(more) > 1:
+                    continue
+                payload = more[0] if more else None
                 self._relaying.take_message(name, decode_from_client(frame), time.monotonic_ns(), payload)
 
     def _take_deaths(self) -> bool:

@@ -362,11 +362,11 @@ class RelayState:
             self._ends.to_controller(msgspec.structs.replace(error, ids=ids))
 
     def _reported(self, report: Report, *, living: bool) -> None:
-        if report.epoch != self._commands.epoch or (
-            living and not self._commands.answered(Stop, report.number, report.ids)
-        ):
+        if report.epoch != self._commands.epoch or len(report.ids) != 1:
+            return
+        if living and not self._commands.answered(Stop, report.number, report.ids):
             return  # a late answer
-        self._reports.update(dict.fromkeys(report.ids, report))
+        self._reports[report.ids[0]] = report
         self._send_time_series()
         self._ends.to_controller(report)
 

@@ -338,7 +338,7 @@ class Roster:
                 answers.cohort_received.add(message.cohort)
             case Error():
                 answers.errors.update(dict.fromkeys(ids, message.message))
-            case Report() if connection.hello.role == "publisher" and message.publisher is not None:
+            case Report() if connection.hello.role == "publisher":
                 self._report(message.publisher, ids)
             case Batch() if connection.hello.role == "subscriber":
                 self._batch(message, ids, payload)

@@ -315,6 +315,14 @@ def test_progress_is_passed_on_and_a_publishers_report_kept_as_well() -> None:
     assert [name for name, _ in group.data()] == ["2", "3"]
 
 
+def test_a_report_of_several_publishers_is_ignored() -> None:
+    stop = wire.Stop(epoch=1, number=3, stop_at_ns=5)
+    group = arrived(configure(), START, stop, role="publisher", names=["12", "3"])
+    body = PublisherReport(*(3, 3, 0, 1, 2, 72), Histogram(), ProcessUsage())
+    group.take_message("12", wire.Report(ids=[1, 2], seq=1, epoch=1, number=3, publisher=body))
+    assert group.work() == []
+
+
 def test_what_clients_tell_of_their_seconds_is_added_up_and_the_cohorts_apart() -> None:
     group = arrived(configure(1, 2), configure(3, cohort=True))
     group.hear_each(
