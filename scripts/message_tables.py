@@ -58,7 +58,10 @@ def sections(name: str) -> Iterator[Section]:
     """
     if name == COLUMNS:
         yield columns()
-        yield from _with_parts(SubscriberReport, "*subscriber report*", {ProcessUsage})
+        for text, rows in _with_parts(SubscriberReport, "*subscriber report*", {ProcessUsage}):
+            # Columns have a value for every field, so there are no defaults.
+            default = rows[0].index("default") if "default" in rows[0] else None
+            yield Section(text, [tuple(cell for at, cell in enumerate(row) if at != default) for row in rows])
         return
     shown: set[type] = set()
     for kind in get_args(MESSAGES[name]):

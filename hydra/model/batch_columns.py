@@ -132,7 +132,7 @@ BATCH_COLUMNS: Final = (
     BatchColumn("range_counts", "missing ranges of each ledger", of="ledger", most=MAX_MISSING_RANGES),
     BatchColumn("ranges", "first and last", "missing_ranges", "ledger", lengths="range_counts", width=2),
     BatchColumn("bits_bytes", "length of each ledger's bitmap", of="ledger"),
-    BatchColumn("bits", "`received_bits` without base64", "received_bits", "ledger", "byte", "bits_bytes"),
+    BatchColumn("bits", "the bytes of each ledger's `received_bits`", "received_bits", "ledger", "byte", "bits_bytes"),
     BatchColumn("system_bytes", "length of each client's `system`; 0: null"),
     BatchColumn("system", "JSON", "system", items="byte", lengths="system_bytes"),
     *_sum("latency", "of this batch's clients outside the cohort"),

@@ -78,14 +78,14 @@ class LedgerCounts:
         missing: expected sequences that were not received; 0 in a consumer group.
         missing_ranges: the first 256 of them.
         truncated: whether there were more ranges than are listed; in a consumer group, whether ``received_bits`` did
-            not fit and is ``""``.
+            not fit and is empty.
         duplicates: messages whose sequence had been received before.
         reordered: first arrivals of a sequence after a later one. With ``keys``: messages, duplicates included, that
             arrived after a message of their publisher, topic and key with a later sequence.
         extra: distinct sequences received that were not expected.
         received_bits: in a consumer group: a bitmap of the sequences received, expected or not (``received`` +
             ``extra`` ones). Bit i of it, beginning with the least significant bit of the first byte, is the sequence i;
-            zero bytes at the end are cut; base64 with padding (RFC 4648, section 4). ``""`` otherwise.
+            zero bytes at the end are cut. Empty otherwise.
     """
 
     publisher: Annotated[int, Reported(most=LARGEST_ID, sql=""), "id"]
@@ -111,7 +111,7 @@ class LedgerCounts:
             "that the subscriber does not have"
         ),
     ] = 0
-    received_bits: str = ""
+    received_bits: Annotated[str, "bytes"] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ class SubscriberReport:
             above 1 h as 1 h), averaged in 20 equal parts of the window that ``start`` named and rounded down; null for
             a part in which no batch was read. 20 entries, or none at rate ``max``.
         system: what only subscribers of this system report.
-        hot: left out if there is one topic.
+        hot: null if there is one topic.
     """
 
     ledgers: list[LedgerCounts]

@@ -7,7 +7,7 @@ one encoding.
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections.abc import Sequence
 from typing import Final
 
@@ -62,7 +62,7 @@ def decode_ids(items: Items, most: int = MOST_IDS) -> list[int]:
 
 
 MAX_CHARACTERS: Final = 262_144
-"""Most base64 characters in all bitmaps of one report: half of a message."""
+"""Most characters that all bitmaps of one report would have in base64: they have 196,608 bytes."""
 MAX_SEQUENCES: Final = MAX_CHARACTERS // 4 * 3 * 8
 """Most sequences of one publisher in a bitmap of this length: 1,572,864."""
 
@@ -80,15 +80,3 @@ def encode_bitmap(size: int, low: Sequence[int], high: Sequence[int]) -> str:
     change[np.asarray(high, np.int64) + 1] = -1
     present = np.cumsum(change[:size], dtype=np.int8) == 0
     return b64encode(np.packbits(present, bitorder="little").tobytes()).decode()
-
-
-def bitmap_bytes(text: str) -> bytes:
-    """The bytes of the bitmap in a text.
-
-    Raises:
-        ValueError: the text is not valid base64, or the bitmap ends in zeros.
-    """
-    found = b64decode(text, validate=True)
-    if b64encode(found).decode() != text or found[-1:] == b"\0":
-        raise ValueError("a bitmap that ends in zeros")
-    return found

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
+
 import numpy as np
 
 from hydra.wire.arrays import Bytes
-from hydra.wire.compact_encoding import bitmap_bytes
 
 
 def decode_bitmap(text: str) -> Bytes:
     """The bitmap in a text, one number for each byte."""
-    return np.frombuffer(bitmap_bytes(text), np.uint8)
+    return np.frombuffer(b64decode(text, validate=True), np.uint8)
