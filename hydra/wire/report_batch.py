@@ -10,20 +10,24 @@ import sys
 from array import array
 from base64 import b64decode
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, islice, pairwise
 from operator import attrgetter
 from typing import Any, Final, Literal
 
 import msgspec
 
-from hydra.model import LAG_BINS, Histogram, LedgerCounts, SubscriberReport
+from hydra.model import LAG_BINS, LATENCY_HIGHEST_US, Histogram, LedgerCounts, SubscriberReport
 from hydra.model.batch_columns import BATCH_COLUMNS, BatchColumn, Items
 from hydra.wire.buckets import percentiles_us
+from hydra.wire.compact_encoding import MAX_CHARACTERS
+from hydra.wire.report_validation import check_histogram, check_ranges
 
 MAX_BATCH_BYTES: Final = 4 * 1024 * 1024
 """Longest payload that a relay or the controller accepts, bytes."""
 BATCH_BYTES: Final = 1024 * 1024
 """Sum of the ``size`` of parts above which a relay begins another batch."""
+MOST_COUNTED: Final = 2**47
+"""Largest count of a bucket that a relay accepts: sums of 65,535 have 64 bits, and no batch has as many parts."""
 
 INT: Final = "q"
 FLOAT: Final = "d"
@@ -52,6 +56,15 @@ _HISTOGRAMS: Final = ("latency", "cohort_latency", "hot_latency")
 _PERCENTILES: Final = {column.name: column.percentile for column in BATCH_COLUMNS if column.percentile}
 _LATENCIES: Final = ("latency_count", "latency_min_us", *_PERCENTILES, "latency_max_us")
 _json = msgspec.json.Encoder()
+_object: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+_MOST_BITS: Final = 0x7FEF_FFFF_FFFF_FFFF
+"""The bits of the largest finite fraction: those of all from 0 on are, as a whole number, 0 to this one."""
+_BOUNDS: Final = tuple(
+    (column.name, column.least, _MOST_BITS if column.items == "fraction" else column.most, column.added)
+    for column in BATCH_COLUMNS
+    if column.items != "byte" and column.of != "together" and column.name != "lag_bins_us"
+)
 
 Columns = list[tuple[str, int]]
 """Names of columns, each with its number of items."""
@@ -112,10 +125,13 @@ def check_lengths(clients: int, columns: Iterable[tuple[str, int]], total: Calla
         ValueError: the text names the first column that is wrong.
     """
     totals = {"": clients}
+    bounds = 0
     for column, (name, count) in zip(BATCH_COLUMNS, columns, strict=False):
         if column.of == "together":
-            if count % 2 or (count > 2 and name.endswith("_bounds")):
-                raise ValueError(f"the column {name} has {count} items, which are no histogram")
+            if name.endswith("_bounds"):
+                bounds = count
+            elif count % 2 or bounds != (2 if count else 0):
+                raise ValueError(f"the column {name} has {count} items, its bounds {bounds}, which are no histogram")
             continue
         of = column.lengths or ("ledger_counts" if column.of == "ledger" else "")
         if of not in totals:
@@ -123,6 +139,14 @@ def check_lengths(clients: int, columns: Iterable[tuple[str, int]], total: Calla
         items = column.width * totals[of]
         if count != items and (count or name != "lag_bins_us"):
             raise ValueError(f"the column {name} has {count} items, not {items}")
+
+
+def check_system(text: bytes) -> None:
+    """Rejects a client's ``system`` that is no JSON object, with a ValueError."""
+    try:
+        _object.decode(text)
+    except (msgspec.MsgspecError, RecursionError) as e:
+        raise ValueError(f"system: {e}") from None
 
 
 class BatchPart:
@@ -134,7 +158,8 @@ class BatchPart:
         payload: the columns' items.
 
     Raises:
-        ValueError: the lengths of the columns do not fit together. (The controller checks the numbers.)
+        ValueError: the lengths of the columns do not fit together, or a number is impossible: the controller would
+            refuse the joined batch, with the reports of all its clients.
 
     Attributes:
         size: upper bound of its bytes in a joined batch, without the sums of the histograms.
@@ -148,6 +173,7 @@ class BatchPart:
         # A relay keeps a part for each of its clients for a while, and an array is small.
         self._spans = array("I", chain.from_iterable(spans(columns, len(payload))))
         check_lengths(len(ids), columns, self._total)
+        self._check_numbers()
         several = (self._span(column.name) for column in BATCH_COLUMNS if column.lengths)
         of_ledgers = _OF_LEDGER * self._total("ledger_counts")
         self.size = _OF_CLIENT * len(ids) + of_ledgers + sum(end - begin for begin, end in several)
@@ -181,6 +207,48 @@ class BatchPart:
         if sys.byteorder == "big":
             found.byteswap()
         return found
+
+    def _check_numbers(self) -> None:
+        """Rejects what ``hydra.wire.subscriber_table`` rejects, which needs numpy."""
+        ledgers = max(self._numbers("ledger_counts"), default=0) or 1
+        for name, least, largest, added in _BOUNDS:
+            numbers = self._numbers(name)
+            # The sums over a client's ledgers must fit as well.
+            most = largest // ledgers if added else largest
+            if numbers and not least <= min(numbers) <= max(numbers) <= most:
+                raise ValueError(f"the column {name} has a number that is not {least} to {most}")
+        if any(NULL < lag < 0 for lag in self._numbers("lag_bins_us")):
+            raise ValueError("the column lag_bins_us has a number that is neither null nor 0 or above")
+        absent = self._numbers("absent")
+        if any(begin > end for begin, end in zip(absent[::2], absent[1::2], strict=True)):
+            raise ValueError("absent has an interval that ends before it begins")
+        ranges = self._numbers("ranges")
+        pairs = zip(ranges[::2], ranges[1::2], strict=True)
+        for count in self._numbers("range_counts"):
+            check_ranges("ranges", list(islice(pairs, count)), count)
+        self._check_bits()
+        begin, _ = self._span("system")
+        for length in self._numbers("system_bytes"):
+            if length:
+                check_system(self._payload[begin : begin + length])
+                begin += length
+        for name in _HISTOGRAMS:
+            check_histogram(name, self.histogram(name), -LATENCY_HIGHEST_US, MOST_COUNTED)
+
+    def _check_bits(self) -> None:
+        at, end = self._span("bits")
+        if at == end:
+            return
+        lengths = self._numbers("bits_bytes")
+        for length, received, extra in zip(lengths, self._numbers("received"), self._numbers("extra"), strict=True):
+            bits = self._payload[at : at + length]
+            at += length
+            if bits and (not bits[-1] or int.from_bytes(bits).bit_count() != received + extra):
+                raise ValueError("bits end in zeros, or hold another number of sequences than was received")
+        each = iter(lengths)
+        for count in self._numbers("ledger_counts"):
+            if sum(-(-length // 3) * 4 for length in islice(each, count)) > MAX_CHARACTERS:
+                raise ValueError(f"bits of a client are longer than {MAX_CHARACTERS // 4 * 3} bytes")
 
     def _total(self, name: str) -> int:
         numbers = self._numbers(name)

@@ -44,7 +44,7 @@ def check_report(report: PublisherReport) -> None:
     _check_numbers(report.usage)
     check_histogram("lag", report.lag)
     check_histogram("ack_latency", report.ack_latency)
-    _check_ranges("unacknowledged", report.unacknowledged, MAX_UNACKNOWLEDGED_RANGES)
+    check_ranges("unacknowledged", report.unacknowledged, MAX_UNACKNOWLEDGED_RANGES)
 
 
 def check_counters(counters: HostCounters) -> None:
@@ -97,7 +97,8 @@ def _check_number(name: str, value: object) -> None:
         raise ValueError(f"{name} is {value}")
 
 
-def _check_ranges(name: str, ranges: Sequence[SequenceRange], most: int) -> None:
+def check_ranges(name: str, ranges: Sequence[SequenceRange], most: int) -> None:
+    """Rejects more than ``most`` ranges, or such that do not rise; errors as in :func:`check_counters`."""
     if len(ranges) > most:
         raise ValueError(f"{name} has more than {most} ranges")
     last = -1
@@ -107,8 +108,15 @@ def _check_ranges(name: str, ranges: Sequence[SequenceRange], most: int) -> None
         last = high
 
 
-def check_histogram(name: str, histogram: Histogram, lowest_us: int = 0) -> None:
-    """``lowest_us`` is below 0 if the latency is between two hosts, whose clocks may differ."""
+def check_histogram(name: str, histogram: Histogram, lowest_us: int = 0, most: int = LARGEST) -> None:
+    """Rejects an impossible histogram; errors as in :func:`check_counters`.
+
+    Args:
+        name: what the text of an error names.
+        histogram: sparse counts.
+        lowest_us: below 0 if the latency is between two hosts, whose clocks may differ.
+        most: the largest count of a bucket.
+    """
     for edge, value_us in (("min_us", histogram.min_us), ("max_us", histogram.max_us)):
         if not lowest_us <= value_us <= LARGEST:
             raise ValueError(f"{name}.{edge} is {value_us}, not {lowest_us} to {LARGEST}")
@@ -118,8 +126,8 @@ def check_histogram(name: str, histogram: Histogram, lowest_us: int = 0) -> None
         raise ValueError(f"{name} has an index without a count")
     if not indexes:
         return
-    if min(counts) < 1 or max(counts) > LARGEST:
-        raise ValueError(f"{name} has a count that is not 1 to {LARGEST}")
+    if min(counts) < 1 or max(counts) > most:
+        raise ValueError(f"{name} has a count that is not 1 to {most}")
     if indexes[0] < lowest or indexes[-1] >= BUCKETS or any(a >= b for a, b in pairwise(indexes)):
         raise ValueError(f"{name} has indexes that do not rise from {lowest} to {BUCKETS - 1}")
 

@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstring>
+#include <initializer_list>
 #include <set>
 #include <utility>
 
@@ -8,6 +10,7 @@
 #include "common/batch_part.h"
 #include "common/json_reader.h"
 #include "common/percentiles.h"
+#include "ranges.h"
 #include "vectors.h"
 
 using namespace hydra;
@@ -52,7 +55,7 @@ void check_golden(const BatchColumns& batch, const nlohmann::json& it) {
 
 SubscriberReport with_ranges(std::size_t count) {
     SubscriberReport it;
-    it.ledgers.push_back({.publisher = 1, .missing_ranges = std::vector<Range>(count)});
+    it.ledgers.push_back({.publisher = 1, .missing_ranges = separate_ranges(count)});
     return it;
 }
 
@@ -134,6 +137,72 @@ TEST_CASE("parts whose columns do not fit together are refused") {
         other.columns[i].count = UINT64_MAX / 2;
         CHECK_THROWS_AS(BatchPart({7}, other.columns, other.payload), ProtocolError);
     }
+}
+
+TEST_CASE("parts with impossible numbers are refused") {
+    SubscriberReport report = with_ranges(2);
+    report.absent = {{.begin_ns = 1, .end_ns = 2}};
+    report.lag_bins_us.resize(kLagBins, 1);
+    report.latency = {{7, 2, 9, 1}, 7, 9};
+    report.ledgers[0].received = 2;
+    report.ledgers[0].received_bits = "Aw==";
+    report.system = SystemObject(nlohmann::json{{"a", 1}});
+    BatchBuilder builder;
+    builder.add(7, report, false);
+    const BatchColumns good = builder.take();
+    CHECK_NOTHROW(BatchPart({7}, good.columns, good.payload));
+    struct Change {
+        const char* column;
+        std::size_t at;
+        std::int64_t value;
+    };
+    constexpr std::int64_t kInfinite = 0x7FF0'0000'0000'0000;
+    for (const Change& change : std::initializer_list<Change>{{"batches", 0, -1},
+                                                              {"first_ns", 0, -5},
+                                                              {"felt", 0, 2},
+                                                              {"drain", 0, 4},
+                                                              {"cpu_user_s", 0, INT64_MIN + 1},
+                                                              {"cpu_system_s", 0, kInfinite},
+                                                              {"latency_count", 0, -1},
+                                                              {"latency_p50_us", 0, -3'600'000'001},
+                                                              {"lag_bins_us", 7, -1},
+                                                              {"absent", 0, -1},
+                                                              {"absent", 0, 3},
+                                                              {"publisher", 0, std::int64_t{1} << 32},
+                                                              {"received", 0, 3},
+                                                              {"missing", 0, -1},
+                                                              {"truncated", 0, 2},
+                                                              {"ranges", 1, 2},
+                                                              {"ranges", 2, 3},
+                                                              {"bits", 0, 0},
+                                                              {"bits", 0, 7},
+                                                              {"system", 0, 0},
+                                                              {"latency_bounds", 0, -3'600'000'001},
+                                                              {"latency_counts", 0, 9},
+                                                              {"latency_counts", 0, -23'553},
+                                                              {"latency_counts", 2, 23'552},
+                                                              {"latency_counts", 1, 0},
+                                                              {"latency_counts", 3, INT64_MAX}}) {
+        CAPTURE(change.column);
+        CAPTURE(change.value);
+        std::string payload = good.payload;
+        std::size_t begin = 0;
+        for (const ColumnCount& it : good.columns) {
+            const bool bytes = it.name == "bits" || it.name == "system";
+            if (it.name == change.column) {
+                std::memcpy(payload.data() + begin + change.at * (bytes ? 1 : 8), &change.value,
+                            bytes ? 1 : 8);
+            }
+            begin += (it.count * (bytes ? 1 : 8) + 7) / 8 * 8;
+        }
+        CHECK(payload != good.payload);
+        CHECK_THROWS_AS(BatchPart({7}, good.columns, payload), ProtocolError);
+    }
+    BatchColumns other = good;
+    for (ColumnCount& it : other.columns) {
+        it.count -= it.name == "latency_bounds" ? 2 : 0;
+    }
+    CHECK_THROWS_AS(BatchPart({7}, other.columns, other.payload), ProtocolError);
 }
 
 TEST_CASE("a report's share of a batch is never more than was reckoned") {

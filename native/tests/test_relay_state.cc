@@ -7,6 +7,7 @@
 
 #include "common/protocol.h"
 #include "common/relay_state.h"
+#include "ranges.h"
 
 using namespace hydra;
 
@@ -175,7 +176,7 @@ Ack ack(std::uint32_t epoch, const char* command) {
 
 SubscriberReport report(std::size_t ranges) {
     SubscriberReport body;
-    body.ledgers.push_back({.publisher = 9, .missing_ranges = std::vector<Range>(ranges)});
+    body.ledgers.push_back({.publisher = 9, .missing_ranges = separate_ranges(ranges)});
     return body;
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "common/report_batches.h"
+#include "ranges.h"
 
 using namespace hydra;
 
@@ -10,7 +11,7 @@ namespace {
 
 SubscriberReport subscriber_report(std::size_t ranges = 0) {
     SubscriberReport it;
-    it.ledgers.push_back({.publisher = 9, .missing_ranges = std::vector<Range>(ranges)});
+    it.ledgers.push_back({.publisher = 9, .missing_ranges = separate_ranges(ranges)});
     return it;
 }
 

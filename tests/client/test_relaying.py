@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -445,6 +446,9 @@ def test_a_batch_whose_columns_do_not_fit_together_changes_nothing() -> None:
     ):
         with pytest.raises(ValueError, match="column"):
             group.take_message("1", Reported(head, payload))
+    columns, payload = encode_columns([(1, dataclasses.replace(body(1), batches=-1))])
+    with pytest.raises(ValueError, match="batches"):
+        group.take_message("1", Reported(msgspec.structs.replace(good.head, columns=columns), payload))
     group.take_message("1", good.head)  # without its second frame
     assert group.work(BATCHED_WITHIN_NS) == []
     group.hear_each(good, report(2), report(3))

@@ -214,6 +214,19 @@ def test_numbers_that_cannot_be_are_refused(name: str, at: int, value: float, re
     columns[name][at] = value
     with pytest.raises(ValueError, match=reason):
         decode([3, 4], *packed(columns))
+    # A relay refuses them before they are joined with the reports of other clients.
+    with pytest.raises(ValueError, match=r"column|absent|ranges|bits|system|latency"):
+        report_batch.BatchPart([3, 4], *packed(columns))
+
+
+def test_sums_of_counts_have_64_bits() -> None:
+    most = Histogram([5, report_batch.MOST_COUNTED], 5, 5)
+    several = [report_batch.encode([(c, replace(REPORT, latency=most))]) for c in range(50)]
+    _, columns, payload = report_batch.join([report_batch.BatchPart([c], *each) for c, each in enumerate(several)])
+    assert decode(range(50), columns, payload).latency.counts == [5, 50 * report_batch.MOST_COUNTED]
+    more = report_batch.encode([(1, replace(REPORT, latency=replace(most, counts=[5, report_batch.MOST_COUNTED + 1])))])
+    with pytest.raises(ValueError, match="latency has a count"):
+        report_batch.BatchPart([1], *more)
 
 
 @pytest.mark.parametrize(
@@ -222,6 +235,7 @@ def test_numbers_that_cannot_be_are_refused(name: str, at: int, value: float, re
         *((name, 3) for name in ("batches", "cpu_user_s", "absent_counts", "ledger_counts", "system_bytes")),
         *(("batches", 1), ("lag_bins_us", 20), ("absent", 3), ("publisher", 4), ("range_counts", 2), ("ranges", 13)),
         *(("bits", 2), ("system", 13), ("latency_bounds", 0), ("latency_counts", 3), ("cohort_latency_counts", 0)),
+        *(("latency_bounds", 1), ("latency_bounds", 4), ("cohort_latency_bounds", 0)),
     ],
 )
 def test_columns_of_another_length_are_refused(name: str, length: int) -> None:
@@ -230,6 +244,8 @@ def test_columns_of_another_length_are_refused(name: str, length: int) -> None:
     columns[name] = np.resize(columns[name], length)
     with pytest.raises(ValueError, match=name.removesuffix("_bounds").removesuffix("_counts")):
         decode([3, 4], *packed(columns))
+    with pytest.raises(ValueError, match=name.removesuffix("_bounds").removesuffix("_counts")):
+        report_batch.BatchPart([3, 4], *packed(columns))
 
 
 @pytest.mark.parametrize(

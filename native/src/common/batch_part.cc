@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
+#include <nlohmann/json.hpp>
+#include <numeric>
 #include <utility>
 
+#include "common/histogram.h"
 #include "common/protocol.h"
 
 namespace hydra {
@@ -38,6 +42,34 @@ constexpr std::array<Several, 5> kSeveral{{{kLags, "", kWord, kLagBins},
                                            {"ranges", "range_counts", kWord, 2},
                                            {"bits", "bits_bytes", 1, 1},
                                            {"system", "system_bytes", 1, 1}}};
+
+// The bounds of a column's numbers, unless they are 0 … INT64_MAX. (Python: hydra/model/batch_columns.py.)
+struct Bounds {
+    std::string_view name;
+    std::int64_t least;
+    std::int64_t most;
+};
+// Largest count of a bucket: sums of 65,535 have 64 bits, and no batch has as many parts.
+constexpr std::int64_t kMostCounted = std::int64_t{1} << 47;
+// The bits of the largest finite fraction: those of all from 0 on are, as a whole number, 0 to this one.
+constexpr std::int64_t kMostBits = 0x7FEF'FFFF'FFFF'FFFF;
+constexpr std::array<Bounds, 12> kBounds{{{"felt", 0, 1},
+                                          {"drain", 0, 3},
+                                          {"cpu_user_s", 0, kMostBits},
+                                          {"cpu_system_s", 0, kMostBits},
+                                          {"latency_min_us", -kHighestUs, INT64_MAX},
+                                          {"latency_p50_us", -kHighestUs, INT64_MAX},
+                                          {"latency_p99_us", -kHighestUs, INT64_MAX},
+                                          {"latency_max_us", -kHighestUs, INT64_MAX},
+                                          {"absent_counts", 0, 1024},
+                                          {"publisher", 0, UINT32_MAX},
+                                          {"truncated", 0, 1},
+                                          {"range_counts", 0, 256}}};
+// Columns whose sums over a client's ledgers must fit as well.
+constexpr std::array<std::string_view, 6> kAdded{"received",   "in_window", "missing",
+                                                 "duplicates", "reordered", "extra"};
+// Most base64 characters of all bitmaps of a client.
+constexpr std::int64_t kMostCharacters = 262'144;
 
 bool is_sum(std::string_view name) {
     return name.ends_with("latency_bounds") || name.ends_with("latency_counts");
@@ -91,6 +123,12 @@ std::vector<std::size_t> begins(const std::vector<std::int64_t>& lengths) {
     throw ProtocolError("another number of items than the column needs: " + name);
 }
 
+void require(bool possible, std::string_view name) {
+    if (!possible) {
+        throw ProtocolError("an impossible number in the column " + std::string(name));
+    }
+}
+
 }  // namespace
 
 BatchPart::BatchPart(Ids ids, const std::vector<ColumnCount>& columns, std::string payload)
@@ -116,6 +154,9 @@ BatchPart::BatchPart(Ids ids, const std::vector<ColumnCount>& columns, std::stri
         throw ProtocolError("a payload of another length than its columns");
     }
     check_lengths();
+    check_numbers();
+    check_parts();
+    check_bits();
     for (std::size_t i = 0; i < layout().size(); ++i) {
         const bool sum = layout()[i].of == Layout::Of::together;
         const bool filled = layout()[i].of == Layout::Of::client && layout()[i].lengths == kNone;
@@ -158,7 +199,9 @@ void BatchPart::check_lengths() const {
         const Layout& it = layout()[i];
         const std::size_t count = items(i).size() / it.item_bytes;
         if (it.of == Layout::Of::together) {
-            if (count % 2 != 0 || (count > 2 && it.name.ends_with("_bounds"))) {
+            const bool bounds = it.name.ends_with("_bounds");
+            const std::size_t counts = bounds ? items(i + 1).size() : items(i).size();
+            if (bounds ? count != (counts == 0 ? 0 : 2) : count % 2 != 0) {
                 refuse(it.name);
             }
             continue;
@@ -169,6 +212,88 @@ void BatchPart::check_lengths() const {
         if (count != of * it.width && (count != 0 || it.name != kLags)) {
             refuse(it.name);
         }
+    }
+}
+
+void BatchPart::check_numbers() const {
+    const std::vector<std::int64_t> ledgers = numbers(place_of("ledger_counts"));
+    const std::int64_t most_ledgers =
+        ledgers.empty() ? 1 : std::max<std::int64_t>(1, *std::ranges::max_element(ledgers));
+    for (std::size_t i = 0; 2 * i < places_.size(); ++i) {
+        const Layout& it = layout()[i];
+        if (it.item_bytes != kWord) {
+            continue;
+        }
+        const std::vector<std::int64_t> values = numbers(i);
+        if (it.of == Layout::Of::together) {
+            std::int64_t before = -kBuckets - 1;
+            for (std::size_t k = 0; k + 1 < values.size(); k += 2) {
+                if (it.name.ends_with("_bounds")) {
+                    require(values[k] >= -kHighestUs && values[k + 1] >= -kHighestUs, it.name);
+                    continue;
+                }
+                require(values[k] > before && values[k] < kBuckets, it.name);
+                require(values[k + 1] >= 1 && values[k + 1] <= kMostCounted, it.name);
+                before = values[k];
+            }
+            continue;
+        }
+        const auto found = std::ranges::find(kBounds, std::string_view(it.name), &Bounds::name);
+        const bool added = std::ranges::find(kAdded, std::string_view(it.name)) != kAdded.end();
+        const Bounds bounds =
+            found != kBounds.end() ? *found : Bounds{it.name, 0, INT64_MAX / (added ? most_ledgers : 1)};
+        require(std::ranges::all_of(values,
+                                    [&](std::int64_t value) {
+                                        return (value >= bounds.least && value <= bounds.most) ||
+                                               (value == INT64_MIN && it.name == kLags);
+                                    }),
+                it.name);
+    }
+}
+
+// Checks intervals, ranges and the JSON of `system`.
+void BatchPart::check_parts() const {
+    const std::vector<std::int64_t> absent = numbers(place_of("absent"));
+    for (std::size_t i = 0; i < absent.size(); i += 2) {
+        require(absent[i] <= absent[i + 1], "absent");
+    }
+    const std::vector<std::int64_t> ranges = numbers(place_of("ranges"));
+    std::size_t at = 0;
+    for (const std::int64_t count : numbers(place_of("range_counts"))) {
+        std::int64_t before = -1;
+        for (const std::size_t end = at + 2 * static_cast<std::size_t>(count); at < end; at += 2) {
+            require(before < ranges[at] && ranges[at] <= ranges[at + 1], "ranges");
+            before = ranges[at + 1];
+        }
+    }
+    for (const std::string_view text : rows(place_of("system"))) {
+        require(text.empty() || nlohmann::json::parse(text, nullptr, false).is_object(), "system");
+    }
+}
+
+// Checks the bitmaps of members of a consumer group against their counts.
+void BatchPart::check_bits() const {
+    std::string_view left = items(place_of("bits"));
+    if (left.empty()) {
+        return;
+    }
+    const std::vector<std::int64_t> lengths = numbers(place_of("bits_bytes"));
+    const std::vector<std::int64_t> received = numbers(place_of("received"));
+    const std::vector<std::int64_t> extra = numbers(place_of("extra"));
+    std::size_t ledger = 0;
+    for (const std::int64_t ledgers : numbers(place_of("ledger_counts"))) {
+        std::int64_t characters = 0;
+        for (const std::size_t end = ledger + static_cast<std::size_t>(ledgers); ledger < end; ++ledger) {
+            const std::string_view bits = left.substr(0, static_cast<std::size_t>(lengths[ledger]));
+            left.remove_prefix(bits.size());
+            const auto ones =
+                std::accumulate(bits.begin(), bits.end(), std::int64_t{0}, [](std::int64_t sum, char byte) {
+                    return sum + std::popcount(static_cast<unsigned char>(byte));
+                });
+            require(bits.empty() || (bits.back() != 0 && ones - received[ledger] == extra[ledger]), "bits");
+            characters += (lengths[ledger] + 2) / 3 * 4;
+        }
+        require(characters <= kMostCharacters, "bits");
     }
 }
 

@@ -15,8 +15,8 @@ namespace hydra {
 
 class BatchPart {
   public:
-    // Throws ProtocolError if the lengths of the columns do not fit together. (The controller checks the
-    // numbers.)
+    // Throws ProtocolError if the lengths of the columns do not fit together, or if a number is impossible:
+    // the controller would refuse the joined batch, with the reports of all its clients.
     BatchPart(Ids ids, const std::vector<ColumnCount>& columns, std::string payload);
 
     [[nodiscard]] const Ids& ids() const { return ids_; }
@@ -33,6 +33,9 @@ class BatchPart {
     [[nodiscard]] std::string_view items(std::size_t column) const;
     [[nodiscard]] std::size_t total(std::size_t column) const;
     void check_lengths() const;
+    void check_numbers() const;
+    void check_parts() const;
+    void check_bits() const;
 
     Ids ids_;
     std::string payload_;
