@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 import numpy as np
+from hydra.measure.figures import figures
 
 from hydra.config.plugins import system
-from hydra.measure.figures import figures
 from hydra.measure.latency import merge_histograms
 from hydra.measure.observation import Observation
 from hydra.measure.step_result import StepResult

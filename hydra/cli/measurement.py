@@ -26,7 +26,7 @@ from hydra.store.database import RunStore
 from hydra.store.redaction import typed
 from hydra.store.run_folders import check_folder
 from hydra.sweep import Row
-from hydra.sweep.search_columns import answers
+from hydra.sweep.cleanness import answers
 
 if TYPE_CHECKING:
     from hydra.report.fail_conditions import Condition

@@ -10,7 +10,7 @@ from hydra.measure.column import STATUS
 from hydra.measure.traffic_columns import CLIENTS
 from hydra.model import Scenario
 from hydra.sweep import Row
-from hydra.sweep.search_columns import answers
+from hydra.sweep.cleanness import answers
 
 _REPLACED: Final = ("--subscribers", "--clients", "--within", "--out")
 

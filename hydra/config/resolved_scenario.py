@@ -15,7 +15,7 @@ from hydra.measure.column import BATCH, Column, SystemColumns
 from hydra.measure.step_result import step_columns
 from hydra.model import Constraint, GroupRole, Scenario, ServerSpec, setting_of
 from hydra.sweep import Sweep, for_scenario
-from hydra.sweep.row_columns import columns_of
+from hydra.sweep.kind import columns_of
 from hydra.system import SystemSpec
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class ResolvedScenario:
 
     @cached_property
     def columns(self) -> dict[str, Column]:
-        """Every column that a row can have: see :func:`hydra.sweep.row_columns.columns_of`."""
+        """Every column that a row can have: see :func:`hydra.sweep.kind.columns_of`."""
         return columns_of(self.scenario, self.added)
 
     @cached_property

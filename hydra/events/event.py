@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from string import Formatter
-from typing import Any, ClassVar, Final, dataclass_transform
+from typing import Any, ClassVar, Final, NamedTuple, dataclass_transform
 
 import msgspec
 
@@ -127,3 +127,43 @@ class Event(ABC):
 def _ids(clients: Iterable[int]) -> list[list[int]]:
     """A set of ids as ranges: the first and the last id of each."""
     return [[run.start, run.stop - 1] for run in ranges(clients)]
+
+
+def kind_named(name: str) -> type[Event] | None:
+    """The class of a kind or a category; None: its module is not imported."""
+    return Event.kinds.get(name)
+
+
+class StoredEvent(NamedTuple):
+    """An event as it is stored in a run's database.
+
+    Attributes:
+        time_ns: wall time.
+        epoch: the step of the event; None: between steps, or unknown.
+        data: its kind, severity and text.
+    """
+
+    time_ns: int
+    epoch: int | None
+    data: EventData
+
+    @property
+    def kind(self) -> str:
+        """The name of the event's kind."""
+        return self.data.kind
+
+    @property
+    def text(self) -> str:
+        """The event's line for the user."""
+        return str(self.data)
+
+    @property
+    def category(self) -> str:
+        """The name under which the report groups the event."""
+        known = kind_named(self.kind)
+        return known.category if known else self.kind
+
+    @property
+    def summary(self) -> str:
+        """The text with which the report summarises several events of this category."""
+        return (kind_named(self.category) or Event).summary

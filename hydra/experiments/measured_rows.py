@@ -146,6 +146,6 @@ def _why_not_clean(row: Row) -> str:
 
 
 def _host_trouble(row: Row) -> str:
-    from hydra.sweep.host_trouble import host_trouble  # as above
+    from hydra.sweep.cleanness import host_trouble  # as above
 
     return host_trouble(row)

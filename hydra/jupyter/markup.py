@@ -8,9 +8,8 @@ from functools import partial
 from html import escape
 from typing import Any, Final
 
-from hydra.events.event import Level
+from hydra.events.event import Level, StoredEvent
 from hydra.events.run_events import SystemFact
-from hydra.events.stored_event import StoredEvent
 from hydra.events.value_formatting import MARK, UNKNOWN, counted
 from hydra.events.warnings import HydraWarning, RunEndedBadly, RunIncomplete
 from hydra.jupyter.blocks import Html, block, facts_table, figure, html, measured, scrolling, style
@@ -29,8 +28,7 @@ from hydra.report.tables import table as its_table
 from hydra.store.database import FINISHED
 from hydra.store.stored_scenario import columns_of, in_order
 from hydra.sweep import Row, texts_of
-from hydra.sweep.cleanness import flaws
-from hydra.sweep.host_trouble import host_trouble
+from hydra.sweep.cleanness import flaws, host_trouble
 
 _ORDER: Final = tuple(Level)
 _MOST_DETAILS: Final = 20

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from hydra.events.stored_event import StoredEvent
+from hydra.events.event import StoredEvent
 from hydra.events.warnings import HydraWarning
 from hydra.measure.lag import Lags
 from hydra.measure.loss_pattern import LossySubscriber

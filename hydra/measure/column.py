@@ -199,6 +199,11 @@ LOST_BY_SILENCE: Final = "lost_by_silence"
 """Connections that servers ended because their clients were silent, of systems whose clients ping."""
 AGGREGATE_MAX: Final = "aggregate_max_pps"
 """The columns of rows that are no figures of a step."""
+ANSWER: Final = "_answer"
+WHY: Final = "_why"
+LOW_PPS: Final = "_low_pps"
+HIGH_PPS: Final = "_high_pps"
+"""Suffixes: each is appended to the name of a search and gives the name of a column beside the searched rate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -93,6 +93,8 @@ class StepProgress:
 
 Tick = Callable[[StepProgress], None]
 """Called a few times a second during a step."""
+TICK_NS: Final = 250_000_000
+"""The time between two calls."""
 
 
 def sending(

@@ -15,8 +15,7 @@ from hydra.measure.column import HIGH, LOW
 from hydra.measure.latency_columns import DUE, LATENCY_BOUND, SENT, latency_columns
 from hydra.measure.traffic_columns import CLIENTS, RX_P1
 from hydra.model import Figure, number
-from hydra.sweep.cleanness import flaws
-from hydra.sweep.host_trouble import host_trouble
+from hydra.sweep.cleanness import flaws, host_trouble
 
 NOTED: Final = "*"
 """The mark of a clean row with a warning, or of a run with such a row."""

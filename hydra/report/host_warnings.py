@@ -14,8 +14,7 @@ from hydra.measure.verdict import BUSY_HOST_PCT, OTHERS_PCT
 from hydra.report.row_context import FEWER, QUIET, RowContext, RowWarning
 from hydra.store.stored_scenario import is_native
 from hydra.sweep import Row
-from hydra.sweep.host_trouble import others_of
-from hydra.sweep.search_columns import answers
+from hydra.sweep.cleanness import answers, others_of
 
 _MAIN_CAUSE: Final = 1 / 2
 """The least share of the used CPU at which other processes are the main cause of a busy host."""

@@ -43,8 +43,7 @@ from hydra.model.system_reports import (
 )
 from hydra.store.stored_scenario import of_silent_groups
 from hydra.sweep import Row
-from hydra.sweep.cleanness import unreported_in
-from hydra.sweep.host_trouble import disturbances_of, others_of
+from hydra.sweep.cleanness import disturbances_of, others_of, unreported_in
 
 QUIET: Final = "end the other processes on that host, or measure when they do not run"
 FEWER: Final = "use fewer clients on this host, or more hosts"

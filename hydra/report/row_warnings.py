@@ -10,8 +10,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import zip_longest
 from typing import Any, Final, NamedTuple
 
-from hydra.events.event import Level
-from hydra.events.stored_event import StoredEvent
+from hydra.events.event import Level, StoredEvent
 from hydra.events.value_formatting import MARK, counted
 from hydra.events.warnings import HydraWarning
 from hydra.model import Scenario

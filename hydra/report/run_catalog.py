@@ -22,8 +22,7 @@ from hydra.store.database import ENDED_KEY, ERROR_KEY, RunStore
 from hydra.store.run_folders import DATABASE, RECORD, ROWS, is_experiment, refuse_no_folder
 from hydra.store.slo_results import answer_of, workload_of
 from hydra.sweep import Row
-from hydra.sweep.cleanness import in_short
-from hydra.sweep.host_trouble import host_trouble_in_short
+from hydra.sweep.cleanness import host_trouble_in_short, in_short
 
 SETUP: Final = "setup"
 """The key of what was measured, a :class:`hydra.model.RunSetup`."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from hydra.config.resolved_scenario import ResolvedScenario
-from hydra.events.stored_event import StoredEvent
+from hydra.events.event import StoredEvent
 from hydra.events.value_formatting import UNKNOWN, counted, known_digits, number
 from hydra.events.warnings import HydraWarning
 from hydra.measure.column import COUNT, INTERVAL, REPEATS, STATUS, Column

@@ -16,7 +16,7 @@ from hydra.control.watch_assignment import Place, SampleLog, WatchSource
 from hydra.measure.observation import CPU, ServerFigures
 from hydra.measure.resources import cpu_between
 from hydra.model import HostSample, ThreadSample
-from hydra.run.step_window import TICK_NS
+from hydra.monitor.step_progress import TICK_NS
 
 _MOST_SAMPLES: Final = 2400
 """The most samples of a host in a step: four a second in ten minutes, two in three seconds in an hour. Each takes 1 to

@@ -13,13 +13,12 @@ from pyroaring import BitMap
 
 from hydra.control.epoch_replies import fit_unacknowledged
 from hydra.model import DRAIN_ENDS, PublisherReport
-from hydra.monitor.step_progress import Tick, draining, reading
+from hydra.monitor.step_progress import TICK_NS, Tick, draining, reading
 from hydra.run.client_sets import subscription_map
 from hydra.run.command_exchange import ANSWER_WITHIN_S, CommandExchange
 from hydra.run.context import RunContext, StepSetup
 from hydra.run.deployment import Deployment
 from hydra.run.step_servers import settled
-from hydra.run.step_window import TICK_NS
 from hydra.wire import FLUSH_AT_MOST_S
 from hydra.wire.messages import Finish, PublisherTotal, Stop
 from hydra.wire.subscriber_table import EMPTY, SubscriberTable

@@ -18,8 +18,8 @@ import msgspec
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.control.controller import Controller
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, HydraError
+from hydra.events.event import StoredEvent
 from hydra.events.run_events import RunDone, RunFailed
-from hydra.events.stored_event import StoredEvent
 from hydra.events.warnings import SubscribersFailed
 from hydra.measure.column import STATUS
 from hydra.measure.loss_columns import Loss
@@ -35,9 +35,8 @@ from hydra.run.deployment import Deployment
 from hydra.run.step_sequence import StepSequence
 from hydra.store.database import ENDED_KEY, ERROR_KEY, FINISHED, INTERRUPTED, SERVERS_KEY, RunStore
 from hydra.sweep import RepeatTurn, Row, Sweep
-from hydra.sweep.cleanness import unreported_in
+from hydra.sweep.cleanness import answers, is_good, unreported_in
 from hydra.sweep.interface import StepPace
-from hydra.sweep.search_columns import answers, is_good
 from hydra.sweep.step_workload import loaded
 
 _TABLES_APART: Final = 20

@@ -16,8 +16,8 @@ from hydra.config.shortages import check_row, read_limits
 from hydra.control.roster import Roster
 from hydra.errors import DoesNotFitError, PlacementError, ReadinessError, RowSkippedError, StepError
 from hydra.events.run_events import FramesRejected, StepStored, SystemFact, SystemRestarted
-from hydra.measure.figures import figures
 from hydra.measure.latency import MERGED_IN_REPEATS, MergedHistograms, merge_histograms
+from hydra.measure.measured_step import MeasuredStep
 from hydra.measure.observation import Observation
 from hydra.measure.steadiness import received_of, settled
 from hydra.measure.step_result import StepFigures, StepResult
@@ -82,7 +82,7 @@ class StepSequence:
                 self._deployment.confirm()
             measured = time.monotonic()
             histograms = merge_histograms(observation)
-            found = self._timed(figures(observation, histograms), began)
+            found = self._timed(StepFigures.of_step(MeasuredStep(observation, histograms)), began)
             result = StepResult(self._run.epoch, plan, "ok", found, histograms=self._kept(histograms))
             # With a million clients, computing the figures takes seconds and storing them half a minute.
             self._run.controller.poll(0.0)

@@ -24,8 +24,8 @@ from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 import msgspec
 
 from hydra.errors import HydraError, RunDirectoryError, UnreadableRunError
-from hydra.events.event import Event
-from hydra.events.stored_event import StoredEvent
+from hydra.events import group_events, run_events, warnings  # noqa: F401  # they register the kinds of stored events
+from hydra.events.event import Event, StoredEvent
 from hydra.measure import latency
 from hydra.measure.column import SystemColumns
 from hydra.measure.latency import MERGED_IN_REPEATS, MergedHistograms, merge_histograms

@@ -13,7 +13,8 @@ from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.errors import ConfigError
 from hydra.measure.column import Column, SystemColumns
 from hydra.model import NoOptions, NoSystemSettings, Scenario, StepPlan, SystemPart, SystemSettings
-from hydra.sweep import as_table, kind_of_table, row_columns
+from hydra.sweep import as_table, kind_of_table
+from hydra.sweep import kind as sweep_kind
 from hydra.system import QueueCapacity, SystemSpec
 
 
@@ -63,18 +64,18 @@ def added_by(scenario: Scenario) -> SystemColumns:
 
 
 def columns_of(scenario: Scenario) -> dict[str, Column]:
-    """See :func:`hydra.sweep.row_columns.columns_of`."""
+    """See :func:`hydra.sweep.kind.columns_of`."""
     return ResolvedScenario.of(scenario).columns
 
 
 def published_columns(scenario: Scenario) -> tuple[Column, ...]:
-    """See :func:`hydra.sweep.row_columns.published_columns`."""
-    return row_columns.published_columns(scenario, added_by(scenario))
+    """See :func:`hydra.sweep.kind.published_columns`."""
+    return sweep_kind.published_columns(scenario, added_by(scenario))
 
 
 def in_order(scenario: Scenario, rows: Sequence[Mapping[str, object]]) -> list[Column]:
-    """See :func:`hydra.sweep.row_columns.in_order`."""
-    return row_columns.in_order(scenario, added_by(scenario), rows)
+    """See :func:`hydra.sweep.kind.in_order`."""
+    return sweep_kind.in_order(scenario, added_by(scenario), rows)
 
 
 def held_by(scenario: Scenario) -> QueueCapacity | None:

@@ -13,6 +13,7 @@ from hydra.sweep.kind import (
     TABLES,
     SweepKind,
     as_table,
+    columns_of,
     kind_named,
     kind_of,
     kind_of_table,
@@ -35,6 +36,5 @@ def for_scenario(scenario: Scenario, columns: Mapping[str, Column] | None = None
     if scenario.sweep.repeat == 1:
         return plan_of(scenario).begin()
     from hydra.sweep.repetition import RepeatedSweep  # slow to import (numpy); a rejected scenario does without
-    from hydra.sweep.row_columns import columns_of
 
     return RepeatedSweep(scenario, columns_of(scenario, SystemColumns()) if columns is None else columns)

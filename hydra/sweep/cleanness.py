@@ -1,28 +1,44 @@
-"""Whether a row is clean: the system carried the load that was requested. Pure.
+"""Whether a row is clean (the system carried the requested load), and what happened on its hosts. Pure.
+
+Trouble on its hosts is why a clean row may still mislead.
 
 Everything that shows a row (the line of a step, tables, headlines, lists of runs, JSON, ``--strict``) asks here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from hydra.events.value_formatting import counted, number
 from hydra.measure.acceptance import STALLED_S
-from hydra.measure.column import CLEAN, NOT_CLEAN_WHY, POINT, REASON, REPEATS, STATUS
+from hydra.measure.column import ANSWER, CLEAN, NOT_CLEAN_WHY, POINT, REASON, REPEATS, STATUS, WHY, values_of
+from hydra.measure.disturbance import Disturbance, Disturbances
+from hydra.measure.host_columns import DISTURBED, HOST_CPU, HOST_OTHERS, Hosts
 from hydra.measure.loss_columns import Loss
-from hydra.measure.step_result import StepFigures
+from hydra.measure.step_result import StepFigures, StepResult
 from hydra.measure.traffic_columns import CLIENTS, REQUESTED
+from hydra.measure.verdict import BUSY_HOST_PCT, OTHERS_PCT
 from hydra.model import Figure
 from hydra.model import number as number_of
 from hydra.sweep.interface import Row
-from hydra.sweep.search_columns import WHY, answers, is_good
 
 Figures = Mapping[str, Figure]
 
+_GOOD: Final = frozenset(("figure", "held", "at_least"))
+"""The answers of searches and ladders that found a rate."""
 _OF_LADDERS: Final = ("none_held", "unconfirmed")
 """The answers of ladders without a rate."""
+HOST_FACTS: Final = (HOST_CPU, HOST_OTHERS, DISTURBED)
+"""The columns of a step that the row of a search has, too."""
+_FOUND: Final[Mapping[str, str]] = {
+    "throttled": "the CPU was slowed down",
+    "frequencies_mhz": "the frequency of the cores fell",
+    "swapped_bytes": "memory was swapped out",
+    "changed": "the machine changed",
+    "clock_jumps": "a clock jumped",
+}
+"""The fields of a disturbance beside other processes, and what each means."""
 
 
 def flaws(row: Figures) -> tuple[str, ...]:
@@ -175,6 +191,18 @@ def _without_end(figures: StepFigures) -> Iterator[str]:
             yield f"{counted(count, 'message')} {what}"
 
 
+def answers(row: Figures) -> dict[str, Figure]:
+    """The answer of each series of a row; several values if repeats differ (``sweep/repetition.py``)."""
+    return {
+        name.removesuffix(ANSWER): value for name, value in row.items() if name.endswith(ANSWER) and value is not None
+    }
+
+
+def is_good(answer: Figure) -> bool:
+    """Whether an answer, or that of every repeat, has a rate."""
+    return all(str(each) in _GOOD for each in values_of(answer))
+
+
 def _searches(row: Figures) -> Iterator[str]:
     for search, answer in answers(row).items():
         if is_good(answer):
@@ -188,3 +216,72 @@ def _searches(row: Figures) -> Iterator[str]:
         }.get(str(answer), "no answer in some repeats")
         named = "" if search == "loss" and answer in _OF_LADDERS else f"{search}: "
         yield f"{named}{what}{f' ({why})' if why and answer == 'unknown' else ''}"
+
+
+def host_trouble(row: Mapping[str, Figure]) -> str:
+    """What the hosts of a row lacked, or what disturbed them; "" if nothing is known to have happened.
+
+    A row has a warning about its hosts if and only if this is not empty.
+    """
+    return ", ".join(_troubles(Hosts.of_row(row)))
+
+
+def host_trouble_in_short(rows: Sequence[Mapping[str, Figure]]) -> str:
+    """How many rows had trouble on their hosts, and the first of them with it; "" if none had."""
+    found = [(row, trouble) for row in rows if (trouble := host_trouble(row))]
+    if not found:
+        return ""
+    row, trouble = found[0]
+    if len(rows) == 1:
+        return trouble
+    return f"{len(found)} of {len(rows)} rows: {row.get(POINT) or counted(row.get(CLIENTS), 'subscriber')}: {trouble}"
+
+
+def disturbances_of(hosts: Hosts) -> list[Disturbance]:
+    """What disturbed a row, for each host on which something did, of all its repeats."""
+    return [each for found in values_of(hosts.disturbed) if isinstance(found, Disturbances) for each in found.hosts]
+
+
+def others_of(hosts: Hosts) -> float:
+    """The CPU of a host that processes outside the run used, in %: of the worst repeat if they are named."""
+    named = max((each.others_pct for each in disturbances_of(hosts)), default=0.0)
+    return named or hosts.host_others_pct or 0.0
+
+
+def _troubles(hosts: Hosts) -> Iterator[str]:
+    if (hosts.host_cpu_mean_pct or 0.0) >= BUSY_HOST_PCT:
+        yield "a host had no CPU left"
+    if (others := others_of(hosts)) >= OTHERS_PCT:
+        yield f"other processes used {others:.0f} % of a host's CPU"
+    disturbances = disturbances_of(hosts)
+    yield from (text for field, text in _FOUND.items() if any(getattr(each, field) for each in disturbances))
+
+
+def deciding(steps: Sequence[StepResult], limiting: StepResult | None, figure: float | None) -> list[StepResult]:
+    """The steps at both sides of a searched rate: the limiting one, and the fastest one below it that passed.
+
+    Args:
+        steps: the measured steps of the search.
+        limiting: the step at the lowest rate of those with losses; None: there is none.
+        figure: the searched rate, messages/s; None: it was not found, so any step may have passed.
+    """
+    passed = [
+        step
+        for step in steps
+        if step.figures.passing.passed and (figure is None or float(step.plan.settings.rate) <= figure)
+    ]
+    best = max(passed, key=lambda step: float(step.plan.settings.rate), default=None)
+    return [step for step in (limiting, best) if step is not None]
+
+
+def add_host_facts(row: Row, steps: Iterable[StepResult]) -> None:
+    """Adds what the hosts did in these steps to what the row has: the highest use, and all that disturbed them."""
+    for step in steps:
+        before, hosts = Hosts.of_row(row), step.figures.hosts
+        used = {
+            HOST_CPU: (before.host_cpu_mean_pct, hosts.host_cpu_mean_pct),
+            HOST_OTHERS: (before.host_others_pct, hosts.host_others_pct),
+        }
+        row |= {name: max((value for value in both if value is not None), default=None) for name, both in used.items()}
+        found = dict.fromkeys([*disturbances_of(before), *disturbances_of(hosts)])
+        row[DISTURBED] = Disturbances(tuple(found)) if found else None

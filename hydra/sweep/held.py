@@ -12,18 +12,16 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from hydra.events.value_formatting import between, counted
 from hydra.events.value_formatting import number as text_of
-from hydra.measure.column import AGGREGATE_MAX, REPEATS, STEP_S, WALL, Column, SystemColumns
+from hydra.measure.column import AGGREGATE_MAX, ANSWER, HIGH_PPS, LOW_PPS, REPEATS, STEP_S, WALL, Column, SystemColumns
 from hydra.measure.step_result import StepResult
 from hydra.measure.traffic_columns import CLIENTS
 from hydra.model import Scenario, number
 from hydra.sweep import held_columns, search_columns
-from hydra.sweep.cleanness import why_not_clean
+from hydra.sweep.cleanness import host_trouble_in_short, why_not_clean
 from hydra.sweep.held_spec import HeldSpec
-from hydra.sweep.host_trouble import host_trouble_in_short
 from hydra.sweep.interface import Row, RowName, Sweep
 from hydra.sweep.kind import SweepKind
 from hydra.sweep.search import SEARCH, SearchPlan, SearchRows, SearchSteps, SearchSweep, SearchTexts
-from hydra.sweep.search_columns import ANSWER, HIGH_PPS, LOW_PPS
 from hydra.sweep.search_spec import SearchSpec
 from hydra.sweep.steps import FoundRate, rate_of
 from hydra.sweep.texts import HeadlineFigure

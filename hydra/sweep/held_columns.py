@@ -7,11 +7,21 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from hydra.events.value_formatting import number as text_of
-from hydra.measure.column import MICROSECONDS, PER_SECOND, WALL, Column, text_column, values_of
+from hydra.measure.column import (
+    ANSWER,
+    HIGH_PPS,
+    LOW_PPS,
+    MICROSECONDS,
+    PER_SECOND,
+    WALL,
+    WHY,
+    Column,
+    text_column,
+    values_of,
+)
 from hydra.measure.step_result import StepFigures
 from hydra.model import Evidence, Figure
 from hydra.sweep import search_columns
-from hydra.sweep.search_columns import ANSWER, HIGH_PPS, LOW_PPS, WHY
 from hydra.sweep.search_spec import SearchSeries, SearchSpec
 
 HELD_S: Final = "_held_s"

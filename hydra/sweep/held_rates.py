@@ -7,21 +7,20 @@ from dataclasses import replace
 from typing import Final
 
 from hydra.measure import rates
-from hydra.measure.column import AGGREGATE_MAX, STATUS, WALL
+from hydra.measure.column import AGGREGATE_MAX, ANSWER, HIGH_PPS, LOW_PPS, STATUS, WALL, WHY
 from hydra.measure.host_columns import GENERATOR_LIMITED
 from hydra.measure.latency_columns import Latency
 from hydra.measure.step_result import StepFigures, StepResult
 from hydra.model import Cohort, Figure, Scenario, Settings, StepPlan, with_values
 from hydra.sweep import held_columns as columns
 from hydra.sweep import search_columns
+from hydra.sweep.cleanness import add_host_facts
 from hydra.sweep.held_spec import HeldSpec
 from hydra.sweep.held_warnings import of_held
-from hydra.sweep.host_trouble import add_host_facts
 from hydra.sweep.interface import QUICK_DRAIN_S, LadderProgress, Row, step_bound_s
 from hydra.sweep.ladder import Ladder
 from hydra.sweep.ladder_climb import HeldKind, LadderClimb, ends_of, limit_s, progress_of, wall_s
 from hydra.sweep.scripted_sweep import PlayedScript, Script, ScriptedSweep
-from hydra.sweep.search_columns import ANSWER, HIGH_PPS, LOW_PPS, WHY
 from hydra.sweep.search_spec import SearchSeries, SearchSpec
 from hydra.sweep.search_warnings import SearchInterrupted
 from hydra.sweep.series_cohorts import cohort_of, warn

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from hydra.events.event import Level
 from hydra.events.value_formatting import between, number, series_text
-from hydra.measure.column import REPEATS
+from hydra.measure.column import ANSWER, HIGH_PPS, LOW_PPS, REPEATS, WHY
 from hydra.measure.host_columns import Hosts
 from hydra.measure.verdict import BUSY_HOST_PCT, OTHERS_PCT
 from hydra.model import Figure
+from hydra.sweep.cleanness import answers, others_of
 from hydra.sweep.held_columns import (
     CAUSE,
     CLEAN_STEPS,
@@ -21,9 +22,7 @@ from hydra.sweep.held_columns import (
     RungRates,
     cause_text,
 )
-from hydra.sweep.host_trouble import others_of
 from hydra.sweep.interface import Row
-from hydra.sweep.search_columns import ANSWER, HIGH_PPS, LOW_PPS, WHY, answers
 from hydra.sweep.search_warnings import Limits, SearchedFigure, SearchWarning, of_figure
 
 

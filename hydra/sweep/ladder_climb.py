@@ -18,9 +18,8 @@ from typing import Final, NamedTuple
 from hydra.measure.step_result import StepResult
 from hydra.measure.verdict import OTHERS_PCT
 from hydra.model import Cohort, Settings, StepPlan
-from hydra.sweep.cleanness import flaws, why_not_clean
+from hydra.sweep.cleanness import flaws, others_of, why_not_clean
 from hydra.sweep.held_spec import HeldSpec
-from hydra.sweep.host_trouble import others_of
 from hydra.sweep.interface import QUICK_DRAIN_S, LadderProgress
 from hydra.sweep.ladder import Ladder
 from hydra.sweep.scripted_sweep import Script

@@ -9,19 +9,19 @@ from math import inf
 from statistics import fmean
 from typing import Final
 
-from hydra.measure.column import AGGREGATE_MAX, STATUS
+from hydra.measure.column import AGGREGATE_MAX, ANSWER, HIGH_PPS, LOW_PPS, STATUS, WHY
 from hydra.measure.host_columns import GENERATOR_LIMITED
 from hydra.measure.step_result import StepResult
 from hydra.model import Cohort, Scenario, Settings, StepPlan, number, with_values
 from hydra.sweep import search_answer, search_warnings
-from hydra.sweep.host_trouble import add_host_facts, deciding
+from hydra.sweep.cleanness import add_host_facts, deciding
 from hydra.sweep.interface import QUICK_DRAIN_S, LadderProgress, Row, SearchProgress, step_bound_s
 from hydra.sweep.ladder import Ladder
 from hydra.sweep.ladder_climb import USUAL_SHORT_S, LadderClimb, ends_of, progress_of
 from hydra.sweep.repetition import mean_and_interval
 from hydra.sweep.scripted_sweep import PlayedScript, Script, ScriptedSweep
 from hydra.sweep.search_answer import Inconclusive, SideFindings
-from hydra.sweep.search_columns import ANSWER, HIGH_PPS, LOW_PPS, WHY, published, rates, side_columns, sndhwm_prefix
+from hydra.sweep.search_columns import published, rates, side_columns, sndhwm_prefix
 from hydra.sweep.search_end import StopRule, longest_s, most_steps
 from hydra.sweep.search_figures import RateFigures
 from hydra.sweep.search_spec import SearchSeries, SearchSpec

@@ -13,18 +13,16 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from hydra.errors import Key
 from hydra.events.value_formatting import counted, known_texts
 from hydra.events.value_formatting import number as text_of
-from hydra.measure.column import AGGREGATE_MAX, FAILED_STEPS, REPEATS, STEP_S, Column, SystemColumns
+from hydra.measure.column import AGGREGATE_MAX, FAILED_STEPS, HIGH_PPS, LOW_PPS, REPEATS, STEP_S, Column, SystemColumns
 from hydra.measure.step_result import StepResult
 from hydra.measure.traffic_columns import CLIENTS
 from hydra.model import Figure, SweepSpec, names_of, number
 from hydra.sweep import search_columns
-from hydra.sweep.cleanness import why_not_clean
-from hydra.sweep.host_trouble import host_trouble, host_trouble_in_short
+from hydra.sweep.cleanness import host_trouble, host_trouble_in_short, why_not_clean
 from hydra.sweep.interface import SHARP_STEPS, Row, RowName, Sweep
 from hydra.sweep.kind import SweepKind
 from hydra.sweep.plan import SweepPlan
 from hydra.sweep.rows import SweepRows
-from hydra.sweep.search_columns import HIGH_PPS, LOW_PPS
 from hydra.sweep.search_figures import RateFigures
 from hydra.sweep.search_spec import SearchSpec
 from hydra.sweep.steps import FoundRate, Noted, SweepSteps, lost_pct, rate_of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -13,14 +12,12 @@ from hydra.measure.column import (
     STEP_S,
     Column,
     text_column,
-    values_of,
     yes_no_column,
 )
 from hydra.measure.host_columns import GENERATOR_LIMITED
 from hydra.measure.step_result import step_columns
 from hydra.measure.traffic_columns import PUBLISHED
-from hydra.model import Figure
-from hydra.sweep.host_trouble import HOST_FACTS
+from hydra.sweep.cleanness import HOST_FACTS
 from hydra.sweep.search_figures import RateFigures
 
 if TYPE_CHECKING:
@@ -37,12 +34,6 @@ _TOGETHER: Final = Column(
     better="higher",
     published="Aggregate Max pps",
 )
-
-ANSWER: Final = "_answer"
-WHY: Final = "_why"
-LOW_PPS: Final = "_low_pps"
-HIGH_PPS: Final = "_high_pps"
-"""Suffixes: each is appended to the name of a search and gives the name of a column beside the searched rate."""
 
 
 def _percent(fraction: float) -> str:
@@ -201,22 +192,6 @@ def side_columns(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
         text = f"`cohort_felt` of the step that `{prefix}_verdict` is about"
         found.append(yes_no_column(f"{prefix}_cohort_felt", text))
     return tuple(found)
-
-
-GOOD_ANSWERS: Final = frozenset(("figure", "held", "at_least"))
-"""The answers of searches and ladders that found a rate."""
-
-
-def answers(row: Mapping[str, Figure]) -> dict[str, Figure]:
-    """The answer of each series of a row; several values if repeats differ (``sweep/repetition.py``)."""
-    return {
-        name.removesuffix(ANSWER): value for name, value in row.items() if name.endswith(ANSWER) and value is not None
-    }
-
-
-def is_good(answer: Figure) -> bool:
-    """Whether an answer, or that of every repeat, has a rate."""
-    return all(str(each) in GOOD_ANSWERS for each in values_of(answer))
 
 
 def search_columns(search: SearchSpec) -> tuple[Column, ...]:

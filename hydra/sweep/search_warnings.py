@@ -16,7 +16,7 @@ from hydra.events.warnings import GO_ON, HydraWarning
 from hydra.measure.column import REPEATS, STEP_S, values_of
 from hydra.model import Figure
 from hydra.model import number as number_of
-from hydra.sweep.host_trouble import host_trouble
+from hydra.sweep.cleanness import host_trouble
 from hydra.sweep.interface import QUICK_DRAIN_S, Row
 from hydra.sweep.search_answer import SURPRISE, Inconclusive, LossyRanges
 from hydra.sweep.search_figures import RateFigures

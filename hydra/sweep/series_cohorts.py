@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import zlib
 
+from hydra.measure.column import WHY
 from hydra.model import Cohort
 from hydra.sweep.interface import Row
-from hydra.sweep.search_columns import WHY
 from hydra.sweep.search_spec import SearchSeries, SearchSpec
 from hydra.sweep.search_warnings import HighestUnknown, SearchWarning, TooFewClients, text_of_search
 

@@ -14,8 +14,7 @@ from hydra.events.value_formatting import number as text_of
 from hydra.measure.step_result import StepFigures
 from hydra.measure.traffic_columns import CLIENTS, Shares, Totals
 from hydra.model import number
-from hydra.sweep.cleanness import why_not_clean
-from hydra.sweep.host_trouble import host_trouble
+from hydra.sweep.cleanness import host_trouble, why_not_clean
 from hydra.sweep.interface import Row, RowName, ScenarioPart
 
 

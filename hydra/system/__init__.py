@@ -1,7 +1,6 @@
 """The interface of a system: its description (``SystemSpec``), and its work for a run (``System``)."""
 
 from hydra.measure.column import Column, ReportColumn, SystemColumns
-from hydra.system.delivery import DeliveryRules, MessageLog, QueueCapacity
 from hydra.system.footprints import (
     Footprint,
     Implementation,
@@ -22,10 +21,13 @@ from hydra.system.interface import (
     wait_alone,
 )
 from hydra.system.specification import (
+    DeliveryRules,
     Greeting,
     Identity,
+    MessageLog,
     OwnSettings,
     Published,
+    QueueCapacity,
     Reference,
     Refusal,
     ScenarioResources,

@@ -15,7 +15,6 @@ from hydra.config import resolved_scenario
 from hydra.config.plugins import systems
 from hydra.measure.column import LossBursts, LossEvidence, Values, of_repeats
 from hydra.measure.connection_columns import ComingBack, Disconnections
-from hydra.measure.figures import figures
 from hydra.measure.latency_columns import DUE, SENT, Delays
 from hydra.measure.loss_columns import Outcomes
 from hydra.measure.observation import ServerFigures
@@ -31,6 +30,7 @@ from hydra.sweep.search import SearchSweep
 from hydra.sweep.search_columns import search_columns
 from hydra.sweep.search_spec import SearchSpec
 from tests.jupyter.runs import BATCH, FIXED, KINDS, RATE, observe
+from tests.suite.figures import figures
 
 GOLDEN = Path(__file__).with_name("golden")
 RUNS: Mapping[str, Scenario] = {

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hydra.events import group_events, run_events, warnings
-from hydra.events.event import Event, EventData, Level
-from hydra.events.stored_event import StoredEvent
+from hydra.events.event import Event, EventData, Level, StoredEvent
 from hydra.events.warnings import HydraWarning, Journal
 from hydra.measure.column import Unsteadiness
 from hydra.model import Agent, Demand, Group, Launch, Resources, Settings, StepPlan

@@ -21,10 +21,9 @@ from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.resource_needs import needs
 from hydra.config.shortages import RowCheck, Shortage
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, ClusterError, ServerError
-from hydra.events.event import Event
+from hydra.events.event import Event, StoredEvent
 from hydra.events.group_events import ClientExit, Evicted, GroupExit
 from hydra.events.run_events import PhasesTimed, RunFailed, WindowOpened
-from hydra.events.stored_event import StoredEvent
 from hydra.jupyter.markup import warnings_of
 from hydra.jupyter.run_data import load
 from hydra.local.engine import LocalEngine

@@ -13,7 +13,6 @@ from hydra.config.resolved_scenario import ResolvedScenario, added_by
 from hydra.events.group_events import ClientsConnected
 from hydra.events.run_events import PhasesTimed, StepStored, SystemFact, WindowOpened
 from hydra.jupyter import run_data
-from hydra.measure.figures import figures
 from hydra.measure.latency import merge_histograms
 from hydra.measure.observation import Observation
 from hydra.measure.step_result import StepFigures, StepResult
@@ -25,6 +24,7 @@ from hydra.sweep.search_spec import SearchSpec
 from hydra.system import batch_of
 from hydra.wire.subscriber_table import table_of
 from tests.measure.reports import SECOND, START, published, received
+from tests.suite.figures import figures
 
 Status = Callable[[StepPlan], tuple[str, str]]
 T = TypeVar("T")

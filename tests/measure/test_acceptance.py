@@ -9,13 +9,13 @@ import pytest
 
 from hydra.measure.acceptance import acceptance
 from hydra.measure.connections import ConnectFacts
-from hydra.measure.figures import figures
 from hydra.measure.share_interval import copies_of
 from hydra.measure.step_result import StepFigures
 from hydra.model import Cohort, Histogram, PublisherReport, Rate, TimeSeriesFacts, TimeSeriesInterval
 from hydra.sweep.cleanness import flaws
 from tests.measure.observations import observed, reporting
 from tests.measure.reports import published, received
+from tests.suite.figures import figures
 
 HISTOGRAM = Histogram([50, 900], 50, 50)
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hydra.measure.figures import figures
 from hydra.measure.loss import MessageOutcomes
 from hydra.measure.loss_pattern import lone_loser, start_lost_s
 from hydra.wire.subscriber_table import table_of
 from tests.measure.shortfalls import account, observed, slices
+from tests.suite.figures import figures
 
 
 @pytest.mark.parametrize(

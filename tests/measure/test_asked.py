@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.measure.figures import figures
 from hydra.measure.loss import step_subscribers
 from hydra.wire.subscriber_table import EMPTY, table_of
 from tests.measure.observations import observed
 from tests.measure.reports import received
+from tests.suite.figures import figures
 
 REPORTS = table_of({c: received(100 * c) for c in (2, 3, 5, 9)})
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from hydra.measure.figures import figures
 from hydra.measure.message_accounting import acknowledged_after, counted_account, counted_payload
 from hydra.model import Histogram, LedgerCounts, ProcessUsage, PublisherReport, Settings, SubscriberReport
 from hydra.wire.subscriber_table import SubscriberTable, table_of
 from tests.measure.observations import observed, reporting
 from tests.measure.reports import received
+from tests.suite.figures import figures
 
 SENT = PublisherReport(100, 100, 0, 1, 2, 0, Histogram(), ProcessUsage())
 SHOWN = {"max_latency_ms": 9.0, "p50_ms": 1, "p99_ms": 3, "p99_9_ms": 4}

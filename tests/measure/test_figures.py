@@ -11,7 +11,6 @@ import pytest
 from hydra import model
 from hydra.measure.column import Column, ReportColumn, SystemColumns
 from hydra.measure.disturbance import Disturbance, Disturbances
-from hydra.measure.figures import figures
 from hydra.measure.observation import Observation
 from hydra.measure.verdict import NOT_LIMITED
 from hydra.model import Cohort, Figure, Histogram, HostSample, PublisherReport, cell_of
@@ -19,6 +18,7 @@ from hydra.wire.report_validation import MAX_ABSENT
 from hydra.wire.subscriber_table import EMPTY, SubscriberTable
 from tests.measure.observations import observed, reporting
 from tests.measure.reports import SECOND, START, published, received
+from tests.suite.figures import figures
 
 OWN = ReportColumn("disconnects", "", "how often", role="subscriber", key="gone")
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 import pytest
 
 from hydra.measure.column import UnlistedMessages
-from hydra.measure.figures import figures
 from hydra.measure.message_accounting import is_complete, merge_members
 from hydra.measure.observation import Observation
 from hydra.measure.verdict import NOT_LIMITED
@@ -20,6 +19,7 @@ from hydra.wire.subscriber_table import table_of
 from tests.measure.observations import observed
 from tests.measure.reports import published, received
 from tests.suite.bitmaps import decode_bitmap
+from tests.suite.figures import figures
 
 GROUP = {1, 2, 3}
 

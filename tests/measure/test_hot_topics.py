@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hydra.measure.figures import figures
 from hydra.measure.loss import expected, outcomes_of_all, step_subscribers, without
 from hydra.measure.loss_pattern import loss_profile
 from hydra.model import Histogram, HotTopicCounts, LedgerCounts, Settings
@@ -15,6 +14,7 @@ from hydra.wire.subscriber_table import table_of
 from hydra.wire.traffic import client_topics, topic_choice, traffic_of
 from tests.measure.observations import observed, reporting
 from tests.measure.reports import published, received
+from tests.suite.figures import figures
 
 SETTINGS = Settings(rate=100.0, topics=12, topic_skew=1.0, topics_per_client=3)
 TRAFFIC = traffic_of(SETTINGS)

@@ -13,7 +13,6 @@ import numpy.typing as npt
 import pytest
 
 from hydra.measure.column import LossEvidence
-from hydra.measure.figures import figures
 from hydra.measure.loss_columns import LOSS_CI_HIGH, LOSS_CI_LOW, LOSS_EVIDENCE
 from hydra.measure.loss_interval import design_effect, evidence, interval
 from hydra.measure.step_result import StepFigures
@@ -25,6 +24,7 @@ from hydra.wire.subscriber_table import table_of
 from tests.jupyter.runs import FIXED
 from tests.measure.observations import observed
 from tests.measure.reports import received
+from tests.suite.figures import figures
 
 Lost = npt.NDArray[np.float64]
 World = Callable[[np.random.Generator, float, int], Lost]

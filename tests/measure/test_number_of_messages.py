@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.measure.figures import figures
 from hydra.measure.observation import Observation
 from hydra.model import Rate, Settings, StepPlan
-from hydra.run.step_window import window_end_ns
+from hydra.run.step import window_end_ns
 from hydra.wire.messages import Progress
 from tests.measure.observations import observed, reporting
 from tests.measure.reports import SECOND, START, published, received
+from tests.suite.figures import figures
 
 RATES = ("avg_tx_rate_pps", "avg_rx_rate_pps", "aggregate_pps", "tx_mb_s", "rx_mb_s", "tx_span_rate_pps")
 

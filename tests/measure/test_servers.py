@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.measure.figures import figures
 from hydra.measure.observation import CPU, ServerFigures, ServerSample, between, with_cpu
 from hydra.model import Figure
 from tests.measure.observations import observed
+from tests.suite.figures import figures
 
 MB = 1e6
 FIRST = {"a": {"in_bytes_total": 10.0, "heap_bytes": 4.0}, "b": {"in_bytes_total": 10.0}}

@@ -10,12 +10,12 @@ import pytest
 
 from hydra.measure import loss_pattern
 from hydra.measure.column import LossBursts
-from hydra.measure.figures import figures
 from hydra.measure.observation import Observation
 from hydra.model import DrainEnd, LedgerCounts, SequenceRange, SubscriberReport
 from hydra.wire.subscriber_table import EMPTY, SubscriberTable, table_of
 from tests.measure.reports import published, received
 from tests.measure.shortfalls import RATE, account, observed, slices
+from tests.suite.figures import figures
 
 
 def subscriber(

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from hydra.measure.figures import figures
 from hydra.measure.observation import Observation
 from hydra.measure.stops import Found, TrafficStop, find, found_in, traffic_in
 from hydra.model import Histogram, Settings, StepPlan, TimeSeriesFacts, TimeSeriesInterval
@@ -19,6 +18,7 @@ from hydra.wire.buckets import index_of
 from hydra.wire.histogram import merge
 from hydra.wire.load_schedule import LoadSchedule
 from tests.measure.observations import observed
+from tests.suite.figures import figures
 
 Floats = npt.NDArray[np.float64]
 Step = tuple[TimeSeriesFacts, list[TimeSeriesInterval]]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hydra import model
-from hydra.measure.figures import figures
 from hydra.measure.observation import Observation
 from hydra.measure.step_result import StepResult
 from hydra.model import Histogram, HostSample, LedgerCounts, Settings, StepPlan
 from hydra.store.database import RunStore
 from hydra.wire.subscriber_table import table_of
 from tests.measure.reports import START, STOP, published, received
+from tests.suite.figures import figures
 
 CORES = [model.CoreTimes(1.25, 0.5, 10.0), model.CoreTimes(2.0, 0.0, 10.0)]
 LINKS = {"eth0": model.InterfaceCounts(1, 2, 3, 4, 1000), "eth1": model.InterfaceCounts(0, 0, 0, 0, None)}

@@ -25,8 +25,7 @@ from hydra.serve.html_pages import run_list_page
 from hydra.serve.overview import RunEntry
 from hydra.store.slo_results import SloResult
 from hydra.sweep import Row
-from hydra.sweep.cleanness import flaws, why_not_clean
-from hydra.sweep.host_trouble import host_trouble
+from hydra.sweep.cleanness import flaws, host_trouble, why_not_clean
 from hydra.sweep.texts import HeadlineFigure
 from hydra.system.experiment import MARKING, TROUBLE, WHY, ExperimentTable
 

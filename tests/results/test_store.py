@@ -34,7 +34,6 @@ from hydra.measure.column import (
     Unsteadiness,
 )
 from hydra.measure.disturbance import Disturbance, Disturbances
-from hydra.measure.figures import figures
 from hydra.measure.latency import merge_histograms
 from hydra.measure.step_result import StepFigures, StepResult
 from hydra.measure.verdict import Causes
@@ -45,6 +44,7 @@ from hydra.store.run_folders import database, write_whole
 from hydra.wire.subscriber_table import table_of
 from tests.measure.reports import received
 from tests.results.stored_steps import PLAN, observed, stored, with_clocks
+from tests.suite.figures import figures
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from hydra.kafkatest.settings import KafkaSettings
-from hydra.measure.figures import figures
 from hydra.model import NativeSpec, Rate, Scenario, Settings, SettingValue, TableKind, with_values
 from hydra.report import tables
 from hydra.report.row_warnings import warnings_of
@@ -15,6 +14,7 @@ from hydra.report.send_warnings import BatchNotFilled
 from hydra.sweep import Row
 from hydra.sweep.grid import GridSweep
 from tests.measure.observations import observed
+from tests.suite.figures import figures
 
 GOOD: Row = {
     "clients": 30, "msg_batch": 100, "avg_tx_rate_pps": 5780.5911, "avg_rx_rate_pps": 3486.2949,

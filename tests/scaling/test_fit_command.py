@@ -13,7 +13,6 @@ from click.testing import CliRunner, Result
 from hydra.cli.main import cli
 from hydra.cli.step_resources import read_run
 from hydra.errors import HydraError, UsageError
-from hydra.measure.figures import figures
 from hydra.measure.latency import merge_histograms
 from hydra.measure.step_result import StepResult
 from hydra.model import (
@@ -31,6 +30,7 @@ from hydra.store.database import MACHINES_KEY, RunStore
 from hydra.sweep.search_spec import SearchSpec
 from tests.jupyter import runs
 from tests.measure.reports import SECOND, START
+from tests.suite.figures import figures
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64)
 

@@ -10,9 +10,9 @@ import pytest
 
 from hydra.config.file_locations import conf_dir
 from hydra.config.scenario import load_scenario
+from hydra.events.event import StoredEvent
 from hydra.events.group_events import ClientExit
 from hydra.events.run_events import WindowOpened
-from hydra.events.stored_event import StoredEvent
 from hydra.events.warnings import Interrupted
 from hydra.report.json_schema import schema_of
 from hydra.report.tables import RunTables

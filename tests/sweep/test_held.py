@@ -16,7 +16,7 @@ from hydra.sweep.held_columns import RungRates
 from hydra.sweep.held_spec import HeldSpec
 from hydra.sweep.held_warnings import of_held
 from hydra.sweep.interface import LadderProgress
-from hydra.sweep.row_columns import columns_of
+from hydra.sweep.kind import columns_of
 from hydra.sweep.search_spec import SearchSpec
 from tests.sweep.held_worlds import ALL, rungs_off
 

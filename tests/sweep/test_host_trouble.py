@@ -9,7 +9,7 @@ from hydra.measure.disturbance import Disturbance, Disturbances
 from hydra.report.host_warnings import HostBusy, HostShared, RowDisturbed
 from hydra.report.row_warnings import warnings_of
 from hydra.sweep import Row, texts_of
-from hydra.sweep.host_trouble import host_trouble, host_trouble_in_short
+from hydra.sweep.cleanness import host_trouble, host_trouble_in_short
 from tests.sweep.clean_row import CLEAN
 
 OTHERS = Disturbances((Disturbance("h", 77.4, (("python3", 77.4),), throttled=2),))

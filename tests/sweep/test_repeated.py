@@ -18,8 +18,8 @@ from hydra.model import Figure, Histogram, Scenario, Settings, StepPlan, value_o
 from hydra.sweep import RepeatTurn, Sweep, for_scenario, scripted_sweep
 from hydra.sweep.grid import GridSweep
 from hydra.sweep.interface import check_plan
+from hydra.sweep.kind import columns_of
 from hydra.sweep.repetition import mean_and_interval, merge_repeats
-from hydra.sweep.row_columns import columns_of
 from hydra.sweep.search import SearchSweep
 from hydra.sweep.search_spec import SearchSpec
 

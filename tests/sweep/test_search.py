@@ -18,7 +18,7 @@ from hydra.measure.verdict import Causes
 from hydra.model import Figure, Scenario, Settings, StepPlan, value_of
 from hydra.sweep import for_scenario
 from hydra.sweep.interface import Row, SearchProgress, step_bound_s
-from hydra.sweep.row_columns import columns_of
+from hydra.sweep.kind import columns_of
 from hydra.sweep.search import SearchSweep
 from hydra.sweep.search_spec import SearchSpec
 from hydra.sweep.search_warnings import of_figure

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from hydra.measure.column import SystemColumns
-from hydra.measure.figures import figures
 from hydra.model import EventSpec, LoadSpec, Points, Rate, Scenario, Settings, StepPlan
 from hydra.sweep.grid import GridSweep
-from hydra.sweep.row_columns import columns_of
+from hydra.sweep.kind import columns_of
 from hydra.sweep.step_workload import loaded, points_of, scaled
 from hydra.wire.load_schedule import LoadSchedule
 from tests.measure.observations import observed
+from tests.suite.figures import figures
 
 LENGTH_S = 100.0
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from hydra.measure.figures import figures
 from hydra.measure.observation import Observation
 from hydra.model import SequenceRange, Settings, StepPlan
 from hydra.wire.subscriber_table import table_of
 from tests.conformance.bench import Bench, step_settings
+from tests.suite.figures import figures
 from tests.truth.proxy import Plan, Proxy
 from tests.truth.scale import cases
 from tests.truth.stage import PUBLISHER, Measured, Stage

@@ -1,4 +1,4 @@
-"""All figures of a step. Pure."""
+"""All figures of an observed step, as a run computes them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,4 @@ from hydra.measure.step_result import StepFigures
 
 
 def figures(o: Observation, histograms: MergedHistograms | None = None) -> StepFigures:
-    """The figures of a step.
-
-    Args:
-        o: the step.
-        histograms: its merged histograms, if they are known already.
-    """
     return StepFigures.of_step(MeasuredStep(o, histograms or merge_histograms(o)))
