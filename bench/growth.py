@@ -28,8 +28,8 @@ from bench.simulation import GROUP, SimulatedRun, simulated
 from bench.stored_runs import observation
 from hydra.client.ledger import Ledger
 from hydra.config.scenario import resolve
-from hydra.measure.figures import figures
 from hydra.measure.latency import merge_histograms
+from hydra.measure.measured_step import MeasuredStep
 from hydra.measure.step_result import StepFigures, StepResult
 from hydra.model import ClusterSpec, Figure, StepPlan, value_of
 from hydra.monitor.progress_view import Observer
@@ -238,7 +238,7 @@ class _StoredSteps:
         self._store = store
         self._observation = observation(10)
         self._histograms = merge_histograms(self._observation)
-        self._figures = figures(self._observation, self._histograms)
+        self._figures = StepFigures.of_step(MeasuredStep(self._observation, self._histograms))
         self._epoch = store.last_epoch()
 
     def take(self, plan: StepPlan) -> StepResult:

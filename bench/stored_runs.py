@@ -10,12 +10,12 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 import numpy as np
-from hydra.measure.figures import figures
 
 from hydra.config.plugins import system
 from hydra.measure.latency import merge_histograms
+from hydra.measure.measured_step import MeasuredStep
 from hydra.measure.observation import Observation
-from hydra.measure.step_result import StepResult
+from hydra.measure.step_result import StepFigures, StepResult
 from hydra.model import (
     LAG_BINS,
     CoreTimes,
@@ -119,7 +119,7 @@ def store_rows(folder: Path, scenario: Scenario, measured: Observation) -> None:
         while (plan := sweep.next(results)) is not None:
             its = replace(measured, plan=plan)
             histograms = merge_histograms(its)
-            results.append(StepResult(len(results) + 1, plan, "ok", figures(its, histograms)))
+            results.append(StepResult(len(results) + 1, plan, "ok", StepFigures.of_step(MeasuredStep(its, histograms))))
             store.add_step(results[-1], its, histograms)
         store.set_meta(ENDED_KEY, FINISHED)
 
@@ -138,7 +138,9 @@ def hour_run() -> Iterator[Path]:
             facts = TimeSeriesFacts(BEGIN_NS, float(_HOUR_S), 1, 20.0, complete=True)
             store.begin_time_series(1, its.plan, facts)
             store.add_seconds(1, (_second(rng, at) for at in range(_HOUR_S)))
-            store.add_step(StepResult(1, its.plan, "ok", figures(its, histograms)), its, histograms)
+            store.add_step(
+                StepResult(1, its.plan, "ok", StepFigures.of_step(MeasuredStep(its, histograms))), its, histograms
+            )
             store.set_meta(ENDED_KEY, FINISHED)
         yield folder
 
