@@ -31,6 +31,14 @@ class LossBursts(Evidence):
 
 
 @dataclass(frozen=True, slots=True)
+class LoneLossySubscriber:
+    """A subscriber that lost alone: its id, and the share of its messages (a fraction)."""
+
+    client: int
+    loss: float
+
+
+@dataclass(frozen=True, slots=True)
 class LossEvidence(Evidence):
     """The evidence of a step for its loss.
 
@@ -186,6 +194,10 @@ class Column:
 POINT: Final = "point"
 """The name of a row, if the sweep lists its rows."""
 STATUS: Final = "status"
+FEWEST: Final = 10
+"""The least number of lost messages of a subscriber that loses alone; fewer may be chance."""
+START_S: Final = 0.1
+"""Messages due within this many seconds of the start count as lost at the start."""
 REASON: Final = "reason"
 CLEAN: Final = "clean"
 NOT_CLEAN_WHY: Final = "why"

@@ -22,6 +22,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from hydra.measure.column import FEWEST, START_S, LoneLossySubscriber
 from hydra.measure.loss import DEADLINE, MessageOutcomes
 from hydra.model import StepPlan
 from hydra.wire.arrays import Flags, Ints, sums
@@ -227,18 +228,6 @@ def shares(
 
 ALONE: Final = 4.0
 """A subscriber loses alone if it loses at least this many times as much as every other one."""
-FEWEST: Final = 10
-"""The least number of lost messages of such a subscriber; fewer may be chance."""
-START_S: Final = 0.1
-"""Messages due within this many seconds of the start count as lost at the start."""
-
-
-@dataclass(frozen=True, slots=True)
-class LoneLossySubscriber:
-    """A subscriber that lost alone: its id, and the share of its messages (a fraction)."""
-
-    client: int
-    loss: float
 
 
 def lone_loser(ids: Ints, clients: Flags, fates: MessageOutcomes) -> LoneLossySubscriber | None:

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from hydra.measure import loss_interval, loss_pattern, steadiness, stops
 from hydra.measure.acceptance import Acceptance
-from hydra.measure.column import Differences, LossBursts, LossEvidence
+from hydra.measure.column import Differences, LoneLossySubscriber, LossBursts, LossEvidence
 from hydra.measure.lag import BacklogGrowth, growth
 from hydra.measure.loss import TopicLosses
 from hydra.measure.loss_interval import ConfidenceInterval
-from hydra.measure.loss_pattern import LoneLossySubscriber, sending_s
+from hydra.measure.loss_pattern import sending_s
 from hydra.measure.step_messages import StepMessages
 from hydra.wire.arrays import Flags, total
 

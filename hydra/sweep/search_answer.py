@@ -13,8 +13,7 @@ from enum import Enum
 from statistics import fmean, median
 from typing import Final, Literal, NamedTuple
 
-from hydra.measure.column import LossBursts
-from hydra.measure.loss_pattern import FEWEST, START_S, LoneLossySubscriber
+from hydra.measure.column import FEWEST, START_S, LoneLossySubscriber, LossBursts
 from hydra.measure.step_result import StepResult
 from hydra.model import Evidence
 

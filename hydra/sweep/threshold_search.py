@@ -24,7 +24,7 @@ from typing import Final
 import numpy as np
 from scipy.special import pdtr
 
-from hydra.measure.loss_pattern import LoneLossySubscriber
+from hydra.measure.column import LoneLossySubscriber
 from hydra.measure.step_result import StepFigures, StepResult
 from hydra.model import Cohort, Settings, StepPlan
 from hydra.sweep.estimate import RateObservation, place, rate_at

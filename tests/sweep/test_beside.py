@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.measure.column import LossBursts
-from hydra.measure.loss_pattern import LoneLossySubscriber
+from hydra.measure.column import LoneLossySubscriber, LossBursts
 from hydra.measure.step_result import StepFigures, StepResult
 from hydra.model import Figure, Settings, StepPlan
 from hydra.sweep.search_answer import bursts_of, lone_loser, start_lost_ms, telling

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hydra.events.event import Event
-from hydra.measure.loss_pattern import LoneLossySubscriber
+from hydra.measure.column import LoneLossySubscriber
 from hydra.run.runner import code_of
 from hydra.sweep import Row
 from hydra.sweep.repetition import merge_repeats
