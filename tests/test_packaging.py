@@ -14,6 +14,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 import hydra
 from hydra.config.cluster import load_cluster
@@ -104,10 +105,12 @@ def test_the_wheel_installs_the_command(wheel: zipfile.ZipFile) -> None:
 def test_the_wheel_asks_for_what_pyproject_names(wheel: zipfile.ZipFile) -> None:
     (name,) = (name for name in wheel.namelist() if name.endswith("METADATA"))
     requests = {
-        line.split(": ")[1] for line in wheel.read(name).decode().splitlines() if line.startswith("Requires-Dist")
+        Requirement(line.split(": ")[1])
+        for line in wheel.read(name).decode().splitlines()
+        if line.startswith("Requires-Dist")
     }
     project = tomllib.loads((TREE / "pyproject.toml").read_text())["project"]
-    assert set(project["dependencies"]) <= requests
+    assert set(map(Requirement, project["dependencies"])) <= requests
 
 
 @pytest.mark.tier("quick")
