@@ -14,7 +14,7 @@
 namespace hydra {
 namespace {
 
-constexpr std::size_t kWord = 8;
+constexpr std::size_t kNumberBytes = 8;
 constexpr std::size_t kNone = SIZE_MAX;
 
 // How the items of a column are spread over the clients.
@@ -23,7 +23,7 @@ struct Layout {
 
     std::string name;
     Of of = Of::client;
-    std::size_t item_bytes = kWord;
+    std::size_t item_bytes = kNumberBytes;
     std::size_t width = 1;        // items of each client or ledger, or of each of their parts
     std::size_t lengths = kNone;  // place of the column with the numbers of parts
     bool topics = false;          // only batches of steps with several topics have it
@@ -37,9 +37,9 @@ struct Several {
     std::size_t width;
 };
 constexpr std::string_view kLags = "lag_bins_us";
-constexpr std::array<Several, 5> kSeveral{{{kLags, "", kWord, kLagBins},
-                                           {"absent", "absent_counts", kWord, 2},
-                                           {"ranges", "range_counts", kWord, 2},
+constexpr std::array<Several, 5> kSeveral{{{kLags, "", kNumberBytes, kLagBins},
+                                           {"absent", "absent_counts", kNumberBytes, 2},
+                                           {"ranges", "range_counts", kNumberBytes, 2},
                                            {"bits", "bits_bytes", 1, 1},
                                            {"system", "system_bytes", 1, 1}}};
 
@@ -148,9 +148,9 @@ BatchPart::BatchPart(Ids ids, const std::vector<ColumnCount>& columns, std::stri
         }
         const std::size_t end = at + columns[i].count * layout()[i].item_bytes;
         places_.insert(places_.end(), {static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(end)});
-        at = std::min((end + kWord - 1) / kWord * kWord, payload_.size());
+        at = std::min((end + kNumberBytes - 1) / kNumberBytes * kNumberBytes, payload_.size());
     }
-    if (at != payload_.size() || at % kWord != 0) {
+    if (at != payload_.size() || at % kNumberBytes != 0) {
         throw ProtocolError("a payload of another length than its columns");
     }
     check_lengths();
@@ -160,7 +160,7 @@ BatchPart::BatchPart(Ids ids, const std::vector<ColumnCount>& columns, std::stri
     for (std::size_t i = 0; i < layout().size(); ++i) {
         const bool sum = layout()[i].of == Layout::Of::together;
         const bool filled = layout()[i].of == Layout::Of::client && layout()[i].lengths == kNone;
-        bytes_ += sum ? 0 : filled ? ids_.size() * layout()[i].width * kWord : items(i).size();
+        bytes_ += sum ? 0 : filled ? ids_.size() * layout()[i].width * kNumberBytes : items(i).size();
     }
 }
 
@@ -174,7 +174,7 @@ std::string_view BatchPart::items(std::size_t column) const {
 
 std::vector<std::int64_t> BatchPart::numbers(std::size_t column) const {
     const std::string_view found = items(column);
-    std::vector<std::int64_t> numbers(found.size() / kWord);
+    std::vector<std::int64_t> numbers(found.size() / kNumberBytes);
     if (!numbers.empty()) {
         std::memcpy(numbers.data(), found.data(), found.size());
     }
@@ -221,7 +221,7 @@ void BatchPart::check_numbers() const {
         ledgers.empty() ? 1 : std::max<std::int64_t>(1, *std::ranges::max_element(ledgers));
     for (std::size_t i = 0; 2 * i < places_.size(); ++i) {
         const Layout& it = layout()[i];
-        if (it.item_bytes != kWord) {
+        if (it.item_bytes != kNumberBytes) {
             continue;
         }
         const std::vector<std::int64_t> values = numbers(i);
@@ -357,7 +357,8 @@ BatchColumns join(std::span<const BatchPart> parts) {
         }
         // Without topics all counts are 0, without a lag all parts of the window are null.
         const std::vector<std::int64_t> numbers(lacks ? 0 : about.width, about.name == kLags ? INT64_MIN : 0);
-        const std::string missing(reinterpret_cast<const char*>(numbers.data()), numbers.size() * kWord);
+        const std::string missing(reinterpret_cast<const char*>(numbers.data()),
+                                  numbers.size() * kNumberBytes);
         std::string items;
         for (const Row& row : order) {
             items += rows[row.part].empty() ? std::string_view(missing) : rows[row.part][row.row];
