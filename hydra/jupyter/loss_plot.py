@@ -11,7 +11,7 @@ from plotly.colors import qualitative
 
 from hydra.jupyter.drawing import Interval, Marked, ZeroLossLevel, finish, level, line
 from hydra.jupyter.line_plots import STEP
-from hydra.jupyter.plot_series import SearchSteps, across, groups, has, marked, together, tried
+from hydra.jupyter.plot_series import SearchCurve, across, groups, has, marked, together, tried
 from hydra.jupyter.run_data import RunData
 from hydra.measure import loss_interval
 from hydra.measure.column import HIGH, INTERVAL, LOW
@@ -143,7 +143,7 @@ def _tried(run: RunData, target: float) -> LossPlot | None:
     return LossPlot(drawn, note.strip()) if drawn else None
 
 
-def _with_limits(each: SearchSteps) -> Marked:
+def _with_limits(each: SearchCurve) -> Marked:
     """A row for all steps at each rate, with the limits of their shortfall in %."""
     bursts = [_bursts(step) for step in each.steps]
     one_more = _one_more([its for its in bursts if its])
@@ -171,7 +171,7 @@ def _not_passed(steps: Sequence[StepResult]) -> str:
     return "did not pass" if len(steps) == 1 else f"{count} of {len(steps)} steps at this rate did not pass"
 
 
-def _answers(run: RunData, target: float, lines: Sequence[SearchSteps], figure: go.Figure) -> bool:
+def _answers(run: RunData, target: float, lines: Sequence[SearchCurve], figure: go.Figure) -> bool:
     """Marks the found rates at the target; returns whether there was one."""
     some = False
     for row in run.rows:
@@ -184,7 +184,7 @@ def _answers(run: RunData, target: float, lines: Sequence[SearchSteps], figure: 
     return some
 
 
-def _diamond(figure: go.Figure, found: FoundRate, target: float, its: SearchSteps) -> None:
+def _diamond(figure: go.Figure, found: FoundRate, target: float, its: SearchCurve) -> None:
     low, rate, high, _, text = found
     trace = go.Scatter(
         x=[rate],

@@ -109,7 +109,7 @@ def shown_steps(run: RunData) -> list[tuple[str, str, list[StepResult]]]:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchSteps:
+class SearchCurve:
     """All steps of a search, slowest first, that differ in the rate only.
 
     Rows have their figures; rows of steps that did not pass are marked.
@@ -129,7 +129,7 @@ class SearchSteps:
         ]
 
 
-def tried(run: RunData) -> list[SearchSteps]:
+def tried(run: RunData) -> list[SearchCurve]:
     """The steps of a search without a cohort, by client count and all settings except the rate."""
     found: dict[tuple[int, Settings], list[StepResult]] = {}
     for r in sorted(run.results, key=rate_of):
@@ -140,7 +140,7 @@ def tried(run: RunData) -> list[SearchSteps]:
     varied = [name for name in names if len({value_of(settings, name) for _, settings in found}) > 1]
     order = sorted(found, key=lambda key: (key[0], [_rank(value_of(key[1], name)) for name in varied]))
     return [
-        SearchSteps(
+        SearchCurve(
             clients,
             settings,
             f"{counted(clients, 'subscriber')}{_set_to(settings, varied)}",

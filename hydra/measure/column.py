@@ -297,6 +297,11 @@ def wire_bytes(frame: str) -> ReportColumn:
     )
 
 
+def lost_by_silence(what: str) -> ReportColumn:
+    """The column of the connections that a server ended because a subscriber was silent; ``what`` is what it counts."""
+    return ReportColumn(LOST_BY_SILENCE, "", f"{what}. Empty if there was none", role="subscriber", key=LOST_BY_SILENCE)
+
+
 @cache
 def of_repeats(column: Column) -> tuple[Column, ...]:
     """The columns that repeats add to a column, in their order."""

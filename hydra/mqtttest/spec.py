@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from hydra.measure.column import LOST_BY_SILENCE, SystemColumns, wire_bytes
+from hydra.measure.column import SystemColumns, lost_by_silence, wire_bytes
 from hydra.model import RESTART, Demand, Figure, Scenario, Settings, SetupPart
 from hydra.mqtttest.settings import TABLE, MqttSettings, MqttSpec, spec_of
 from hydra.system import (
@@ -61,13 +61,9 @@ _COLUMNS: Final = (
         role="subscriber",
         key="lost_connections",
     ),
-    ReportColumn(
-        name=LOST_BY_SILENCE,
-        unit="",
-        help="number of subscribers whose connection was lost because they had sent nothing for longer than "
-        "the `keepalive` allows. Empty if there was none",
-        role="subscriber",
-        key=LOST_BY_SILENCE,
+    lost_by_silence(
+        "number of subscribers whose connection was lost because they had sent nothing for longer than the `keepalive` "
+        "allows"
     ),
 )
 

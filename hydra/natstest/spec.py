@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from hydra.measure.column import LOST_BY_SILENCE, MESSAGES, ReportColumn, SystemColumns, wire_bytes
+from hydra.measure.column import MESSAGES, ReportColumn, SystemColumns, lost_by_silence, wire_bytes
 from hydra.model import RESTART, Demand, Figure, Scenario, Settings, SetupPart
 from hydra.natstest.settings import SERVER_PACKAGES, TABLE, NatsSettings, NatsSpec, spec_of
 from hydra.system import (
@@ -82,13 +82,8 @@ _COLUMNS: Final = (
         role="subscriber",
         key="disconnects",
     ),
-    ReportColumn(
-        name=LOST_BY_SILENCE,
-        unit="",
-        help="how often a server ended the connection of a subscriber that had not answered its pings (stale "
-        "connection). Empty if there was none",
-        role="subscriber",
-        key=LOST_BY_SILENCE,
+    lost_by_silence(
+        "how often a server ended the connection of a subscriber that had not answered its pings (stale connection)"
     ),
 )
 

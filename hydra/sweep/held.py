@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from hydra.events.value_formatting import between, counted
 from hydra.events.value_formatting import number as text_of
-from hydra.measure.column import AGGREGATE_MAX, ANSWER, HIGH_PPS, LOW_PPS, REPEATS, STEP_S, WALL, Column, SystemColumns
+from hydra.measure.column import ANSWER, HIGH_PPS, LOW_PPS, REPEATS, STEP_S, WALL, Column, SystemColumns
 from hydra.measure.step_result import StepResult
 from hydra.measure.traffic_columns import CLIENTS
 from hydra.model import Scenario, number
@@ -51,7 +51,7 @@ class HeldSweep(SearchSweep):
 
     @property
     def shown(self) -> SearchSpec:
-        """The series whose columns the table has."""
+        """See :class:`hydra.sweep.search.SearchSweep`: with the highest rate received if that is measured."""
         saturated = self.held.saturation or "max_rate" in self.search.series
         return held_columns.as_held(self.search, saturated=saturated)
 
@@ -161,11 +161,6 @@ class HeldRows(SearchRows):
 
         return [warning for name in search_columns.rates(self._sweep.shown) for warning in of_held(row, name)]
 
-    @property
-    def rates(self) -> tuple[Sequence[str], str]:
-        """See :class:`hydra.sweep.rows.SweepRows`."""
-        return list(search_columns.rates(self._sweep.shown).values()), AGGREGATE_MAX
-
 
 class HeldTexts(SearchTexts):
     """The texts about the rows of rates that were held."""
@@ -236,11 +231,6 @@ class HeldSteps(SearchSteps):
     """The steps in which rates were held."""
 
     _sweep: HeldSweep
-
-    @property
-    def _within(self) -> dict[str, str]:
-        """See :class:`hydra.sweep.search.SearchSteps`."""
-        return {column: prefix for column, prefix in self._sweep.ladders.items() if prefix.startswith("loss")}
 
     def found(self, row: Row) -> list[FoundRate]:
         """See :class:`hydra.sweep.steps.SweepSteps`: the bar ends at the next rate, which was not held."""

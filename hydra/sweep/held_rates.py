@@ -30,9 +30,12 @@ SATURATION_BYTES: Final = 100_000_000
 """The most bytes that a publisher sends at full speed: what servers, logs and readers still keep in memory."""
 _FIRST_DELIVERIES: Final = 200_000
 """The messages to all subscribers of the first step at full speed, which shows how fast they arrive."""
-_FULL_SPEED_S: Final = (0.2, 1.0, 5.0)
-"""If these arrive in less than the second time, a step of as many messages follows as arrive in the third one. The
-first one is the least that is assumed of messages without a rate."""
+_QUICK_S: Final = 1.0
+"""If these arrive in less than this time, a step of more messages follows."""
+_LONGER_S: Final = 5.0
+"""That step has as many messages as arrive in this time."""
+_AT_ONCE_S: Final = 0.2
+"""The least time that is assumed of messages without a rate."""
 _BELOW_FULL_SPEED: Final = 0.7
 """The ladder begins at this share of the rate received at full speed."""
 _USUAL_SHORT_STEPS: Final = 5
@@ -169,9 +172,9 @@ class HeldRates(ScriptedSweep[HeldSeries]):
         messages = min(max(_FIRST_DELIVERIES // receivers, rates.LEAST_MESSAGES), most)
         taken = [(yield self._at_full_speed(retry.clients, settings, series, messages))]
         seconds = _arrived_in_s(taken[0].figures)
-        if seconds is not None and seconds < _FULL_SPEED_S[1] and messages < most:
+        if seconds is not None and seconds < _QUICK_S and messages < most:
             arrived = messages * (1 - (taken[0].figures.totals.client_loss_pct or 0.0) / 100)
-            messages = min(max(round(arrived * _FULL_SPEED_S[2] / seconds), messages), most)
+            messages = min(max(round(arrived * _LONGER_S / seconds), messages), most)
             taken.append((yield self._at_full_speed(retry.clients, settings, series, messages)))
         if taken[-1].status == "skipped":
             raise ClientCountFailedError("skipped", taken[-1].reason, taken[-1].figures)
@@ -261,7 +264,7 @@ def _arrived_in_s(figures: StepFigures) -> float | None:
         return None
     if rate := totals.avg_rx_rate_pps or figures.rates.rx_span_rate_pps:
         return totals.total_rx / rate
-    return max(_FULL_SPEED_S[0], (latency.latency_from_send_max_us or 0.0) / 1e6 if latency else 0.0)
+    return max(_AT_ONCE_S, (latency.latency_from_send_max_us or 0.0) / 1e6 if latency else 0.0)
 
 
 def _note(row: Row, name: str) -> str | None:

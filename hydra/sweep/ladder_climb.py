@@ -10,7 +10,7 @@ have for *clean* (``cleanness.py``): losses choose the next rung, and nothing el
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple
@@ -58,6 +58,19 @@ class Try(NamedTuple):
     step: StepResult
     clean: bool
     whole: bool
+
+
+def _holds(tries: Sequence[Try]) -> StepResult | None:
+    """The last step of a whole duration if it is clean; None: there is none."""
+    last = next((each for each in reversed(tries) if each.whole), None)
+    return last.step if last and last.clean else None
+
+
+def _holds_in_half(tries: Sequence[Try]) -> StepResult | None:
+    """The last clean step of a whole duration if at least half of these steps are clean; None: they are not."""
+    whole = [each for each in tries if each.whole]
+    clean = [each.step for each in whole if each.clean]
+    return clean[-1] if clean and 2 * len(clean) >= len(whole) else None
 
 
 class _TimeOverError(Exception):
@@ -174,12 +187,11 @@ class LadderClimb:
                 pass
         if self.confirming is None and not self._fails(self.lowest):
             # There was no time to hold a rung whose short step was clean, or one below a rung that was held in part.
-            held = max((r for r, tries in self.tries.items() if _holds(tries)), default=None)
+            held = self._held_below(self.highest + 1)
             if held is None:
-                held = max((r for r, tries in self.tries.items() if _holds_in_half(tries)), default=None)
+                held = self._held_below(self.highest + 1, _holds_in_half)
             if held is not None:
-                above = (r for r, tries in self.tries.items() if r > held and not tries[-1].clean)
-                self.low, self.high = held, min(above, default=None)
+                self.low, self.high = held, self._failed_above(held)
         self.ended = True
 
     def bracket(self, retry: StepRetry, start: float) -> Script:
@@ -313,14 +325,17 @@ class LadderClimb:
         if clean:
             self.low = rung
             if self.high is not None and self.high <= rung:
-                above = (r for r, tries in self.tries.items() if r > rung and not tries[-1].clean)
-                self.high = min(above, default=None)
+                self.high = self._failed_above(rung)
         else:
             self.high = rung
 
-    def _held_below(self, rung: int) -> int | None:
+    def _failed_above(self, rung: int) -> int | None:
+        """The lowest rung above this one whose last step was not clean; None: there is none."""
+        return min((r for r, tries in self.tries.items() if r > rung and not tries[-1].clean), default=None)
+
+    def _held_below(self, rung: int, holds: Callable[[Sequence[Try]], StepResult | None] = _holds) -> int | None:
         """The highest rung below this one that was held for a whole duration; None: there is none."""
-        return max((r for r, tries in self.tries.items() if r < rung and _holds(tries)), default=None)
+        return max((r for r, tries in self.tries.items() if r < rung and holds(tries)), default=None)
 
     def _is_clean(self, retry: StepRetry, rung: int, *, whole: bool) -> Generator[StepPlan, StepResult, bool]:
         """Measures a rung; a step that is as long as a whole duration is one.
@@ -358,19 +373,6 @@ class LadderClimb:
                 plan = steps.send(result)
             except StopIteration as e:
                 return e.value  # type: ignore[no-any-return]  # of the generator
-
-
-def _holds(tries: Sequence[Try]) -> StepResult | None:
-    """The last step of a whole duration if it is clean; None: there is none."""
-    last = next((each for each in reversed(tries) if each.whole), None)
-    return last.step if last and last.clean else None
-
-
-def _holds_in_half(tries: Sequence[Try]) -> StepResult | None:
-    """The last clean step of a whole duration if at least half of these steps are clean; None: they are not."""
-    whole = [each for each in tries if each.whole]
-    clean = [each.step for each in whole if each.clean]
-    return clean[-1] if clean and 2 * len(clean) >= len(whole) else None
 
 
 def _misses(tries: Sequence[Try]) -> bool:

@@ -51,6 +51,11 @@ class SearchSweep(SweepSpec):
         return self.search.loss_target
 
     @property
+    def shown(self) -> SearchSpec:
+        """The series whose columns the table has."""
+        return self.search
+
+    @property
     def cohorts(self) -> Mapping[str, tuple[str, ...]]:
         """See :class:`hydra.model.SweepSpec`."""
         series = (name for name in ("slow", "reconnecting") if name in self.search.series)
@@ -151,7 +156,7 @@ class SearchRows(SweepRows):
     @property
     def rates(self) -> tuple[Sequence[str], str]:
         """See :class:`hydra.sweep.rows.SweepRows`."""
-        return list(search_columns.rates(self._sweep.search).values()), AGGREGATE_MAX
+        return list(search_columns.rates(self._sweep.shown).values()), AGGREGATE_MAX
 
 
 class SearchTexts(SweepTexts):
@@ -275,7 +280,7 @@ class SearchSteps(SweepSteps):
     @property
     def _within(self) -> dict[str, str]:
         """The columns of the rates within the target, and the beginning of the names of the columns beside each."""
-        found = search_columns.prefixes(self._sweep.search)
+        found = search_columns.prefixes(self._sweep.shown)
         return {column: prefix for column, prefix in found.items() if prefix.startswith("loss")}
 
     def shown_steps(

@@ -133,7 +133,7 @@ def _at_full_speed(figures: StepFigures) -> bool:
 
 
 def _delivered_to(row: Row, name: RowName) -> str:
-    """Whose messages the figure of a row counts."""
+    """The subscribers whose messages the figure of a row counts, as text."""
     return f"messages delivered to {together(row, name)}"
 
 
